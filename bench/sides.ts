@@ -1,0 +1,98 @@
+import process from 'node:process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Patch } from '../test/fixtures/patch.ts'
+import { patchedProgram } from '../test/fixtures/patched-copy.ts'
+import type { Call, Running } from './candidate.ts'
+import { CANDIDATES } from './candidates.ts'
+import { startSluice } from './candidates/sluice.ts'
+import { cpuSeconds } from './cpu-time.ts'
+import { execute } from './load/execute.ts'
+import { messageTo } from './requests.ts'
+import { nextMessage, type Started, startHelper } from './started.ts'
+import { spread } from './statistics.ts'
+
+const WARM_UP = 15_000
+const REQUESTS = 2_000
+const CONNECTIONS = 64
+
+/** One of the gateways that are compared. */
+interface Side {
+  /** Changes to a copy of the sources; without them the gateway runs from this checkout. */
+  readonly patches?: readonly Patch[]
+  readonly env?: Readonly<Record<string, string>>
+  /** Further sections of gateway.yaml. */
+  readonly sections?: Readonly<Record<string, unknown>>
+}
+
+type Spread = ReturnType<typeof spreadOf>
+
+/** The CPU time of a call on each side. */
+interface Compared<Name extends string> {
+  /** Microseconds of CPU time per call. */
+  readonly cost: (side: Name) => Spread
+  /** Cost on one side divided by that on another, round by round. */
+  readonly ratio: (above: Name, below: Name) => Spread
+}
+
+/** Measures the same call on several gateways, alternately on the same core, and prints the number of rounds. */
+export async function compareSides<Name extends string>(
+  sides: Readonly<Record<Name, Side>>,
+  call: Call,
+  roundCount: number,
+): Promise<Compared<Name>> {
+  await using opened = new AsyncDisposableStack()
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-sides-'))
+  opened.defer(() => rmSync(folder, { recursive: true, force: true }))
+  const upstream = opened.use(startHelper('./lean-upstream.ts'))
+  const upstreamPort = await nextMessage<number>(upstream)
+  const generator = opened.use(startHelper('./load/generator.ts'))
+  await nextMessage(generator)
+  const names = Object.keys(sides) as Name[]
+  const running: (readonly [Name, Running])[] = []
+  for (const name of names) {
+    const { patches, env, sections } = sides[name]
+    const copy = patches && (await patchedProgram(patches))
+    if (copy) opened.defer(() => copy.discard())
+    const own = join(folder, name)
+    mkdirSync(own)
+    running.push([name, opened.use(await startSluice(upstreamPort, own, 1, copy?.root, env, sections))])
+  }
+  for (const [, gateway] of running) await perCall(generator, gateway, call, WARM_UP)
+  const rounds: Record<Name, number>[] = []
+  for (let round = 0; round < roundCount; round += 1) {
+    const costs: [Name, number][] = []
+    // Begins with another side each round, so that other load affects all of them.
+    const first = round % running.length
+    for (const [name, gateway] of [...running.slice(first), ...running.slice(0, first)])
+      costs.push([name, await perCall(generator, gateway, call, REQUESTS)])
+    rounds.push(Object.fromEntries(costs) as Record<Name, number>)
+  }
+  console.log(`node ${process.version}, ${roundCount} rounds of ${REQUESTS} calls, ${call.behaviour}`)
+  return {
+    cost: (side) => spreadOf(rounds.map((costs) => costs[side])),
+    ratio: (above, below) => spreadOf(rounds.map((costs) => costs[above] / costs[below])),
+  }
+}
+
+async function perCall(
+  generator: Started,
+  { port, pid }: Running,
+  call: Call,
+  requests: number,
+): Promise<number> {
+  const message = messageTo(CANDIDATES.sluice, port, call) ?? ''
+  const before = cpuSeconds(pid)
+  await execute(generator, { kind: 'saturate', port, message, requests, connections: CONNECTIONS })
+  return ((cpuSeconds(pid) - before) * 1e6) / requests
+}
+
+function spreadOf(values: readonly number[]) {
+  return spread(values) ?? { median: 0, p25: 0, p75: 0 }
+}
+
+/** A ratio as text: its median, and its quartiles. */
+export function written({ median, p25, p75 }: Spread): string {
+  return `${median.toFixed(3)} times (${p25.toFixed(3)} to ${p75.toFixed(3)})`
+}
