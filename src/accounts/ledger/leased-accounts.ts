@@ -276,7 +276,7 @@ function firstLoan(token: LoanRequest['token']): LoanRequest {
 /** Builds the request for a loan that no call waits for; its budgets may have changed since the latest call. */
 function renewalFor(account: LeasedAccount): LoanRequest {
   const loan = loanFor({ account, budgets: account.budgets }, 0)
-  return { ...loan, budgets: loan.budgets?.map((budget) => ({ ...budget, amount: 0 })) }
+  return { ...loan, budgets: (loan.budgets ?? []).map((budget) => ({ ...budget, amount: 0 })) }
 }
 
 /** Builds the request for a loan that covers `amount`, and further calls if possible. */
