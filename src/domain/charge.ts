@@ -88,7 +88,7 @@ const NO_CACHE: CacheMoney = { cache_saved: 0, cache_surcharge: 0 }
  * Audio and images that were read are compared with plain audio and images. Each sum is rounded once, half
  * away from zero, and never below 0: some prices make reading dearer, or writing cheaper, than input.
  */
-export function cacheMoney({ price, factor }: Rate, usage: Usage): CacheMoney {
+export function cacheSavings({ price, factor }: Rate, usage: Usage): CacheMoney {
   if (CACHED_KINDS.every(({ count }) => !usage[count])) return NO_CACHE
   const { tokens } = tierOf(price, usage) ?? price
   const [saved, surcharge] = [new Sum(), new Sum()]
