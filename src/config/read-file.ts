@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DeclaredFile } from '../domain/declared-file.ts'
 import type { Channel } from '../domain/records/channel.ts'
+import { BUCKET_VARIABLES } from './content-log.ts'
 import { declaredFile } from './declared-lines.ts'
 import { type FileContent, readContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic, type Path, pathText } from './diagnostics.ts'
@@ -54,7 +55,13 @@ export function readFile(environment: Environment, builtIn: BuiltInPrices, given
     throw new ConfigError(inOrder.map((diagnostic) => inFile(file, diagnostic)))
   }
 
-  const { models, users, options } = content
+  const { models, users, options, contentLog } = content
+  const missing = BUCKET_VARIABLES.filter((name) => !environment.variables.get(name))
+  if (contentLog.store.kind === 's3' && missing.length > 0) {
+    const path = ['content_log', 'store']
+    const message = `expected the environment variables ${BUCKET_VARIABLES.join(' and ')} to be set`
+    throw new ConfigError([inFile(file, { line: document.lineOf(path), path: pathText(path), message })])
+  }
   const place = ['options', 'prices_file']
   const named = { file, line: document.lineOf(place), path: pathText(place), message: '' }
   const priceFile = readPriceFile(options.prices_file, environment, named, given?.prices)

@@ -1,5 +1,7 @@
 import { join } from 'node:path'
 import type { Environment } from '../config/environment.ts'
+import { BUCKET_VARIABLES } from '../config/content-log.ts'
+import type { BucketKey } from '../content/messages.ts'
 import { ContentLog, type ContentLogServices } from '../content/content-log.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import type { Secrets } from '../store/secrets.ts'
@@ -9,7 +11,7 @@ import type { Prune } from './prune.ts'
 
 /** Opens the content log. Its thread is started when something is kept or read. */
 export function openContentLog(
-  { databaseUrl, dataDir }: Pick<Environment, 'databaseUrl' | 'dataDir'>,
+  { databaseUrl, dataDir, variables }: Pick<Environment, 'databaseUrl' | 'dataDir' | 'variables'>,
   secrets: Secrets,
   {
     metrics,
@@ -25,9 +27,18 @@ export function openContentLog(
     secrets,
     folder: isEmbedded ? join(dataDir, 'content') : undefined,
     databaseUrl: isEmbedded ? undefined : databaseUrl,
+    bucketKey: bucketKeyOf(variables),
     onDropped: (reason) => metrics?.add('contentDropped', 1, reason),
     nowMs: () => performance.now(),
   })
+}
+
+/** Credentials for a bucket, by Amazon's names; undefined if they are not set. */
+function bucketKeyOf(variables: Environment['variables']): BucketKey | undefined {
+  const [accessKeyId, secretAccessKey] = BUCKET_VARIABLES.map((name) => variables.get(name))
+  if (!accessKeyId || !secretAccessKey) return undefined
+  const sessionToken = variables.get('AWS_SESSION_TOKEN')
+  return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }
 }
 
 /** Pruning that also removes content past its retention; of several workers, the first does. */
