@@ -8,8 +8,8 @@ import type { ContentEntry, EntryHead } from './entries.ts'
 import type { BucketKey } from './messages.ts'
 import { DAY_MS, dayText } from './retention.ts'
 
-/** Timeout of one request. No call waits for it. */
-const REQUEST_MS = 30_000
+/** Timeouts of a request with all its attempts. No call waits for it, but somebody may wait for a read. */
+const TIMEOUT_MS = { GET: 15_000, PUT: 30_000, DELETE: 15_000 } as const
 const CONNECT_MS = 5_000
 /** Attempts at a request whose failure may pass, and the pause before the second. */
 const ATTEMPTS = 3
@@ -30,7 +30,7 @@ const SEAL_BYTES = 28
 /** An object's name behind the prefix: the day on which it is removed, and the time at which it was made. */
 const NAME = /^(\d{4}-\d\d-\d\d)\/([0-9a-f]{12})-[0-9a-f]{24}$/
 
-type Method = 'GET' | 'PUT' | 'DELETE'
+type Method = keyof typeof TIMEOUT_MS
 
 interface Answer {
   readonly status: number
@@ -48,8 +48,8 @@ export class Bucket {
   readonly #agent = new Agent({
     allowH2: false,
     maxHeaderSize: 16_384,
-    headersTimeout: REQUEST_MS,
-    bodyTimeout: REQUEST_MS,
+    headersTimeout: TIMEOUT_MS.PUT,
+    bodyTimeout: TIMEOUT_MS.PUT,
     connect: { timeout: CONNECT_MS, lookup: lookupBlockingMetadata },
   })
   /** Keys for signing, which are made once a day. */
@@ -202,17 +202,18 @@ export class Bucket {
       readonly maxBytes: number
     },
   ): Promise<Answer> {
+    const signal = AbortSignal.timeout(TIMEOUT_MS[method])
     for (let attempt = 1; ; attempt += 1) {
       let failure: Error
       try {
-        const answer = await this.#attempt(method, name, options)
+        const answer = await this.#attempt(method, name, { ...options, signal })
         if (answer.status < 500 && answer.status !== 429) return answer
         failure = refusalOf(answer)
       } catch (error) {
         failure =
           error instanceof Refused ? error : new Error(`the bucket cannot be reached (${causeOf(error)})`)
       }
-      if (attempt === ATTEMPTS || failure instanceof Refused) throw failure
+      if (attempt === ATTEMPTS || signal.aborted || failure instanceof Refused) throw failure
       await sleep(PAUSE_MS * 2 ** attempt * (0.5 + Math.random() / 2), undefined, { ref: false })
     }
   }
@@ -225,7 +226,9 @@ export class Bucket {
       query = {},
       body,
       maxBytes,
+      signal,
     }: {
+      readonly signal: AbortSignal
       readonly headers?: Readonly<Record<string, string>>
       readonly query?: Readonly<Record<string, string>>
       readonly body?: Buffer | undefined
@@ -247,7 +250,7 @@ export class Bucket {
     const response = await request(signed.url, {
       method,
       dispatcher: this.#agent,
-      signal: AbortSignal.timeout(REQUEST_MS),
+      signal,
       headers: { ...headers, ...Object.fromEntries(signed.headers) },
       ...(body && { body }),
     })

@@ -106,7 +106,7 @@ export class ContentKeeper implements ContentWork {
     for (let round = 1; round <= MAX_ROUNDS; round += 1) {
       const done = await this.#remove(mark)
       wasKept ||= done.wasKept
-      if (done.isWhole) break
+      if (done.isWhole || done.isStuck) break
     }
     return wasKept
   }
@@ -171,22 +171,14 @@ export class ContentKeeper implements ContentWork {
    */
   async #remove(
     mark: ContentDeletion & { readonly id: number },
-  ): Promise<{ readonly wasKept: boolean; readonly isWhole: boolean }> {
+  ): Promise<{ readonly wasKept: boolean; readonly isWhole: boolean; readonly isStuck: boolean }> {
     const { userId, fromMs, toMs } = mark
     const [fromDay, toDay] = [dayOf(fromMs), dayOf(Math.max(fromMs, toMs - 1))]
-    const successors = new Map<string, DataKey>()
-    const elsewhere: { readonly entry: EntryHead; readonly key: StoredKey }[] = []
     // From now on calls of these users and days are kept under the new keys.
-    await this.#shelf.write(async (writer) => {
-      for (const key of await writer.keysOfUser(userId, fromDay, toDay)) {
-        const entries = await writer.entriesOfKey(key.id)
-        if (!isConcerned(mark, key) && !entries.some((entry) => isMarked(mark, entry))) continue
-        successors.set(key.id, await this.#newKey(writer, key))
-        for (const entry of entries)
-          if (entry.object !== '' && !isMarked(mark, entry)) elsewhere.push({ entry, key })
-      }
-    })
-    const moved = await this.#movedInBucket(elsewhere, successors)
+    const { successors, elsewhere } = await this.#shelf.write((writer) => this.#successors(writer, mark))
+    const moved = await this.#movedInBucket(elsewhere, successors).catch(() => undefined)
+    // What the bucket does not give now stays marked, and is removed later.
+    if (!moved) return { wasKept: true, isWhole: false, isStuck: true }
     return this.#shelf.write(async (writer) => {
       const gone: string[] = []
       let isWhole = true
@@ -211,8 +203,41 @@ export class ContentKeeper implements ContentWork {
       await writer.removeEntriesOfKeys(gone)
       await writer.removeKeys(gone)
       if (isWhole) await writer.finishMark(mark.id)
-      return { wasKept: gone.length > 0, isWhole }
+      return { wasKept: gone.length > 0, isWhole, isStuck: false }
     })
+  }
+
+  /** The keys of which a deletion concerns something, with those that follow them, and what must be moved in the bucket. */
+  async #successors(
+    writer: ShelfWriter,
+    mark: ContentDeletion,
+  ): Promise<{
+    readonly successors: ReadonlyMap<string, DataKey>
+    readonly elsewhere: readonly { readonly entry: EntryHead; readonly key: StoredKey }[]
+  }> {
+    const { userId, fromMs, toMs } = mark
+    const keys = await writer.keysOfUser(userId, dayOf(fromMs), dayOf(Math.max(fromMs, toMs - 1)))
+    const concerned = new Map<StoredKey, readonly EntryHead[]>()
+    for (const key of keys) {
+      const entries = await writer.entriesOfKey(key.id)
+      if (isConcerned(mark, key) || entries.some((entry) => isMarked(mark, entry)))
+        concerned.set(key, entries)
+    }
+    // A deletion that is carried out again finds the key that it has made before.
+    const newest = new Map<string, DataKey>()
+    for (const key of keys)
+      if (concerned.has(key)) newest.delete(ownerText(key))
+      else newest.set(ownerText(key), this.#dataKey(key))
+    const successors = new Map<string, DataKey>()
+    const elsewhere: { readonly entry: EntryHead; readonly key: StoredKey }[] = []
+    for (const [key, entries] of concerned) {
+      const successor = newest.get(ownerText(key)) ?? (await this.#newKey(writer, key))
+      newest.set(ownerText(key), successor)
+      successors.set(key.id, successor)
+      for (const entry of entries)
+        if (entry.object !== '' && !isMarked(mark, entry)) elsewhere.push({ entry, key })
+    }
+    return { successors, elsewhere }
   }
 
   /**

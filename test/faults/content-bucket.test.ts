@@ -213,6 +213,24 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     expect(await readableWith(await server.objects())).not.toContain(id)
   })
 
+  test('of one key, a deletion holds while the bucket fails, and destroys the data key when it is back', async () => {
+    const [gone, kept] = await ids('ann', 'other')
+    await write()
+    const before = await server.objects()
+    const page = await manage<{ items: { id: number; name: string }[] }>(url(), ANN, 'GET /api/token/')
+    const tokenId = page.data.items.find(({ name }) => name === 'token-ann')?.id
+    server.setFault((_, response) => void response.destroy())
+    expect((await manage(url(), ANN, `DELETE /api/content?token=${tokenId}`)).status).toBe(200)
+    expect(await statusOf(ANN, gone!)).toBe(404)
+    expect(await readableWith(before)).toContain(gone)
+    server.setFault(undefined)
+    expect(await statusOf(ANN, kept!)).toBe(200)
+    expect((await manage(url(), ANN, `DELETE /api/content?token=${tokenId}`)).status).toBe(200)
+    expect(await readableWith(before)).not.toContain(gone)
+    expect(await statusOf(ANN, kept!)).toBe(200)
+    expect(await statusOf(ANN, gone!)).toBe(404)
+  })
+
   test('where a bucket never answers, what finds no room is dropped and counted, and no call waits', async () => {
     const body = completionText('large '.repeat(2 * MIB), usageText(3, 2))
     fixture.upstream.script('large', { kind: 'whole', body })
