@@ -64,9 +64,6 @@ const region: Field<string> = text('the name of a region such as eu-central-1', 
   /^[a-z0-9-]{1,64}$/.test(given) ? given : undefined,
 )
 
-/** The variables with the credentials for a bucket. */
-export const BUCKET_VARIABLES = ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const
-
 /** `docs/configuration.md: Content log`. */
 export const contentLogSchema: Field<ContentLogSettings> = section({
   what: oneOf(CONTENT_LEVELS).default(CONTENT_LOG_DEFAULTS.what),

@@ -2,7 +2,6 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DeclaredFile } from '../domain/declared-file.ts'
 import type { Channel } from '../domain/records/channel.ts'
-import { BUCKET_VARIABLES } from './content-log.ts'
 import { declaredFile } from './declared-lines.ts'
 import { type FileContent, readContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic, type Path, pathText } from './diagnostics.ts'
@@ -56,10 +55,9 @@ export function readFile(environment: Environment, builtIn: BuiltInPrices, given
   }
 
   const { models, users, options, contentLog } = content
-  const missing = BUCKET_VARIABLES.filter((name) => !environment.variables.get(name))
-  if (contentLog.store.kind === 's3' && missing.length > 0) {
+  if (contentLog.store.kind === 's3' && !environment.bucketKey) {
     const path = ['content_log', 'store']
-    const message = `expected the environment variables ${BUCKET_VARIABLES.join(' and ')} to be set`
+    const message = 'expected the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to be set'
     throw new ConfigError([inFile(file, { line: document.lineOf(path), path: pathText(path), message })])
   }
   const place = ['options', 'prices_file']

@@ -2,10 +2,9 @@ import { hash, randomBytes } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { AwsV4Signer } from 'aws4fetch'
 import { Agent, request } from 'undici'
-import type { BucketPlace } from '../domain/content-log.ts'
+import type { BucketKey, BucketPlace } from '../domain/content-log.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 import type { ContentEntry, EntryHead } from './entries.ts'
-import type { BucketKey } from './messages.ts'
 import { DAY_MS, dayText } from './retention.ts'
 
 /** Timeouts of a request with all its attempts. No call waits for it, but somebody may wait for a read. */

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { seal, type Secrets, unseal } from '../store/secrets.ts'
-import type { ContentPlace } from '../domain/content-log.ts'
+import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
 import { Bucket } from './bucket.ts'
 import {
   compress,
@@ -16,7 +16,6 @@ import { contentFacts } from './content-facts.ts'
 import { redactedContent } from './redact-content.ts'
 import type {
   BatchedCall,
-  BucketKey,
   ContentBatch,
   ContentDeletion,
   ContentSummary,

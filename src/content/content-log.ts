@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
-import type { ContentLogSettings } from '../domain/content-log.ts'
+import type { BucketKey, ContentLogSettings } from '../domain/content-log.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { TwoLevelPool } from '../limits/fair-pool.ts'
 import { type CapturedCall, type CaptureQueue, ContentCapture, type DropReason } from './content-capture.ts'
 import { ContentThread } from './content-thread.ts'
-import type { BatchedCall, BucketKey, ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
+import type { BatchedCall, ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
 import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
 
 /**

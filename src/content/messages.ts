@@ -1,13 +1,6 @@
-import type { ContentPlace } from '../domain/content-log.ts'
+import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
 import type { CapturedCall } from './content-capture.ts'
 import type { Secrets } from '../store/secrets.ts'
-
-/** Credentials of a bucket. */
-export interface BucketKey {
-  readonly accessKeyId: string
-  readonly secretAccessKey: string
-  readonly sessionToken?: string
-}
 
 /** What the thread of the content log is started with. */
 export interface ContentThreadOptions {

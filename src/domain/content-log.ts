@@ -32,6 +32,13 @@ export interface BucketPlace {
   readonly region: string
 }
 
+/** Credentials of a bucket. */
+export interface BucketKey {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+}
+
 /** Where content is kept: in the gateway's database, or in a bucket. */
 export type ContentPlace = { readonly kind: 'database' } | BucketPlace
 

@@ -1,7 +1,5 @@
 import { join } from 'node:path'
 import type { Environment } from '../config/environment.ts'
-import { BUCKET_VARIABLES } from '../config/content-log.ts'
-import type { BucketKey } from '../content/messages.ts'
 import { ContentLog, type ContentLogServices } from '../content/content-log.ts'
 import { sqlitePath } from '../domain/database-url.ts'
 import type { Secrets } from '../store/secrets.ts'
@@ -11,7 +9,7 @@ import type { Prune } from './prune.ts'
 
 /** Opens the content log. Its thread is started when something is kept or read. */
 export function openContentLog(
-  { databaseUrl, dataDir, variables }: Pick<Environment, 'databaseUrl' | 'dataDir' | 'variables'>,
+  { databaseUrl, dataDir, bucketKey }: Pick<Environment, 'databaseUrl' | 'dataDir' | 'bucketKey'>,
   secrets: Secrets,
   {
     metrics,
@@ -27,18 +25,10 @@ export function openContentLog(
     secrets,
     folder: isEmbedded ? join(dataDir, 'content') : undefined,
     databaseUrl: isEmbedded ? undefined : databaseUrl,
-    bucketKey: bucketKeyOf(variables),
+    bucketKey,
     onDropped: (reason) => metrics?.add('contentDropped', 1, reason),
     nowMs: () => performance.now(),
   })
-}
-
-/** Credentials for a bucket, by Amazon's names; undefined if they are not set. */
-function bucketKeyOf(variables: Environment['variables']): BucketKey | undefined {
-  const [accessKeyId, secretAccessKey] = BUCKET_VARIABLES.map((name) => variables.get(name))
-  if (!accessKeyId || !secretAccessKey) return undefined
-  const sessionToken = variables.get('AWS_SESSION_TOKEN')
-  return { accessKeyId, secretAccessKey, ...(sessionToken && { sessionToken }) }
 }
 
 /** Pruning that also removes content past its retention; of several workers, the first does. */
