@@ -126,6 +126,8 @@ export interface ParsedRequest {
   readonly measuredBounds?: MeasuredBounds
   /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
   readonly isFree?: boolean
+  /** Whether nobody pays for the call, which has an entry in the usage log: a guard makes it. */
+  readonly isUnpaid?: true
   /**
    * Seconds and characters of the prompt, the minimum number of images, and expected search units. They are
    * charged if the gateway crashes during the call.
