@@ -309,6 +309,7 @@ export class Relay {
     }
     const call = new Call(this.#services, incoming, plan, hold)
     call.guards = guards
+    guards?.services?.begin(incoming)
     try {
       await this.#attempts.run(call, [plan])
     } finally {

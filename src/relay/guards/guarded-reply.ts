@@ -8,12 +8,28 @@ import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
-/** A stored answer as it may be read, in the client's dialect. */
-export function guardedAnswer(bytes: Buffer, guards: CallGuards): Buffer {
-  const checked = checkedTexts(bytes, guards, false)
+/**
+ * A stored answer as it may be read, in the client's dialect. Rejects with `CheckCancelled` if the client has left.
+ */
+export async function guardedAnswer(bytes: Buffer, guards: CallGuards): Promise<Buffer> {
+  const { services } = guards
+  const isServed = services?.concerns('output', 'tool_arguments') === true
+  const passed = isServed ? await servedTexts(bytes, services, false) : undefined
+  const served = isServed ? withPassed(bytes, passed, guards, false) : bytes
+  if (isServed && passed === undefined) return served
+  return withPassed(served, checkedTexts(served, guards, false), guards, false)
+}
+
+/** An answer with its texts as they passed; a refusal without them. */
+function withPassed(
+  bytes: Buffer,
+  passed: readonly string[] | undefined,
+  guards: CallGuards,
+  signsReasoning: boolean,
+): Buffer {
   const scan = scanned(bytes)
   if (!scan) return bytes
-  return checked === undefined ? refusedAnswer(scan) : withChecked(scan, checked, guards, false)
+  return passed === undefined ? refusedAnswer(scan) : withChecked(scan, passed, guards, signsReasoning)
 }
 
 /** Checks a whole answer, in the client's dialect, before it is charged. */
@@ -33,11 +49,7 @@ export function guardedReply(reply: WholeReply, guards: CallGuards, signsReasoni
 /** Checks a whole answer by what the gateway itself finds. */
 function screenedReply(reply: WholeReply, guards: CallGuards, signsReasoning: boolean): WholeReply {
   const checked = checkedTexts(reply.preview?.() ?? reply.body(NO_USAGE), guards, signsReasoning)
-  const form = (bytes: Buffer): Buffer => {
-    const scan = scanned(bytes)
-    if (!scan) return bytes
-    return checked === undefined ? refusedAnswer(scan) : withChecked(scan, checked, guards, signsReasoning)
-  }
+  const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, signsReasoning)
   reply.keptForm = form
   return {
     ...reply,
@@ -65,13 +77,7 @@ function servedReply(
         signsReasoning,
         signal,
       )
-      const form = (bytes: Buffer): Buffer => {
-        const scan = scanned(bytes)
-        if (!scan) return bytes
-        return checked === undefined
-          ? refusedAnswer(scan)
-          : withChecked(scan, checked, guards, signsReasoning)
-      }
+      const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, signsReasoning)
       const served: WholeReply = {
         ...reply,
         body: (charged) => form(reply.body(charged)),
@@ -92,7 +98,7 @@ async function servedTexts(
   bytes: Buffer,
   checks: ServiceChecks,
   signsReasoning: boolean,
-  signal: AbortSignal,
+  signal?: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const scan = scanned(bytes)
   if (!scan) return []
@@ -100,7 +106,7 @@ async function servedTexts(
     (found): CheckedText => ({ ...found, text: textAt(scan.bytes, found.from, found.to) }),
   )
   try {
-    return await checks.check({ texts, ...callsAndImages(scan), side: 'response', signal })
+    return await checks.check({ texts, ...callsAndImages(scan), side: 'response', ...(signal && { signal }) })
   } catch (error) {
     if (error instanceof GuardBlock) return undefined
     throw error

@@ -48,6 +48,8 @@ export class HeldTap extends WrappedTap {
   readonly #elements: ArrayElements | undefined
   readonly #window: number
   readonly #stop = new AbortController()
+  /** Events that were not read yet, because services are asked about those before them. */
+  readonly #waiting: string[] = []
   #held: HeldFrame[] = []
   #heldBytes = 0
   #splitBytes = 0
@@ -62,6 +64,8 @@ export class HeldTap extends WrappedTap {
   #checking: Promise<void> | undefined
   #isBlocked = false
   #isTerminal = false
+  /** Whether services were asked about the end. */
+  #isFinished = false
   #ended: ReturnType<Tap['end']> | undefined
   /** Whether everything passes, because more was held than is possible. */
   #passes = false
@@ -89,7 +93,7 @@ export class HeldTap extends WrappedTap {
   }
 
   override get holdsText(): boolean {
-    return this.#held.length > 0
+    return this.#held.length + this.#waiting.length > 0
   }
 
   override get sentEvents(): number {
@@ -98,24 +102,23 @@ export class HeldTap extends WrappedTap {
 
   /** The events that were not sent. */
   heldFrames(): readonly string[] {
-    return this.#held.map(({ frame }) => frame)
+    return [...this.#held.map(({ frame }) => frame), ...this.#waiting]
   }
 
   push(chunk: Buffer): TapStep {
     if (!this.#isTerminal && chunk.length > 0) {
       const { forward, terminal } = this.inner.push(chunk)
-      if (forward) this.#add(forward)
+      if (forward) this.#waiting.push(...this.#split(forward))
       this.#isTerminal = terminal
-      if (terminal && !this.inner.error) this.#finish()
-      else this.#checkWindows()
     }
+    this.#advance()
     return { forward: this.#taken(), terminal: this.#isTerminal && !this.#checking }
   }
 
   end(): ReturnType<Tap['end']> {
     if (this.#ended) return this.#ended
     this.#ended = this.inner.end()
-    if (this.#ended.complete) this.#finish()
+    this.#advance()
     // What was released now is returned by the next push.
     if (this.#released !== '')
       this.#checking ??= Promise.resolve().finally(() => (this.#checking = undefined))
@@ -152,6 +155,7 @@ export class HeldTap extends WrappedTap {
 
   #drop(): void {
     this.#held = []
+    this.#waiting.length = 0
     this.#heldBytes = 0
     this.#released = ''
     this.#account(0)
@@ -159,7 +163,8 @@ export class HeldTap extends WrappedTap {
 
   #account(splitBytes = this.#splitBytes): void {
     this.#splitBytes = splitBytes
-    this.#memory.resize(splitBytes + COPIES * this.#heldBytes)
+    const waiting = this.#waiting.reduce((sum, frame) => sum + frame.length, 0)
+    this.#memory.resize(splitBytes + COPIES * this.#heldBytes + waiting)
   }
 
   #taken(): Buffer | undefined {
@@ -186,16 +191,32 @@ export class HeldTap extends WrappedTap {
     return frames
   }
 
-  #add(bytes: Buffer): void {
-    for (const frame of this.#split(bytes)) {
-      if (this.#isStopped || this.#isBlocked) continue
-      const scan = scanned(dataOf(frame) ?? '')
-      const texts = scan ? this.#textsOf(scan) : []
-      this.#held.push({ frame, texts })
-      this.#heldBytes += frame.length
+  /** Reads events until services must be asked, so that windows do not depend on how the stream is cut. */
+  #advance(): void {
+    let read = 0
+    while (!this.#isIdle && read < this.#waiting.length) {
+      this.#hold(this.#waiting[read] ?? '')
+      read += 1
+      if (this.#heldBytes > MAX_HELD_BYTES) this.#overflow()
+      else this.#checkWindows()
     }
+    this.#waiting.splice(0, read)
+    const hasEnded = (this.#isTerminal && !this.inner.error) || this.#ended?.complete === true
+    if (!this.#isIdle && hasEnded && !this.#isFinished) this.#finish()
+    this.#account()
+  }
+
+  /** Whether nothing is read: services are asked, or nothing more is sent. */
+  get #isIdle(): boolean {
+    return this.#checking !== undefined || this.#isBlocked || this.#isStopped
+  }
+
+  #hold(frame: string): void {
+    const scan = scanned(dataOf(frame) ?? '')
+    const texts = scan ? this.#textsOf(scan) : []
+    this.#held.push({ frame, texts })
+    this.#heldBytes += frame.length
     this.#releaseDecided()
-    if (this.#heldBytes > MAX_HELD_BYTES) this.#overflow()
   }
 
   // More is held than is possible: nobody can be asked about it.
@@ -260,7 +281,7 @@ export class HeldTap extends WrappedTap {
 
   // The stream has ended, but for its last events.
   #finish(): void {
-    if (this.#isStopped || this.#isBlocked || this.#checking) return
+    this.#isFinished = true
     const last = this.inner.lastTexts?.()
     for (const frame of last ? last.toString().split(/(?<=\n\n|\r\r|\r\n\r\n)/) : []) {
       const scan = scanned(dataOf(frame) ?? '')
@@ -271,7 +292,7 @@ export class HeldTap extends WrappedTap {
   }
 
   #checkWindows(): void {
-    if (this.#window === 0 || this.#isStopped || this.#isBlocked) return
+    if (this.#window === 0) return
     const due = this.#channels.filter((channel) => channel.isDue(this.#window))
     if (due.length > 0) this.#check(due)
   }
@@ -327,7 +348,6 @@ export class HeldTap extends WrappedTap {
     }
     if (count > 0) this.#held.splice(0, count)
     this.#releasedFrames += count
-    this.#account()
   }
 
   /** The last bytes as they may be sent: their texts were checked before, or repeat what was. */

@@ -98,6 +98,7 @@ export class ServiceChecks {
   /** Begins the checks of a call, whose client may leave. */
   begin({ id, response }: Pick<IncomingCall, 'id' | 'response'>): void {
     this.#callId = id
+    response.needsUpstream()
     const left = new AbortController()
     this.#left = left.signal
     const onClosed = (): void => {
