@@ -64,7 +64,7 @@ export interface WholeReply extends StorableResponse {
    * Set if services of guards must be asked before it is charged: resolves to the response as it may be sent.
    * Rejects with `CheckCancelled` if `signal` is aborted.
    */
-  check?(signal: AbortSignal): Promise<WholeReply>
+  readonly check?: (signal: AbortSignal) => Promise<WholeReply>
   /**
    * Set if another request to the upstream is needed: its body, sent like the first, and the reader of its
    * response, whose facts include those of this one.

@@ -70,7 +70,7 @@ function servedReply(
 ): WholeReply {
   return {
     ...reply,
-    async check(signal) {
+    check: async (signal) => {
       const checked = await servedTexts(
         reply.preview?.() ?? reply.body(NO_USAGE),
         checks,

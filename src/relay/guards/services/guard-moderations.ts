@@ -133,11 +133,10 @@ function inGroup({ token, user }: Caller, group: string): Caller {
 }
 
 function unpaid(request: ParsedRequest): ParsedRequest {
-  const { forModel } = request
   return {
     ...request,
     isUnpaid: true,
-    ...(forModel && { forModel: (name: string) => unpaid(forModel(name)) }),
+    forModel: (name) => unpaid(request.forModel?.(name) ?? request),
   }
 }
 

@@ -19,6 +19,6 @@ const SERVICES: { readonly [Kind in ServiceMatch['kind']]: ServiceMaker<Kind> } 
 export function serviceOf<Kind extends ServiceMatch['kind']>(
   match: Extract<ServiceMatch, { readonly kind: Kind }>,
 ): Service {
-  const make: ServiceMaker<Kind> = SERVICES[match.kind as Kind]
+  const make: ServiceMaker<Kind> = SERVICES[match.kind]
   return make(match)
 }
