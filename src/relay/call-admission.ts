@@ -101,7 +101,10 @@ export class CallAdmission {
       ? OpenHold.unrecorded(account, facts)
       : request.isUnpaid || amount <= affordableAmount(account, budgets)
         ? ledger.admit(account, amount, facts, budgets)
-        : await ledger.admitInTime(payer, amount, facts, patienceOf(incoming, settings.options))
+        : await ledger.admitInTime(payer, amount, facts, {
+            ...patienceOf(incoming, settings.options),
+            ...(request.isOfGuard && { waitMs: 0 }),
+          })
     const call = new Call(this.#services, incoming, first, hold)
     call.prompts = prompts
     call.affinity = affinity

@@ -126,7 +126,9 @@ export interface ParsedRequest {
   readonly measuredBounds?: MeasuredBounds
   /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
   readonly isFree?: boolean
-  /** Whether nobody pays for the call, which has an entry in the usage log: a guard makes it. */
+  /** Whether a guard makes the call, as a part of another one whose hold it cannot wait for. */
+  readonly isOfGuard?: true
+  /** Whether nobody pays for the call, which has an entry in the usage log nevertheless. */
   readonly isUnpaid?: true
   /**
    * Seconds and characters of the prompt, the minimum number of images, and expected search units. They are

@@ -3,7 +3,7 @@ import { Request } from '@sluice/http1'
 import type { Caller } from '../../../accounts/authentication/caller.ts'
 import { Unaffordable } from '../../../accounts/ledger/quota-refusal.ts'
 import type { Settings } from '../../../domain/settings.ts'
-import { asGatewayError } from '../../../errors.ts'
+import { asGatewayError, GatewayError } from '../../../errors.ts'
 import type { Headers } from '../../../http/request.ts'
 import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
 import type { AdmittedRequest } from '../../answer-cache/answer-cache.ts'
@@ -11,7 +11,7 @@ import { AnswerUnderWay } from '../../answers/answer-under-way.ts'
 import type { Body } from '../../body-reader.ts'
 import { moderationsDialect } from '../../dialects/moderations/client-dialect.ts'
 import { parseRequest } from '../../parse-request.ts'
-import type { IncomingCall, ParsedRequest } from '../../request-stages.ts'
+import type { CallRecord, IncomingCall, ParsedRequest } from '../../request-stages.ts'
 import type { Routes, Routing } from '../../routing.ts'
 import { CheckRefused, type ModerationRequest, noMemory } from './service-checks.ts'
 import { ServiceFailure } from './service.ts'
@@ -53,6 +53,7 @@ export class GuardModerations {
     const stop = (): void => recorder.destroy()
     signal.addEventListener('abort', stop)
     const memory = new BodyMemory(this.#memory, new MemoryAllocation(owner))
+    const record: CallRecord = { model, stream: false }
     try {
       if (signal.aborted) throw new ServiceFailure('it was cancelled')
       const body = memory.body(Buffer.from(JSON.stringify({ model, input: texts })))
@@ -61,7 +62,7 @@ export class GuardModerations {
         id: randomUUIDv7(),
         request: new Request(HEAD, SOURCE),
         response: recorder,
-        record: { model, stream: false },
+        record,
         startedMs: Date.now(),
         startedAt: now,
       }
@@ -72,6 +73,8 @@ export class GuardModerations {
       if (error instanceof Unaffordable) throw new CheckRefused(error)
       const known = asGatewayError(error)
       if (known?.code === 'overloaded') throw new CheckRefused(known)
+      // It has waited for quota until nobody waited for it: what cannot be paid must not pass as a failure.
+      if (isCharged && signal.aborted && record.attempts === undefined) throw new CheckRefused(notInTime())
       throw new ServiceFailure(`its call failed${known ? ` (${known.code})` : ''}`, { cause: error })
     } finally {
       signal.removeEventListener('abort', stop)
@@ -92,7 +95,7 @@ export class GuardModerations {
   ): Promise<void> {
     const reader = { settings, hold: body.hold, holdCopies: body.holdCopies, readStore: noReads }
     const parsed = await parseRequest(DIALECTS, body, HEADERS, { ...reader, caller: asked })
-    const request = isCharged ? parsed : unpaid(parsed)
+    const request = ofGuard(parsed, isCharged)
     const { caller, routes } = this.#routes(settings, asked, request, isCharged)
     await this.#calls.admit(
       { dialect: moderationsDialect, body, caller, settings, request, routes },
@@ -132,12 +135,19 @@ function inGroup({ token, user }: Caller, group: string): Caller {
   }
 }
 
-function unpaid(request: ParsedRequest): ParsedRequest {
+function ofGuard(request: ParsedRequest, isCharged: boolean): ParsedRequest {
   return {
     ...request,
-    isUnpaid: true,
-    forModel: (name) => unpaid(request.forModel?.(name) ?? request),
+    isOfGuard: true,
+    ...(!isCharged && { isUnpaid: true }),
+    forModel: (name) => ofGuard(request.forModel?.(name) ?? request, isCharged),
   }
+}
+
+function notInTime(): GatewayError {
+  return new GatewayError('overloaded', 'the check of a guard could not be paid in time; try again', {
+    retryAfter: 1,
+  })
 }
 
 function noReads(): never {
