@@ -172,10 +172,10 @@ test.each([
   expect(form.isUnforeseeable?.(scan({ truncation: 'disabled' }))).toBe(false)
 })
 
-// Texts of more than 32 KB are digested in another way than short ones.
+// Texts of more than 8 KB are digested in another way than short ones.
 describe.each([
   ['short', 1],
-  ['long', 4_000],
+  ['long', 2_000],
 ])('a conversation of %s texts', (_, repeated) => {
   const text = 'some text. '.repeat(repeated)
   const said = [hi, { role: 'assistant', content: text }, { role: 'user', content: text }]

@@ -11,7 +11,7 @@ const DIGEST_BYTES = 24
 /** Size of the mark. */
 const MARK_BYTES = 4
 /** Maximum size of a text that is hashed by SHA-256: it costs less than the objects that a GMAC needs. */
-const MAX_HASHED_BYTES = 32_768
+const MAX_HASHED_BYTES = 8_192
 
 /** A text that begins with a secret of a fixed length, and a number of 32 bits that depends on it. */
 export interface DigestSeed {

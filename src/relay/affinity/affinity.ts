@@ -1,4 +1,4 @@
-import { createHash, createSecretKey, hash } from 'node:crypto'
+import { createHash, createSecretKey, hash, type KeyObject } from 'node:crypto'
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import type { Options } from '../../domain/options.ts'
 import type { Channel } from '../../domain/records/channel.ts'
@@ -7,7 +7,6 @@ import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
 import type { ParsedRequest, Plan, Target } from '../request-stages.ts'
 import { type DigestRules, type DigestStore, searchFor } from '../digests/digest-store.ts'
-import { OneShotHmac } from '../digests/one-shot-hmac.ts'
 import { RecentCalls } from './recent-calls.ts'
 import type { Session, SessionFinder, SessionOwner } from './session.ts'
 
@@ -43,32 +42,31 @@ export const SESSION_DIGESTS: DigestRules = {
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
 export class Affinity {
   readonly #services: AffinityServices
-  readonly #secrets: Omit<SessionOwner, 'userId'>
+  readonly #key: KeyObject
   readonly #recent: RecentCalls
 
   constructor(services: AffinityServices) {
-    const { key } = services
     this.#services = services
-    this.#secrets = { hmac: new OneShotHmac(key), key: createSecretKey(key) }
+    this.#key = createSecretKey(services.key)
     this.#recent = new RecentCalls(services.nowMs)
   }
 
   /** What the row of a call names its session by, 16 hex digits; empty if it has none. */
   tagOf(userId: number, { isFree, session: find }: ParsedRequest): string {
-    const session = isFree ? undefined : find?.({ ...this.#secrets, userId })
+    const session = isFree ? undefined : find?.({ key: this.#key, userId })
     return session?.tag.slice(0, 16) ?? ''
   }
 
   /** What the client calls the session of a call; undefined if it did not name one. */
   nameOf(userId: number, { isFree, session: find }: ParsedRequest): string | undefined {
-    return isFree ? undefined : find?.({ ...this.#secrets, userId })?.name
+    return isFree ? undefined : find?.({ key: this.#key, userId })?.name
   }
 
   /** The affinity of a call; undefined if it is turned off or the call has no session. */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
     if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
-    const owner = { ...this.#secrets, userId }
+    const owner = { key: this.#key, userId }
     return new CallAffinity(this.#services, this.#recent, owner, request.session, plans)
   }
 }

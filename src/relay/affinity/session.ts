@@ -1,8 +1,7 @@
-import type { KeyObject } from 'node:crypto'
+import { createHmac, type KeyObject } from 'node:crypto'
 import { type ConversationForm, hashable, openingOf } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { HeaderName, Headers } from '../../http/request.ts'
-import type { OneShotHmac } from '../digests/one-shot-hmac.ts'
 
 /** The conversation to which a call belongs. */
 export interface Session {
@@ -36,9 +35,8 @@ const MAX_USER_ID_LENGTH = 4_096
 /** The part of a `user_id` of Claude Code that names the session. */
 const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
 
-/** Whose session it is, and the secrets that make its tag. */
+/** Whose session it is, and the secret that makes its tag. */
 export interface SessionOwner {
-  readonly hmac: OneShotHmac
   readonly key: KeyObject
   readonly userId: number
 }
@@ -69,9 +67,10 @@ export function sessionFinder(headers: Headers, scan: ScannedObject, form: Conve
   return (owner) => (session ??= sessionOf(owner, headers, scan, form) ?? false) || undefined
 }
 
-function tagOf({ hmac, key, userId }: SessionOwner, isNamed: boolean, parts: readonly Buffer[]): string {
-  const owner = Buffer.from(`session ${userId} ${isNamed ? 'named' : 'begins'} `)
-  return hmac.hex([owner, ...hashable(parts, key)])
+function tagOf({ key, userId }: SessionOwner, isNamed: boolean, parts: readonly Buffer[]): string {
+  const hmac = createHmac('sha256', key).update(`session ${userId} ${isNamed ? 'named' : 'begins'} `)
+  for (const part of hashable(parts, key)) hmac.update(part)
+  return hmac.digest('hex')
 }
 
 function namedId(headers: Headers, scan: ScannedObject): string | undefined {
