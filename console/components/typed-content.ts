@@ -13,7 +13,7 @@ export interface TypedContent {
 }
 
 /** The same in the gateway's format. */
-export interface ContentFields {
+interface ContentFields {
   readonly content_log_what: ContentLevel | ''
   readonly content_log_sample: number | null
   readonly content_log_keep: number | null
