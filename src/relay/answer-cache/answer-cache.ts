@@ -325,7 +325,7 @@ export class AnswerCache {
     const head = { status, headers: { ...sharedHeaders(headers), 'content-length': String(kept.bytes) } }
     await this.#services.answers.send({ ...kept, head }, incoming.response, read, {
       headers: headersOf(call, incoming, ageMs, facts),
-      begin: () => this.#hits.settle(call, incoming, facts, 'complete'),
+      begin: () => this.#hits.settle(call, incoming, facts, 'complete', this.#hits.capture(call, incoming)),
     })
   }
 
