@@ -312,7 +312,7 @@ export class HeldTap extends WrappedTap {
       .check({ texts, calls, images: [], side: 'response', signal: this.#stop.signal })
       .then((decided) => {
         if (this.#isStopped) return
-        for (const [index, channel] of channels.entries()) channel.decide(decided[index] ?? '')
+        for (const [index, channel] of channels.entries()) channel.decide(decided[index] ?? '', this.#window)
         for (const [index, one] of whole.entries()) one.next = decided[channels.length + index] ?? ''
         this.#releaseDecided()
       })
