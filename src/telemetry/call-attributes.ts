@@ -45,6 +45,7 @@ export function callAttributes(call: TracedCall): AttributeValues {
     'sluice.settlement': settlement.reason,
     'sluice.service_tier': settlement.service_tier || undefined,
     'sluice.attempts': call.attempts.length,
+    'sluice.cache': settlement.cache || undefined,
   }
 }
 

@@ -50,6 +50,7 @@ export class HeldTap extends WrappedTap {
   readonly #stop = new AbortController()
   /** Events that were not read yet, because services are asked about those before them. */
   readonly #waiting: string[] = []
+  #waitingBytes = 0
   #held: HeldFrame[] = []
   #heldBytes = 0
   #splitBytes = 0
@@ -108,7 +109,10 @@ export class HeldTap extends WrappedTap {
   push(chunk: Buffer): TapStep {
     if (!this.#isTerminal && chunk.length > 0) {
       const { forward, terminal } = this.inner.push(chunk)
-      if (forward) this.#waiting.push(...this.#split(forward))
+      for (const frame of forward ? this.#split(forward) : []) {
+        this.#waiting.push(frame)
+        this.#waitingBytes += frame.length
+      }
       this.#isTerminal = terminal
     }
     this.#advance()
@@ -156,6 +160,7 @@ export class HeldTap extends WrappedTap {
   #drop(): void {
     this.#held = []
     this.#waiting.length = 0
+    this.#waitingBytes = 0
     this.#heldBytes = 0
     this.#released = ''
     this.#account(0)
@@ -163,8 +168,7 @@ export class HeldTap extends WrappedTap {
 
   #account(splitBytes = this.#splitBytes): void {
     this.#splitBytes = splitBytes
-    const waiting = this.#waiting.reduce((sum, frame) => sum + frame.length, 0)
-    this.#memory.resize(splitBytes + COPIES * this.#heldBytes + waiting)
+    this.#memory.resize(splitBytes + COPIES * this.#heldBytes + this.#waitingBytes)
   }
 
   #taken(): Buffer | undefined {
@@ -195,7 +199,9 @@ export class HeldTap extends WrappedTap {
   #advance(): void {
     let read = 0
     while (!this.#isIdle && read < this.#waiting.length) {
-      this.#hold(this.#waiting[read] ?? '')
+      const frame = this.#waiting[read] ?? ''
+      this.#waitingBytes -= frame.length
+      this.#hold(frame)
       read += 1
       if (this.#heldBytes > MAX_HELD_BYTES) this.#overflow()
       else this.#checkWindows()
