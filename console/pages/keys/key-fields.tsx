@@ -2,6 +2,7 @@ import { MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantin
 import { useQuery } from '@tanstack/react-query'
 import type { ApiKey } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
+import { GuardNamesInput } from '../../components/guard-names-input.tsx'
 import { LimitInputs } from '../../components/limit-inputs.tsx'
 import { moneyUnit } from '../../components/money.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
@@ -100,6 +101,7 @@ export function KeyFieldInputs({
         spellCheck={false}
         {...form.getInputProps('addresses')}
       />
+      <GuardNamesInput {...form.getInputProps('guards')} />
     </Stack>
   )
 }

@@ -32,6 +32,7 @@ export interface TypedKey extends TypedLimits, Readonly<Record<TextField, string
   readonly models: string[]
   readonly group: string
   readonly addresses: string
+  readonly guards: string[]
 }
 
 /** The presets of a key's expiry, in days. */
@@ -52,6 +53,7 @@ const NEW_KEY: TypedKey = {
   models: [],
   group: '',
   addresses: '',
+  guards: [],
 }
 
 /** The form of a key, empty or with the fields of an existing one. */
@@ -87,6 +89,7 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
     models: allowedModels(key) ?? [],
     group: key.group,
     addresses: key.allow_ips ?? '',
+    guards: [...key.guards],
   }
 }
 
@@ -107,6 +110,7 @@ export function keyFieldsOf(
     model_limits_enabled: typed.models.length > 0,
     model_limits: typed.models.join(','),
     allow_ips: typed.addresses.trim(),
+    guards: typed.guards,
     group: typed.group,
   }
 }
@@ -130,6 +134,7 @@ const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
   model_limits: 'models',
   group: 'group',
   allow_ips: 'addresses',
+  guards: 'guards',
 }
 
 /** Shows an error at the field that it names; returns false where it names none. */
