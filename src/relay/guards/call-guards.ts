@@ -4,6 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import { applyToJson } from '../../redaction/json-text.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { Screen } from '../../redaction/screen.ts'
+import { screenParts } from '../../redaction/screen-parts.ts'
 
 /** Header with the verdicts; `docs/guards.md: Verdicts`. */
 export const GUARDS_HEADER = 'x-gateway-guards'
@@ -144,6 +145,31 @@ export class CallGuards {
     const checked = applied?.text ?? text
     if (this.pseudonyms.size === 0 || spot.isSigned) return checked
     return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
+  }
+
+  /** Checks a text of the answer that is in several parts, such as the lines of subtitles. */
+  checkAnswerParts(parts: readonly string[], spot: TextSpot): readonly string[] {
+    let checked = parts
+    this.#check(spot, '', ({ screen }) => {
+      const { parts: screened, ...rest } = screenParts(screen, parts)
+      checked = screened
+      return { text: '', ...rest }
+    })
+    return this.#restoredParts(checked)
+  }
+
+  /**
+   * Does to the parts of a text of the answer what was done to the whole text. Nothing is recorded. Undefined if it is
+   * blocked.
+   */
+  repeatParts(parts: readonly string[], spot: TextSpot): readonly string[] | undefined {
+    const screen = this.screenOf(spot)?.screen
+    const screened = screen && screenParts(screen, parts)
+    return screened?.blockedBy === undefined ? this.#restoredParts(screened?.parts ?? parts) : undefined
+  }
+
+  #restoredParts(parts: readonly string[]): readonly string[] {
+    return this.pseudonyms.size === 0 ? parts : parts.map((part) => this.pseudonyms.restore(part))
   }
 
   /** Whether an answer may have anything to check or to put back. */

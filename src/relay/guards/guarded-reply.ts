@@ -3,6 +3,7 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { refusedAnswer } from '@sluice/wire/refused-answer'
 import { NO_USAGE } from '@sluice/wire/usage'
+import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 
@@ -38,6 +39,12 @@ export function guardedReply(reply: WholeReply, guards: CallGuards, signsReasoni
       if (checked !== undefined) await reply.keep?.(target, call, charged)
     },
   }
+}
+
+/** A whole answer that repeats texts of the request, with what was replaced there put back. */
+export function restoredReply(reply: WholeReply, pseudonyms: Pseudonyms): WholeReply {
+  if (pseudonyms.size === 0) return reply
+  return { ...reply, body: (charged) => Buffer.from(pseudonyms.restoreJson(reply.body(charged).toString())) }
 }
 
 /** The texts of an answer as they may be sent, in order; undefined if a guard blocks. */

@@ -364,7 +364,8 @@ function eventOf(element: Buffer): string {
   return `data: ${element.toString().replace(/\r\n|\n|\r/g, '\ndata: ')}\n\n`
 }
 
-function scanned(data: string): ScannedObject | undefined {
+/** A JSON object; undefined if it is none. */
+export function scanned(data: string): ScannedObject | undefined {
   try {
     return scanObject(Buffer.from(data), RESPONSE_LIMITS)
   } catch {
@@ -373,7 +374,7 @@ function scanned(data: string): ScannedObject | undefined {
 }
 
 /** A frame with other data, in one line; its other fields stay. */
-function withData(frame: string, data: string): string {
+export function withData(frame: string, data: string): string {
   const others = frame.split(/\r\n|\n|\r/).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
   return `${[...others, `data: ${data}`].join('\n')}\n\n`
 }
