@@ -255,7 +255,7 @@ models:
 guards:
   - { name: customers, do: replace, match: { pii: [ email, phone, credit_card, iban ] } }
   - { name: secrets, do: block, where: [ input, tool_results, tool_arguments ], match: { secrets: true }, groups: [ default, research ] }
-  - { name: a-codename-that-nobody-outside-of-the-company-should-ever-read-at-all, mode: monitor, do: redact, match: { words: [ project yonder ] } }
+  - { name: a-codename-that-nobody-outside-of-the-company-should-ever-read, mode: monitor, do: redact, match: { words: [ project yonder ] } }
 rate_limits:
   critical: { requests: 1000, window: 60s }
   console: { requests: 6000, window: 60s }

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
 import { lawRuns } from '../../test/tier.ts'
+import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule, type Rule, type TextMatch } from './rule.ts'
 import { Screen } from './screen.ts'
 import type { ScreenRule } from './screen-rule.ts'
@@ -147,6 +148,28 @@ describe('a screen', () => {
       fc.property(screen, text, sizes, (screen, text, sizes) => {
         const { outputs: _, ...result } = streamed(screen, cut(text, sizes))
         expect(result).toEqual(screen.apply(text))
+      }),
+      { numRuns: lawRuns(5000) },
+    )
+  })
+
+  it('writes the same tokens however a text is read', () => {
+    const made = () => new Pseudonyms({ key: Buffer.from('a key'), user: 'ann' })
+    fc.assert(
+      fc.property(screen, text, sizes, (screen, text, sizes) => {
+        const [whole, pushed, read] = [made(), made(), made()]
+        const expected = screen.apply(text, whole)
+        const pieces = cut(text, sizes)
+        const stream = screen.stream(pushed)
+        const output = pieces.map((piece) => stream.push(piece)).join('') + stream.end()
+        const { counts, blockedBy } = stream
+        expect({ text: output, counts, blockedBy }).toEqual(expected)
+        const reader = screen.stream(read)
+        let at = 0
+        let given = ''
+        for (const { length } of pieces) given += reader.readTo(text, (at += length))
+        expect({ text: given, counts: reader.counts, blockedBy: reader.blockedBy }).toEqual(expected)
+        for (const one of [pushed, read]) expect([...one.entries()]).toEqual([...whole.entries()])
       }),
       { numRuns: lawRuns(5000) },
     )

@@ -176,6 +176,17 @@ describe('a streamed transcript', () => {
     expect(rowOf(answer).quota).toBeGreaterThan(0)
   })
 
+  test('that is blocked does not wait for its provider', async () => {
+    const frames = ['Say f', 'our t', 'wo now.'].map((text) => `data: ${JSON.stringify(said(text))}\n\n`)
+    const answer = await transcribe(
+      'block',
+      { kind: 'stream', frames, usage: null, ending: 'stall' },
+      { stream: 'true' },
+    )
+    expect(eventsIn(answer).at(-1)).toEqual({ type: 'transcript.text.done', text: 'Say ' })
+    expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', reason: 'cut' })
+  })
+
   test('that ends like the beginning of a match is sent in full', async () => {
     const text = 'Say four'
     const answer = await transcribe('redact', events(said(text), { ...DONE, text }), { stream: 'true' })
