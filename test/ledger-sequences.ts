@@ -408,10 +408,6 @@ class Slot {
     if (of === 'token 0') this.#changes.push(this.#changeToken(0, { budget }))
     if (of === 'token 1') this.#changes.push(this.#changeToken(1, { budget }))
     await this.settled()
-    // The next call on an account states the new amount; here one that is refused.
-    if (amount > 0)
-      for (const time of TIMES) await this.#hold({ ...call, time, process: 0, amount: MAX_QUOTA })
-    await this.#untilSynced()
     return this.#holdTooMuch(call)
   }
 

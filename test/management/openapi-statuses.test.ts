@@ -58,7 +58,7 @@ beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     login: { oidc: [client] },
     content_log: { what: 'metadata' },
-    guards: [{ name: 'filed', do: 'flag', match: { secrets: true } }],
+    guards: [{ name: 'filed', do: 'flag', match: { secrets: true }, users: ['root'] }],
     alerts: [{ url: 'http://127.0.0.1:9/filed', secret: SIGNING_SECRET, events: ['channel.back'] }],
     options: { retries: 0, body_limit: '64KiB', metrics_token: 'token-of-metrics' },
     rate_limits: { global: off, search: off, critical: off, relay: off },

@@ -22,6 +22,11 @@ export class Balance {
     return this.remain - this.held
   }
 
+  /** Quota units available for the hold of a call that knows the budget by this amount. */
+  freeUnder(_amount: number): number {
+    return this.free
+  }
+
   /** Quota units of the whole account, as far as this node knows; at 0 the account is exhausted. */
   get accountRemain(): number {
     return this.remain

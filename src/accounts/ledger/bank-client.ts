@@ -218,7 +218,8 @@ export class BankClient {
 
   async #acquireBatch(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
     try {
-      const loans = await this.#dependencies.bank.acquire(batch.map(({ request }) => request()))
+      const requests = batch.map(({ request }) => request())
+      const loans = await this.#dependencies.bank.acquire(requests)
       for (const [index, pending] of batch.entries()) {
         const loan = loans[index]
         if (loan === 'locked') {
@@ -228,6 +229,8 @@ export class BankClient {
         if (loan) {
           for (const state of [loan.tokenState, loan.userState, ...loan.budgetStates])
             this.leases.getOrCreate(state.account).applyState(state)
+          for (const { account, amount } of requests[index]?.budgets ?? [])
+            this.leases.getOrCreate(account).lentUnder = amount
         }
         pending.resolve(loan)
       }

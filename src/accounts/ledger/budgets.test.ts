@@ -248,6 +248,24 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     },
   )
 
+  test('a lowered budget of a group holds for the next call of every node, whatever it leased before', async () => {
+    const { userId, tokenId, nodes } = await open(2)
+    const call = (node: LedgerNode, budget: number, amount: number): Promise<OpenHold> => {
+      const group = { amount: budget, period: 'month' } as const
+      const id = `c${performance.now()}`
+      return admitted(of(node.ledger), { tokenId, userId, group }, { id, startedMs: BOUNDARY, amount })
+    }
+    const holds: OpenHold[] = []
+    for (const node of nodes) holds.push(await call(node, 1000, 10))
+    // The bank knows of both holds.
+    await Promise.all(holds.map((hold) => hold.whenDurable()))
+    await Promise.all(nodes.map(({ bankClient }) => bankClient.resync()))
+    for (const node of nodes) await expect(call(node, 30, 11)).rejects.toThrow(Unaffordable)
+    for (const node of nodes) holds.push(await call(node, 30, 5))
+    for (const node of nodes) await expect(call(node, 30, 1)).rejects.toThrow(Unaffordable)
+    await Promise.all(holds.map((hold) => hold.settle(settlementOf(1))))
+  })
+
   test('the spare quota of a budget is lent to other nodes at once, whatever the name of its group', async () => {
     const {
       userId,

@@ -229,7 +229,7 @@ export class LeasedAccounts implements AccountSource {
 
   #renewAll(): void {
     for (const account of this.#renewals) {
-      void this.#acquire(() => loanFor({ account, budgets: account.budgets }, 0))
+      void this.#acquire(() => renewalFor(account))
         .catch(() => {})
         .finally(() => {
           account.isRenewing = false
@@ -271,6 +271,12 @@ const FIRST_LOAN_MAX = 3_200_000
 function firstLoan(token: LoanRequest['token']): LoanRequest {
   const max = { token: FIRST_LOAN_MAX, user: FIRST_LOAN_MAX }
   return { token, need: { token: 0, user: 0 }, max }
+}
+
+/** Builds the request for a loan that no call waits for; its budgets may have changed since the latest call. */
+function renewalFor(account: LeasedAccount): LoanRequest {
+  const loan = loanFor({ account, budgets: account.budgets }, 0)
+  return { ...loan, budgets: (loan.budgets ?? []).map((budget) => ({ ...budget, amount: 0 })) }
 }
 
 /** Builds the request for a loan that covers `amount`, and further calls if possible. */

@@ -26,6 +26,7 @@ export class LeasedBalance extends Balance {
   #bankRemain = 0
   #bankFree = 0
   #bankUsed = 0
+  #lentUnder = 0
   #reported = { held: 0, estimate: 0 }
   /** Set while the bank may be an older copy of the one asked before. */
   #mayBeRestored = false
@@ -42,6 +43,17 @@ export class LeasedBalance extends Balance {
   override get free(): number {
     const free = this.remain - this.held + Math.min(0, this.#bankFree)
     return this.#mayBeFenced() ? Math.min(0, free) : free
+  }
+
+  // A lease that was lent under a higher amount is not for calls that know the lower one: the bank has to know
+  // it first.
+  override freeUnder(amount: number): number {
+    return amount < this.#lentUnder ? Math.min(0, this.free) : this.free
+  }
+
+  /** Sets the amount of the budget that the last loan stated. */
+  set lentUnder(amount: number) {
+    if (amount > 0) this.#lentUnder = amount
   }
 
   override get accountRemain(): number {

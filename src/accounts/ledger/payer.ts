@@ -19,7 +19,8 @@ export interface Payer {
 /** Quota available for a hold: the minimum over token, user and budgets. An unlimited token is left out. */
 export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
   let free = account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
-  for (const { balance } of budgets) free = Math.min(free, balance.free)
+  for (const { balance, periodBudget } of budgets)
+    free = Math.min(free, balance.freeUnder(periodBudget.amount))
   return free
 }
 
