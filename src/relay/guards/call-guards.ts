@@ -1,7 +1,7 @@
 import type { Guard, GuardAction, GuardPlace, GuardVerdict } from '../../domain/guard.ts'
 import { GUARD_VERDICTS } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
-import { applyToJson } from '../../redaction/json-text.ts'
+import { applyToJson, JsonTextStream } from '../../redaction/json-text.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { Screen } from '../../redaction/screen.ts'
 import { screenParts } from '../../redaction/screen-parts.ts'
@@ -92,29 +92,35 @@ export class CallGuards {
   }
 
   /**
-   * Checks a text of the request in pieces: `push` and `end` throw `GuardBlock`. Undefined if a guard replaces, because
-   * tokens are made for whole texts only.
+   * Checks a text of the request step by step: each returns what goes on, up to a position of the text, and throws
+   * `GuardBlock`. Undefined if no guard checks it.
    */
-  requestChannel(
-    spot: TextSpot,
-  ): { readonly push: (text: string) => string; readonly end: () => string } | undefined {
+  requestSteps(
+    text: string,
+    spot: TextSpot & { readonly isJson: boolean },
+  ): ((end: number) => string) | undefined {
     const place = this.screenOf(spot)
-    if (!place || place.guards.some(({ guard }) => actionOf(guard, spot.isSigned) === 'replace'))
-      return undefined
-    const stream = place.screen.stream()
+    if (!place) return undefined
+    const stream = spot.isJson
+      ? new JsonTextStream(place.screen, this.pseudonyms)
+      : place.screen.stream(this.pseudonyms)
     let counted: readonly number[] = []
-    const step = (work: () => string): string => {
+    let read = 0
+    return (end) => {
       const beganMs = performance.now()
-      const text = work()
+      const checked =
+        stream instanceof JsonTextStream ? stream.push(text.slice(read, end)) : stream.readTo(text, end)
+      const isEnd = end >= text.length && stream instanceof JsonTextStream
+      const passed = isEnd ? checked + stream.end() : checked
+      read = end
       const counts = [...stream.counts]
       const added = counts.map((count, index) => count - (counted[index] ?? 0))
       counted = counts
       this.record(place, added, spot.isSigned, performance.now() - beganMs)
       const blocking = stream.blockedBy === undefined ? undefined : place.guards[stream.blockedBy]
       if (blocking) throw new GuardBlock(blocking)
-      return text
+      return passed
     }
-    return { push: (text) => step(() => stream.push(text)), end: () => step(() => stream.end()) }
   }
 
   /** Checks the arguments of a tool call in the request: the strings in their JSON. */

@@ -4,7 +4,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { FormPart } from '@sluice/wire/multipart'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { Body, FormBody } from '../body-reader.ts'
-import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { type CallGuards, GuardBlock, type TextSpot } from './call-guards.ts'
 
 /** Characters that are checked before other calls may have their turn. */
 const TURN_CHARACTERS = 16_384
@@ -28,7 +28,7 @@ async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Pro
     for (const part of parts) {
       const { text, name, filename } = part
       const isText = text !== undefined && filename === undefined && !PLAIN_FIELDS.has(name)
-      const next = isText ? guards.checkRequest(text, INPUT) : text
+      const next = isText ? await longText(guards, text, { ...INPUT, isJson: false }) : text
       checked.push(next === text ? part : { ...part, text: next, isChanged: true })
     }
     return checked
@@ -90,7 +90,7 @@ async function changesOf(
     size += to - from
     const piece = (): TextChange | undefined => changeOf(guards, bytes, found)
     const change =
-      to - from > TURN_CHARACTERS && !found.isJson
+      to - from > TURN_CHARACTERS
         ? await longChange(guards, bytes, found)
         : size < TURN_CHARACTERS
           ? piece()
@@ -107,13 +107,17 @@ async function longChange(
   found: FoundText,
 ): Promise<TextChange | undefined> {
   const text = textAt(bytes, found.from, found.to)
-  const channel = guards.requestChannel(found)
-  if (!channel) return TURN_BUDGET.work(() => changeOf(guards, bytes, found))
-  let checked = ''
-  for (let at = 0; at < text.length; at += TURN_CHARACTERS)
-    checked += await TURN_BUDGET.work(() => channel.push(text.slice(at, at + TURN_CHARACTERS)))
-  checked += channel.end()
+  const checked = await longText(guards, text, found)
   return checked === text ? undefined : { from: found.from, to: found.to, text: JSON.stringify(checked) }
+}
+
+async function longText(guards: CallGuards, text: string, spot: TextSpot & { isJson: boolean }): Promise<string> {
+  const step = guards.requestSteps(text, spot)
+  if (!step) return text
+  let checked = ''
+  for (let end = TURN_CHARACTERS; end - TURN_CHARACTERS < text.length; end += TURN_CHARACTERS)
+    checked += await TURN_BUDGET.work(() => step(Math.min(end, text.length)))
+  return checked
 }
 
 function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChange | undefined {

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { type Guard, textMatch } from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
@@ -40,12 +41,16 @@ export class Guards {
     return this.for(settings, caller, new Set(models), new Set(groups))
   }
 
-  /** The guards of a call for these models, charged to one of these groups; undefined if there are none. */
+  /**
+   * The guards of a call for these models, charged to one of these groups; undefined if there are none. `read`: the id of
+   * the response that is read, so that a guard with a sample checks it at each read or at none.
+   */
   for(
     settings: Settings,
     caller: Caller,
     models: ReadonlySet<string>,
     groups: ReadonlySet<string>,
+    read?: string,
   ): CallGuards | undefined {
     if (settings.guards.length === 0) return undefined
     const added = new Set([
@@ -55,12 +60,18 @@ export class Guards {
     const applying = settings.guards.filter(
       (guard) =>
         (added.has(guard.name) || fits(guard, caller, models, groups)) &&
-        (guard.sample === 1 || this.#random() < guard.sample),
+        (guard.sample === 1 || this.#drawn(guard, read) < guard.sample),
     )
     if (applying.length === 0) return undefined
     const pseudonyms = new Pseudonyms({ key: this.#services.key, user: String(caller.user.id) })
     const active = applying.map((guard) => new ActiveGuard(guard))
     return new CallGuards(active, pseudonyms, (rules) => this.#screenOf(settings, rules))
+  }
+
+  /** A number in [0, 1): by chance, or always the same for a guard and an id. */
+  #drawn({ name }: Guard, id: string | undefined): number {
+    if (id === undefined) return this.#random()
+    return createHmac('sha256', this.#services.key).update(`${name} ${id}`).digest().readUInt32BE() / 2 ** 32
   }
 
   /** Counts the verdicts of a call that has ended. */
