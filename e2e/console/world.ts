@@ -13,7 +13,7 @@ import {
   budgetList,
 } from '../../src/domain/budget.ts'
 import { particularsText } from '../../src/domain/call-detail.ts'
-import { cacheMoney, charge } from '../../src/domain/charge.ts'
+import { cacheSavings, charge } from '../../src/domain/charge.ts'
 import { priceSetText, type Rate, rateOf } from '../../src/domain/price.ts'
 import { TOKEN } from '../../src/domain/records/token.ts'
 import { servedRate } from '../../src/domain/served-rate.ts'
@@ -213,7 +213,7 @@ class World {
       if (resetsMs > this.#nowMs) this.#spent.set(name, (this.#spent.get(name) ?? 0) + quota)
     await this.#store.write('settle', {
       ...planned,
-      ...(planned.delivered && cacheMoney(served?.rate ?? rate, planned.usage)),
+      ...(planned.delivered && cacheSavings(served?.rate ?? rate, planned.usage)),
       id: callId(startedMs, random),
       ended_ms: startedMs + planned.duration_ms,
       user_id: made.userId,

@@ -105,7 +105,8 @@ export function listShape(request: Request): ModelShape {
 }
 
 /**
- * Chooses the shape of one model for a request. A key in an alternate location selects the alternate shape.
+ * Chooses the shape of a single model. As `listShape`, but an API key anywhere Gemini's clients send it
+ * (`alternateKey`) also selects Gemini's shape.
  */
 export function entryShape(request: Request): ModelShape {
   const shape = listShape(request)

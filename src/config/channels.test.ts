@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readBaseUrl } from './channels.ts'
+import { readBaseUrl } from './base-url.ts'
 
 test.each([
   ['https://api.example.com/v1', 'https://api.example.com/v1'],

@@ -5,7 +5,7 @@ import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { findNearest } from '../domain/nearest.ts'
 import { BEDROCK_KEY_FORMS, parseBedrockKey, parseServiceAccount } from '../domain/provider-keys.ts'
 import { UPSTREAM_PROTOCOLS } from '../domain/protocols.ts'
-import { withoutTrailing } from '../domain/without-trailing.ts'
+import { readBaseUrl } from './base-url.ts'
 import { tierError } from '../upstreams/channel-tier.ts'
 import { parseProxy } from '../upstreams/parse-proxy.ts'
 import {
@@ -341,17 +341,4 @@ function jsonOf(node: YamlNode): string | undefined {
 
 function bracketed(open: string, texts: readonly (string | undefined)[], close: string): string | undefined {
   return texts.includes(undefined) ? undefined : `${open}${texts.join(',')}${close}`
-}
-
-/** Returns a base URL without its trailing slash, or what was expected of it. */
-export function readBaseUrl(text: string): { url: string } | { expected: string } {
-  const url = URL.canParse(text) && !/[\s\\]/.test(text) ? new URL(text) : undefined
-  if (!url || !/^https?:\/\//i.test(text)) return { expected: 'an http:// or https:// URL' }
-  if (url.username || url.password)
-    return { expected: 'a URL without a user or password (credentials go to keys or headers)' }
-  if (text.includes('?') || text.includes('#')) return { expected: 'a URL without ? or #' }
-  const path = withoutTrailing(url.pathname, '/')
-  const endpoint = ['/chat/completions', '/messages', '/rerank'].find((end) => path.endsWith(end))
-  if (endpoint) return { expected: `a URL up to and including the version, ${endpoint} is added` }
-  return { url: url.origin + path }
 }

@@ -300,6 +300,21 @@ describe('the price version', () => {
   })
 })
 
+test.each([{}, { AWS_ACCESS_KEY_ID: 'id' }, { AWS_ACCESS_KEY_ID: '', AWS_SECRET_ACCESS_KEY: 'key' }])(
+  'a bucket without its credentials is refused',
+  (env) => {
+    expect(catchError(() => config('content_log:\n  store: s3://said\n', env))).toMatchObject({
+      diagnostics: [
+        {
+          line: 2,
+          path: 'content_log.store',
+          message: 'expected the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to be set',
+        },
+      ],
+    })
+  },
+)
+
 describe('warnings about the configuration', () => {
   test('there is no warning about a normal configuration', () => {
     expect(warnings(config(CHANNEL.replace('gpt-4o-mini', 'claude-sonnet-4-5')))).toEqual([])

@@ -9,7 +9,8 @@ import { CONTENT_LOG } from '../domain/records/content-log.ts'
 import type { Values } from '../domain/records/record.ts'
 import { Role } from '../domain/role.ts'
 import { parseDuration } from '../domain/units.ts'
-import { type Field, oneOf, Refusal, scalar, section } from './fields.ts'
+import { readBaseUrl } from './base-url.ts'
+import { type Field, oneOf, Refusal, scalar, section, text } from './fields.ts'
 
 const SHARE = 'a number from 0 to 1'
 
@@ -34,8 +35,33 @@ const keep: Field<number> = scalar(KEEP, ({ value }) => {
     : new Refusal('a duration from 1s to 3650d')
 })
 
-const store: Field<ContentPlace> = scalar('database', ({ value }) =>
-  value === 'database' ? { kind: 'database' as const } : new Refusal('database'),
+const STORE = 'database, or s3://BUCKET/PREFIX'
+
+/** Names of buckets, and what of other names needs no encoding in a path. */
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
+const STEP = /^(?!\.\.?$)[\w.-]+$/
+const MAX_PREFIX = 512
+
+const store: Field<ContentPlace> = scalar(STORE, ({ value }) => {
+  if (value === 'database') return { kind: 'database' }
+  if (typeof value !== 'string' || !value.startsWith('s3://')) return undefined
+  const [bucket = '', ...steps] = value.slice('s3://'.length).replace(/\/$/, '').split('/')
+  const prefix = steps.join('/')
+  if (!BUCKET.test(bucket)) return new Refusal('s3:// and the name of a bucket')
+  if (prefix.length > MAX_PREFIX || !steps.every((step) => STEP.test(step)))
+    return new Refusal('a prefix of letters, digits, ".", "-", "_" and single slashes')
+  return { kind: 's3', bucket, prefix, endpoint: '', region: '' }
+})
+
+const endpoint: Field<string> = text('an http:// or https:// URL', (given) => {
+  const read = readBaseUrl(given)
+  return 'url' in read ? read.url : new Refusal(read.expected)
+})
+
+const DEFAULT_REGION = 'us-east-1'
+
+const region: Field<string> = text('the name of a region such as eu-central-1', (given) =>
+  /^[a-z0-9-]{1,64}$/.test(given) ? given : undefined,
 )
 
 /** `docs/configuration.md: Content log`. */
@@ -44,9 +70,35 @@ export const contentLogSchema: Field<ContentLogSettings> = section({
   sample: share.default(CONTENT_LOG_DEFAULTS.sample),
   keep: keep.default(CONTENT_LOG_DEFAULTS.keepMs),
   store: store.default(CONTENT_LOG_DEFAULTS.store),
+  endpoint: endpoint.optional(),
+  region: region.optional(),
   readers: oneOf([Role.admin, Role.root]).optional(),
 })
-  .transform(({ keep, readers, ...given }): ContentLogSettings => ({ ...given, keepMs: keep, readers }))
+  .superRefine((given, ctx) => {
+    for (const key of ['endpoint', 'region'] as const)
+      if (given[key] !== undefined && given.store.kind !== 's3')
+        ctx.addIssue({ code: 'custom', path: [key], message: 'expected only with store: s3://BUCKET/PREFIX' })
+  })
+  .transform(
+    ({
+      keep,
+      readers,
+      what,
+      sample,
+      store: place,
+      endpoint: url,
+      region: name = DEFAULT_REGION,
+    }): ContentLogSettings => ({
+      what,
+      sample,
+      keepMs: keep,
+      readers,
+      store:
+        place.kind === 's3'
+          ? { ...place, endpoint: url ?? `https://s3.${name}.amazonaws.com`, region: name }
+          : place,
+    }),
+  )
   .default(CONTENT_LOG_DEFAULTS)
 
 /** `{ what, sample, keep }` of a group, a user or a token. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { ConfigError, type Diagnostic } from './diagnostics.ts'
+import type { BucketKey } from '../domain/content-log.ts'
 import { findNearest } from '../domain/nearest.ts'
 import { KEY_VARIABLES } from './vendors.ts'
 import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
@@ -33,6 +34,8 @@ export interface Environment {
   readonly logLevel: LogLevel
   /** Number of processes that take calls. */
   readonly workers: number
+  /** Credentials of the bucket that the content log may name; undefined if they are not set. */
+  readonly bucketKey: BucketKey | undefined
   /** Variable → key, for known vendors. */
   readonly vendorKeys: ReadonlyMap<string, string>
   /** The values of `${NAME}` in the configuration file. */
@@ -64,6 +67,11 @@ export function readEnvironment(
     secret: readSecret(env['GATEWAY_SECRET'] || undefined, expect),
     logLevel: readLogLevel(given('LOG_LEVEL') ?? 'info', expect) ?? 'info',
     workers: readWorkers(flags.workers, given('WORKERS'), expect) ?? 1,
+    bucketKey: readBucketKey(
+      given('AWS_ACCESS_KEY_ID'),
+      given('AWS_SECRET_ACCESS_KEY'),
+      given('AWS_SESSION_TOKEN'),
+    ),
     vendorKeys: new Map(
       [...KEY_VARIABLES].flatMap((name): [string, string][] => {
         const key = given(name)
@@ -143,6 +151,15 @@ function readWorkers(
   const count = /^\d{1,3}$/.test(text) ? Number(text) : 0
   if (count >= 1 && count <= MAX_WORKERS) return count
   return expect(flag === undefined ? 'WORKERS' : '--workers', `a number from 1 to ${MAX_WORKERS}, or auto`)
+}
+
+function readBucketKey(
+  accessKeyId: string | undefined,
+  secretAccessKey: string | undefined,
+  sessionToken: string | undefined,
+): BucketKey | undefined {
+  if (accessKeyId === undefined || secretAccessKey === undefined) return undefined
+  return { accessKeyId, secretAccessKey, ...(sessionToken !== undefined && { sessionToken }) }
 }
 
 function readSecret(text: string | undefined, expect: Expect): string | undefined {

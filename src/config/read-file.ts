@@ -54,7 +54,12 @@ export function readFile(environment: Environment, builtIn: BuiltInPrices, given
     throw new ConfigError(inOrder.map((diagnostic) => inFile(file, diagnostic)))
   }
 
-  const { models, users, options } = content
+  const { models, users, options, contentLog } = content
+  if (contentLog.store.kind === 's3' && !environment.bucketKey) {
+    const path = ['content_log', 'store']
+    const message = 'expected the environment variables AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY to be set'
+    throw new ConfigError([inFile(file, { line: document.lineOf(path), path: pathText(path), message })])
+  }
   const place = ['options', 'prices_file']
   const named = { file, line: document.lineOf(place), path: pathText(place), message: '' }
   const priceFile = readPriceFile(options.prices_file, environment, named, given?.prices)

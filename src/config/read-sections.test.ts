@@ -125,6 +125,23 @@ describe('the content log', () => {
     })
   })
 
+  test('content is kept in the database, or in a bucket, by default at the server of its region', () => {
+    expect(read('').contentLog.store).toEqual({ kind: 'database' })
+    expect(read('content_log: { store: "s3://said/a/b.c/" }').contentLog.store).toEqual({
+      kind: 's3',
+      bucket: 'said',
+      prefix: 'a/b.c',
+      endpoint: 'https://s3.us-east-1.amazonaws.com',
+      region: 'us-east-1',
+    })
+    const own = '{ store: "s3://said", endpoint: "http://127.0.0.1:9000/s3/", region: eu-central-1 }'
+    expect(read(`content_log: ${own}`).contentLog.store).toMatchObject({
+      prefix: '',
+      endpoint: 'http://127.0.0.1:9000/s3',
+      region: 'eu-central-1',
+    })
+  })
+
   test('groups, users and tokens say what they say, in whole seconds', () => {
     const { contentLog, groups, users } = read(
       'content_log: { what: metadata, sample: 0.5, keep: 2d, readers: 100 }\n' +

@@ -434,7 +434,33 @@ const LIMITS_AND_GROUPS: Case[] = [
   [
     'a place of the content log that there is not',
     'content_log: { store: files }\n',
-    'gateway.yaml:1: content_log.store: expected database, found "files"',
+    'gateway.yaml:1: content_log.store: expected database, or s3://BUCKET/PREFIX, found "files"',
+  ],
+  [
+    'a bucket without a name',
+    'content_log: { store: "s3:///prefix" }\n',
+    'gateway.yaml:1: content_log.store: expected s3:// and the name of a bucket, found "s3:///prefix"',
+  ],
+  [
+    'a prefix that leaves its bucket',
+    'content_log: { store: "s3://bucket/a/../b" }\n',
+    'gateway.yaml:1: content_log.store: expected a prefix of letters, digits, ".", "-", "_" and single slashes, found "s3://bucket/a/../b"',
+  ],
+  [
+    'an endpoint with credentials',
+    'content_log: { store: "s3://bucket", endpoint: "https://me:secret@s3.example" }\n',
+    'gateway.yaml:1: content_log.endpoint: expected a URL without a user or password (credentials go to keys or headers), found "https://me:secret@s3.example"',
+  ],
+  [
+    'a region that is none',
+    'content_log: { store: "s3://bucket", region: "EU/1" }\n',
+    'gateway.yaml:1: content_log.region: expected the name of a region such as eu-central-1, found "EU/1"',
+  ],
+  [
+    'an endpoint without a bucket',
+    'content_log:\n  endpoint: https://s3.example\n  region: eu-central-1\n',
+    'gateway.yaml:2: content_log.endpoint: expected only with store: s3://BUCKET/PREFIX',
+    'gateway.yaml:3: content_log.region: expected only with store: s3://BUCKET/PREFIX',
   ],
   [
     'common users as readers',

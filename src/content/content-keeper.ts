@@ -1,6 +1,17 @@
 import { randomBytes } from 'node:crypto'
 import { seal, type Secrets, unseal } from '../store/secrets.ts'
-import { compress, decompress, type DataKey, digestOf, sealContent, unsealContent } from './entries.ts'
+import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
+import { Bucket } from './bucket.ts'
+import {
+  compress,
+  type ContentEntry,
+  type DataKey,
+  decompress,
+  digestOf,
+  type EntryHead,
+  sealContent,
+  unsealContent,
+} from './entries.ts'
 import { contentFacts } from './content-facts.ts'
 import { redactedContent } from './redact-content.ts'
 import type {
@@ -12,11 +23,16 @@ import type {
   ReadContent,
 } from './messages.ts'
 import { DAY_MS, dayOf, dropDayOf, endDayOf } from './retention.ts'
-import type { DeletionMark, EntryHead, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
+import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
 /** Time for which deletions are remembered, because content of their period may still arrive. */
 const MARK_MS = 2 * DAY_MS
 const KEY_BYTES = 32
+/** Bytes of entries that are encrypted anew into one object. */
+const MAX_MOVED_BYTES = 4 * 1024 * 1024
+/** How often a deletion begins anew because content of its keys came in meanwhile. */
+const MAX_ROUNDS = 3
+const NOWHERE = { object: '', objectAt: 0, objectBytes: 0 }
 
 /** A call's content, compressed. */
 interface Packed {
@@ -29,40 +45,31 @@ interface Packed {
 
 /** Encrypts, keeps, finds and deletes content. Runs in a thread of its own. */
 export class ContentKeeper implements ContentWork {
+  /** Where content is kept from now on. What is kept already is read where it is. */
+  place: ContentPlace = { kind: 'database' }
   readonly #shelf: Shelf
   readonly #secrets: Secrets
+  readonly #bucketKey: BucketKey | undefined
+  /** The open bucket, with its place as text. */
+  #open: { readonly place: string; readonly bucket: Promise<Bucket> } | undefined
 
-  constructor(shelf: Shelf, secrets: Secrets) {
+  constructor(shelf: Shelf, secrets: Secrets, bucketKey: BucketKey | undefined) {
     this.#shelf = shelf
     this.#secrets = secrets
+    this.#bucketKey = bucketKey
   }
 
   async write({ calls, bytes }: ContentBatch): Promise<void> {
     const packed = packedCalls(calls, bytes)
-    await this.#shelf.write(async (writer) => {
-      const marks = await writer.marks()
-      const kept = packed.filter(({ call }) => !marks.some((mark) => isMarked(mark, call)))
-      const keys = await this.#currentKeys(writer, kept.map(ownerOf))
-      await writer.append(
-        kept.map((one) => {
-          const { call, compressed, ...facts } = one
-          const { id, userId, tokenId, startedMs, keepMs, what } = call
-          const key = keys.get(ownerText(ownerOf(one)))!
-          const dropDay = dropDayOf(startedMs, keepMs)
-          const head = {
-            id,
-            userId,
-            tokenId,
-            startedMs,
-            expiresMs: startedMs + keepMs,
-            what,
-            keyId: key.id,
-            dropDay,
-          }
-          return { ...facts, ...head, sealed: sealContent(key, id, compressed) }
-        }),
-      )
-    })
+    const bucket = await this.#bucket()
+    if (!bucket) return this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
+    // The database is not locked while the bucket works, and an object is there before anything refers to it.
+    for (let rest = packed; rest.length > 0; ) {
+      const entries = await this.#shelf.write((writer) => this.#sealed(writer, rest))
+      const kept = await bucket.keep(entries)
+      const late = await this.#shelf.write((writer) => appended(writer, kept))
+      rest = rest.filter(({ call }) => late.has(call.id))
+    }
   }
 
   async find(ids: readonly string[]): Promise<readonly ContentSummary[]> {
@@ -78,9 +85,10 @@ export class ContentKeeper implements ContentWork {
     const [found] = await this.#readable(await this.#shelf.heads([id]))
     if (!found) return undefined
     const { head, key } = found
-    const sealed = await this.#shelf.sealedOf(head)
-    if (!sealed) return undefined
-    const content = decompress(unsealContent(this.#dataKey(key), id, sealed), head.bytes)
+    const sealed = await this.#sealedOf(head)
+    const compressed = sealed && opened(this.#dataKey(key), head, sealed)
+    if (!compressed) return undefined
+    const content = decompress(compressed, head.bytes)
     return {
       ...this.#summaryOf(head),
       lengths: JSON.parse(head.lengths) as number[],
@@ -92,7 +100,14 @@ export class ContentKeeper implements ContentWork {
     const atMs = Date.now()
     // From here on nothing of it can be read, and content that is still on its way is not kept.
     const id = await this.#shelf.write(async (writer) => writer.addMark(deletion, atMs))
-    return this.#remove({ ...deletion, id })
+    const mark = { ...deletion, id }
+    let wasKept = false
+    for (let round = 1; round <= MAX_ROUNDS; round += 1) {
+      const done = await this.#remove(mark)
+      wasKept ||= done.wasKept
+      if (done.isWhole || done.isStuck) break
+    }
+    return wasKept
   }
 
   async prune(): Promise<{ readonly removedContents: number }> {
@@ -101,53 +116,178 @@ export class ContentKeeper implements ContentWork {
     return { removedContents: await this.#shelf.prune(dayOf(nowMs), nowMs - MARK_MS) }
   }
 
-  close(): Promise<void> {
-    return this.#shelf.close()
+  async sweep(): Promise<number> {
+    const nowMs = Date.now()
+    const bucket = await this.#bucket()
+    return bucket ? bucket.sweep(dayOf(nowMs), nowMs, (day) => this.#shelf.objects(day)) : 0
+  }
+
+  async close(): Promise<void> {
+    await this.#open?.bucket.then((bucket) => bucket.close())
+    await this.#shelf.close()
+  }
+
+  /** The bucket in which content is kept; undefined if it is kept in the database. */
+  async #bucket(): Promise<Bucket | undefined> {
+    const { place } = this
+    if (place.kind !== 's3') return undefined
+    if (!this.#bucketKey) throw new Error('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set')
+    const text = JSON.stringify(place)
+    if (this.#open?.place !== text) {
+      void this.#open?.bucket.then((former) => former.close())
+      this.#open = { place: text, bucket: Bucket.open(place, this.#bucketKey) }
+    }
+    return this.#open.bucket
+  }
+
+  /** The encrypted content of an entry; undefined if it is not where it should be. */
+  async #sealedOf(head: EntryHead): Promise<Buffer | undefined> {
+    if (head.object === '') return this.#shelf.sealedOf(head)
+    const bucket = await this.#bucket()
+    return bucket?.sealedOf(head)
+  }
+
+  /** The entries of calls that no deletion concerns. */
+  async #sealed(writer: ShelfWriter, packed: readonly Packed[]): Promise<readonly ContentEntry[]> {
+    const marks = await writer.marks()
+    const kept = packed.filter(({ call }) => !marks.some((mark) => isMarked(mark, call)))
+    const keys = await this.#currentKeys(
+      writer,
+      kept.map(({ call }) => ownerOf(call)),
+    )
+    return kept.map(({ call, compressed, ...facts }) => {
+      const { id, userId, tokenId, startedMs, keepMs, what } = call
+      const key = keys.get(ownerText(ownerOf(call)))!
+      const dropDay = dropDayOf(startedMs, keepMs)
+      const head = { id, userId, tokenId, startedMs, expiresMs: startedMs + keepMs, what, dropDay }
+      return { ...facts, ...head, ...NOWHERE, keyId: key.id, sealed: sealContent(key, id, compressed) }
+    })
   }
 
   /**
    * Destroys the keys of everything that a deletion concerns. What else they open is encrypted anew first, under
    * new keys, which are durable before the former ones are gone.
    */
-  async #remove(mark: ContentDeletion & { readonly id: number }): Promise<boolean> {
+  async #remove(
+    mark: ContentDeletion & { readonly id: number },
+  ): Promise<{ readonly wasKept: boolean; readonly isWhole: boolean; readonly isStuck: boolean }> {
     const { userId, fromMs, toMs } = mark
     const [fromDay, toDay] = [dayOf(fromMs), dayOf(Math.max(fromMs, toMs - 1))]
     // From now on calls of these users and days are kept under the new keys.
-    const successors = await this.#shelf.write(async (writer) => {
-      const made = new Map<string, DataKey>()
-      for (const key of await writer.keysOfUser(userId, fromDay, toDay)) {
-        const entries = await writer.entriesOfKey(key.id)
-        if (entries.some((entry) => isMarked(mark, entry))) made.set(key.id, await this.#newKey(writer, key))
-      }
-      return made
-    })
+    const { successors, elsewhere } = await this.#shelf.write((writer) => this.#successors(writer, mark))
+    const moved = await this.#movedInBucket(elsewhere, successors).catch(() => undefined)
+    // What the bucket does not give now stays marked, and is removed later.
+    if (!moved) return { wasKept: true, isWhole: false, isStuck: true }
     return this.#shelf.write(async (writer) => {
       const gone: string[] = []
       let isWhole = true
       for (const key of await writer.keysOfUser(userId, fromDay, toDay)) {
+        const entries = await writer.entriesOfKey(key.id)
         const successor = successors.get(key.id)
-        if (!successor) {
-          // Another deletion has put entries under this key meanwhile: the mark stays, and is carried out later.
-          const entries = await writer.entriesOfKey(key.id)
-          if (entries.some((entry) => isMarked(mark, entry))) isWhole = false
+        const others = entries.filter((entry) => !isMarked(mark, entry))
+        // Another deletion or a node has put entries under this key meanwhile: the mark stays, and is carried out later.
+        if (!successor || others.some((entry) => entry.object !== '' && !moved.has(placeText(entry)))) {
+          if (others.length < entries.length) isWhole = false
           continue
         }
-        for (const entry of await writer.entriesOfKey(key.id))
-          if (!isMarked(mark, entry)) await this.#reseal(writer, entry, key, successor)
+        for (const entry of others) {
+          const anew =
+            entry.object === ''
+              ? this.#resealed(entry, key, successor, await writer.sealedOf(entry))
+              : moved.get(placeText(entry))
+          if (anew) await writer.replace(anew)
+        }
         gone.push(key.id)
       }
       await writer.removeEntriesOfKeys(gone)
       await writer.removeKeys(gone)
       if (isWhole) await writer.finishMark(mark.id)
-      return gone.length > 0
+      return { wasKept: gone.length > 0, isWhole, isStuck: false }
     })
   }
 
-  async #reseal(writer: ShelfWriter, entry: EntryHead, key: StoredKey, successor: DataKey): Promise<void> {
-    const sealed = await writer.sealedOf(entry)
-    if (!sealed) return
-    const compressed = unsealContent(this.#dataKey(key), entry.id, sealed)
-    await writer.replace(entry, successor.id, sealContent(successor, entry.id, compressed))
+  /** The keys of which a deletion concerns something, with those that follow them, and what must be moved in the bucket. */
+  async #successors(
+    writer: ShelfWriter,
+    mark: ContentDeletion,
+  ): Promise<{
+    readonly successors: ReadonlyMap<string, DataKey>
+    readonly elsewhere: readonly { readonly entry: EntryHead; readonly key: StoredKey }[]
+  }> {
+    const { userId, fromMs, toMs } = mark
+    const keys = await writer.keysOfUser(userId, dayOf(fromMs), dayOf(Math.max(fromMs, toMs - 1)))
+    const concerned = new Map<StoredKey, readonly EntryHead[]>()
+    for (const key of keys) {
+      const entries = await writer.entriesOfKey(key.id)
+      if (isConcerned(mark, key) || entries.some((entry) => isMarked(mark, entry)))
+        concerned.set(key, entries)
+    }
+    // A deletion that is carried out again finds the key that it has made before.
+    const newest = new Map<string, DataKey>()
+    for (const key of keys)
+      if (concerned.has(key)) newest.delete(ownerText(key))
+      else newest.set(ownerText(key), this.#dataKey(key))
+    const successors = new Map<string, DataKey>()
+    const elsewhere: { readonly entry: EntryHead; readonly key: StoredKey }[] = []
+    for (const [key, entries] of concerned) {
+      const successor = newest.get(ownerText(key)) ?? (await this.#newKey(writer, key))
+      newest.set(ownerText(key), successor)
+      successors.set(key.id, successor)
+      for (const entry of entries)
+        if (entry.object !== '' && !isMarked(mark, entry)) elsewhere.push({ entry, key })
+    }
+    return { successors, elsewhere }
+  }
+
+  /**
+   * Encrypts entries of a bucket anew, into new objects. Resolves to the entries by their former places; undefined
+   * for those of which nothing is left.
+   */
+  async #movedInBucket(
+    entries: readonly { readonly entry: EntryHead; readonly key: StoredKey }[],
+    successors: ReadonlyMap<string, DataKey>,
+  ): Promise<ReadonlyMap<string, ContentEntry | undefined>> {
+    const moved = new Map<string, ContentEntry | undefined>()
+    if (entries.length === 0) return moved
+    const bucket = await this.#bucket()
+    // In a former bucket they cannot be read, and without a key never again.
+    if (!bucket) return new Map(entries.map(({ entry }) => [placeText(entry), undefined]))
+    let waiting: { readonly from: string; readonly anew: ContentEntry }[] = []
+    const keep = async (): Promise<void> => {
+      const kept = await bucket.keep(waiting.map(({ anew }) => anew))
+      const byId = new Map(kept.map((entry) => [entry.id, entry]))
+      for (const { from, anew } of waiting) moved.set(from, byId.get(anew.id))
+      waiting = []
+    }
+    let bytes = 0
+    for (const { entry, key } of entries) {
+      const from = placeText(entry)
+      const successor = successors.get(key.id)
+      const anew = successor && this.#resealed(entry, key, successor, await bucket.sealedOf(entry))
+      if (!anew) {
+        moved.set(from, undefined)
+        continue
+      }
+      waiting.push({ from, anew })
+      bytes += anew.sealed.length
+      if (bytes < MAX_MOVED_BYTES) continue
+      await keep()
+      bytes = 0
+    }
+    if (waiting.length > 0) await keep()
+    return moved
+  }
+
+  /** An entry under another key; undefined if it cannot be opened. */
+  #resealed(
+    entry: EntryHead,
+    key: StoredKey,
+    successor: DataKey,
+    sealed: Buffer | undefined,
+  ): ContentEntry | undefined {
+    const compressed = sealed && opened(this.#dataKey(key), entry, sealed)
+    if (!compressed) return undefined
+    return { ...entry, ...NOWHERE, keyId: successor.id, sealed: sealContent(successor, entry.id, compressed) }
   }
 
   /** The entries that can be read now, with their keys. */
@@ -170,7 +310,7 @@ export class ContentKeeper implements ContentWork {
 
   #summaryOf(head: EntryHead): ContentSummary {
     const { id, userId, what, sha256, bytes } = head
-    const address = this.#shelf.addressOf(head)
+    const address = head.object === '' ? this.#shelf.addressOf(head) : `${head.object}#${id}`
     return { id, userId, what: what as ContentSummary['what'], address, sha256, bytes }
   }
 
@@ -211,7 +351,47 @@ function isMarked(
   )
 }
 
-function ownerOf({ call: { userId, startedMs, keepMs } }: Packed): KeyOwner {
+/** Whether a deletion concerns everything that a key may open, up to now. */
+function isConcerned({ tokenId, fromMs, toMs }: ContentDeletion, { day }: KeyOwner): boolean {
+  const endMs = Math.min((day + 1) * DAY_MS, Date.now())
+  return tokenId === undefined && fromMs <= day * DAY_MS && toMs >= endMs
+}
+
+/**
+ * Appends entries that are in a bucket already. Resolves to the ids of those whose key is gone, because of a
+ * deletion that came in between.
+ */
+async function appended(writer: ShelfWriter, entries: readonly ContentEntry[]): Promise<ReadonlySet<string>> {
+  const marks = await writer.marks()
+  const kept = entries.filter((entry) => !marks.some((mark) => isMarked(mark, entry)))
+  const owners = kept.map((entry) => ownerOf({ ...entry, keepMs: entry.expiresMs - entry.startedMs }))
+  const keys = new Set((await writer.keysOf(owners)).map(({ id }) => id))
+  await writer.append(kept.filter(({ keyId }) => keys.has(keyId)))
+  return new Set(kept.filter(({ keyId }) => !keys.has(keyId)).map(({ id }) => id))
+}
+
+/** The compressed content of an entry; undefined if it was changed. */
+function opened(key: DataKey, { id }: EntryHead, sealed: Buffer): Buffer | undefined {
+  try {
+    return unsealContent(key, id, sealed)
+  } catch {
+    return undefined
+  }
+}
+
+function placeText({ id, object, objectAt }: EntryHead): string {
+  return `${id} ${object} ${objectAt}`
+}
+
+function ownerOf({
+  userId,
+  startedMs,
+  keepMs,
+}: {
+  readonly userId: number
+  readonly startedMs: number
+  readonly keepMs: number
+}): KeyOwner {
   return { userId, day: dayOf(startedMs), endDay: endDayOf(startedMs, keepMs) }
 }
 

@@ -19,6 +19,7 @@ function openLog(): { readonly log: ContentLog; readonly dropped: string[] } {
     secrets: deriveSecrets('a-secret-for-tests-0123456789abcdef'),
     folder: `${temporaryFolder()}/content`,
     databaseUrl: undefined,
+    bucketKey: undefined,
     settings: () => CONTENT_LOG_DEFAULTS,
     onDropped: (reason) => dropped.push(reason),
     warn: () => {},

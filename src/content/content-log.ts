@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { ContentLogSettings, ContentPlace } from '../domain/content-log.ts'
+import type { BucketKey, ContentLogSettings } from '../domain/content-log.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { TwoLevelPool } from '../limits/fair-pool.ts'
 import { type CapturedCall, type CaptureQueue, ContentCapture, type DropReason } from './content-capture.ts'
@@ -13,9 +13,11 @@ import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
  */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 const ALONE_SHARE = 3 / 4
-/** The queue is written when it has waited this long, or holds this much. */
-const MAX_WAIT_MS = 500
-const MAX_QUEUED_BYTES = 1024 * 1024
+/** The queue is written when it has waited this long, or holds this much. Objects are fewer and larger. */
+const QUEUE = {
+  database: { maxWaitMs: 500, maxBytes: 1024 * 1024 },
+  s3: { maxWaitMs: 30_000, maxBytes: 4 * 1024 * 1024 },
+} as const
 /** Batches that the thread may have; more wait in the queue. */
 const MAX_UNDER_WAY = 2
 /** Pause before a batch that could not be written is tried again: at first, and at most. */
@@ -37,6 +39,8 @@ export interface ContentLogServices {
   /** Folder of the files of the embedded database; undefined with PostgreSQL. */
   readonly folder: string | undefined
   readonly databaseUrl: string | undefined
+  /** Credentials for a bucket; undefined if there are none. */
+  readonly bucketKey: BucketKey | undefined
   readonly settings: () => ContentLogSettings
   readonly onDropped: (reason: DropReason) => void
   readonly warn: (sentence: string) => void
@@ -67,8 +71,8 @@ export class ContentLog implements CaptureQueue {
 
   constructor(services: ContentLogServices) {
     this.#services = services
-    const { secrets, folder, databaseUrl } = services
-    this.#thread = new ContentThread({ secrets, folder, databaseUrl })
+    const { secrets, folder, databaseUrl, bucketKey, settings } = services
+    this.#thread = new ContentThread({ secrets, folder, databaseUrl, bucketKey }, () => settings().store)
     this.#pool = new TwoLevelPool({
       max: () => MAX_HELD_BYTES,
       aloneShare: ALONE_SHARE,
@@ -97,8 +101,9 @@ export class ContentLog implements CaptureQueue {
   add(call: CapturedCall, content: ContentBytes, held: number): void {
     this.#queue.push({ call, content, held })
     this.#queuedBytes += held
-    if (this.#queuedBytes >= MAX_QUEUED_BYTES) this.#writeQueue()
-    else this.#timer ??= setTimeout(() => this.#writeQueue(), MAX_WAIT_MS).unref()
+    const { maxBytes, maxWaitMs } = QUEUE[this.#services.settings().store.kind]
+    if (this.#queuedBytes >= maxBytes) this.#writeQueue()
+    else this.#timer ??= setTimeout(() => this.#writeQueue(), maxWaitMs).unref()
   }
 
   dropped(reason: DropReason): void {
@@ -146,7 +151,19 @@ export class ContentLog implements CaptureQueue {
 
   async prune(): Promise<{ readonly removedContents: number }> {
     if (this.#isUnused) return { removedContents: 0 }
-    return this.#thread.ask('prune', undefined)
+    const { removedContents } = await this.#thread.ask('prune', undefined)
+    return { removedContents: removedContents + (await this.#sweep()) }
+  }
+
+  async #sweep(): Promise<number> {
+    if (this.#services.settings().store.kind !== 's3') return 0
+    return this.#thread.ask('sweep', undefined).catch((error: unknown) => {
+      const reason = error instanceof Error ? error.message : String(error)
+      this.#services.warn(
+        `objects past their time are still in the bucket (${reason}); tried again in an hour`,
+      )
+      return 0
+    })
   }
 
   /** Resolves when everything that was in the queue is written. */
@@ -182,7 +199,7 @@ export class ContentLog implements CaptureQueue {
     const queued = this.#queue
     this.#queue = []
     this.#queuedBytes = 0
-    const writing = this.#write(queued, this.#services.settings().store).finally(() => {
+    const writing = this.#write(queued).finally(() => {
       this.#writing.delete(writing)
       for (const { call, held } of queued) this.give(call, held)
       if (this.#queue.length > 0) this.#writeQueue()
@@ -190,11 +207,11 @@ export class ContentLog implements CaptureQueue {
     this.#writing.add(writing)
   }
 
-  async #write(queued: readonly Queued[], store: ContentPlace): Promise<void> {
+  async #write(queued: readonly Queued[]): Promise<void> {
     for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(MAX_RETRY_MS, pauseMs * 2)) {
       try {
         const { calls, bytes } = packed(queued)
-        return await this.#thread.ask('write', { calls, bytes, store }, [bytes.buffer])
+        return await this.#thread.ask('write', { calls, bytes }, [bytes.buffer])
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
         if (this.#isClosed) {

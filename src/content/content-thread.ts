@@ -1,6 +1,7 @@
 import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
+import type { ContentPlace } from '../domain/content-log.ts'
 import type { ContentThreadOptions, ContentWork, FromContentThread, ToContentThread } from './messages.ts'
 
 // The extension is .ts in the source and .js in the build.
@@ -15,12 +16,15 @@ interface Pending {
 /** The thread of the content log. It is started when it is needed, and again if it has ended. */
 export class ContentThread {
   readonly #options: ContentThreadOptions
+  readonly #place: () => ContentPlace
   #worker: Worker | undefined
   readonly #pending = new Map<number, Pending>()
   #number = 0
 
-  constructor(options: ContentThreadOptions) {
+  /** `place`: where content is kept now. */
+  constructor(options: ContentThreadOptions, place: () => ContentPlace) {
     this.#options = options
+    this.#place = place
   }
 
   /** Whether the thread was started. */
@@ -51,7 +55,7 @@ export class ContentThread {
       const number = (this.#number += 1)
       this.#pending.set(number, { resolve, reject })
       worker.ref()
-      worker.postMessage({ number, name, input } satisfies ToContentThread, transferred)
+      worker.postMessage({ number, name, input, place: this.#place() } satisfies ToContentThread, transferred)
     })
   }
 

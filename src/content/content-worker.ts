@@ -4,7 +4,7 @@ import type { ContentThreadOptions, FromContentThread, ReadContent, ToContentThr
 import type { Shelf } from './shelf.ts'
 import { SqliteShelf } from './sqlite-shelf.ts'
 
-const { folder, databaseUrl, secrets } = workerData as ContentThreadOptions
+const { folder, databaseUrl, secrets, bucketKey } = workerData as ContentThreadOptions
 
 async function openShelf(): Promise<Shelf> {
   if (databaseUrl === undefined) return new SqliteShelf(folder ?? '')
@@ -13,12 +13,13 @@ async function openShelf(): Promise<Shelf> {
   return PostgresShelf.open(databaseUrl)
 }
 
-const opening = openShelf().then((shelf) => new ContentKeeper(shelf, secrets))
+const opening = openShelf().then((shelf) => new ContentKeeper(shelf, secrets, bucketKey))
 opening.catch(() => {})
 
-async function answer({ number, name, input }: ToContentThread): Promise<void> {
+async function answer({ number, name, input, place }: ToContentThread): Promise<void> {
   try {
     const keeper = await opening
+    keeper.place = place
     const output: unknown = name === 'close' ? await keeper.close() : await keeper[name](input as never)
     const transferred = name === 'read' && output ? [(output as ReadContent).content.buffer] : []
     parentPort?.postMessage({ number, output } satisfies FromContentThread, transferred)

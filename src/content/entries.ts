@@ -18,8 +18,16 @@ export interface ContentEntry {
   readonly keyId: string
   /** Day since 1970 on which the file or partition of the entry is removed. */
   readonly dropDay: number
+  /** URL of the object in which the encrypted content is; empty if it is here. */
+  readonly object: string
+  /** Where it begins in the object, and its length. */
+  readonly objectAt: number
+  readonly objectBytes: number
   readonly sealed: Buffer
 }
+
+/** An entry without its content. */
+export type EntryHead = Omit<ContentEntry, 'sealed'>
 
 /** A data key of one user, day and last day of retention. */
 export interface DataKey {

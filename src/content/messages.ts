@@ -1,4 +1,4 @@
-import type { ContentPlace } from '../domain/content-log.ts'
+import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
 import type { CapturedCall } from './content-capture.ts'
 import type { Secrets } from '../store/secrets.ts'
 
@@ -9,6 +9,8 @@ export interface ContentThreadOptions {
   readonly folder: string | undefined
   /** URL of the PostgreSQL database; undefined with the embedded one. */
   readonly databaseUrl: string | undefined
+  /** Credentials for a bucket; undefined if there are none. */
+  readonly bucketKey: BucketKey | undefined
 }
 
 /** A call in a batch. `lengths` are those of its parts in `CONTENT_PARTS`; −1 for an absent one. */
@@ -20,7 +22,6 @@ export interface BatchedCall extends CapturedCall {
 export interface ContentBatch {
   readonly calls: readonly BatchedCall[]
   readonly bytes: Uint8Array<ArrayBuffer>
-  readonly store: ContentPlace
 }
 
 /** What is known of a call's content without reading it. */
@@ -62,6 +63,8 @@ export interface ContentWork {
   delete(deletion: ContentDeletion): Promise<boolean>
   /** Removes what is past its retention, and completes deletions that were interrupted. */
   prune(): Promise<{ readonly removedContents: number }>
+  /** Removes objects that are past their day, or that nothing refers to. Resolves to their number. */
+  sweep(): Promise<number>
 }
 
 /** A request to the thread. */
@@ -69,6 +72,8 @@ export interface ToContentThread {
   readonly number: number
   readonly name: keyof ContentWork | 'close'
   readonly input: unknown
+  /** Where content is kept now. */
+  readonly place: ContentPlace
 }
 
 /** A response of the thread. */

@@ -1,9 +1,9 @@
 import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { connectionPool } from '../store/postgres/pool.ts'
-import type { ContentEntry } from './entries.ts'
+import type { ContentEntry, EntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
 import { dayText, dropDaysOfCall } from './retention.ts'
-import type { DeletionMark, EntryHead, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
+import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
 /** Timeout of a statement. A batch may be large, and no call waits for it. */
 const STATEMENT_MS = 60_000
@@ -21,14 +21,16 @@ const SCHEMA = [
     id bigserial primary key, user_id bigint, token_id bigint, from_ms bigint, to_ms bigint, at_ms bigint, done boolean)`,
   `create table if not exists content_entries (
     id text, drop_day bigint, user_id bigint, token_id bigint, started_ms bigint, expires_ms bigint, what text,
-    bytes bigint, sha256 text, lengths text, key_id text, sealed bytea, primary key (id, drop_day))
+    bytes bigint, sha256 text, lengths text, key_id text, object text, object_at bigint, object_bytes bigint,
+    sealed bytea, primary key (id, drop_day))
     partition by list (drop_day)`,
   'create index if not exists content_entries_by_key on content_entries (key_id)',
 ]
 
 const HEAD =
   'id, drop_day as "dropDay", user_id as "userId", token_id as "tokenId", started_ms as "startedMs", ' +
-  'expires_ms as "expiresMs", what, bytes, sha256, lengths, key_id as "keyId"'
+  'expires_ms as "expiresMs", what, bytes, sha256, lengths, key_id as "keyId", object, object_at as "objectAt", ' +
+  'object_bytes as "objectBytes"'
 const KEY = 'id, user_id as "userId", day, end_day as "endDay", cipher'
 const MARK =
   'id, user_id as "userId", token_id as "tokenId", from_ms as "fromMs", to_ms as "toMs", done as "isDone"'
@@ -95,6 +97,14 @@ export class PostgresShelf implements Shelf {
 
   async marks(): Promise<readonly DeletionMark[]> {
     return marksOf(await this.#read(`select ${MARK} from content_deletions order by id`, []))
+  }
+
+  async objects(dropDay: number): Promise<ReadonlySet<string>> {
+    const rows = await this.#read<{ object: string }>(
+      "select distinct object from content_entries where drop_day = $1 and object <> ''",
+      [dropDay],
+    )
+    return new Set(rows.map(({ object }) => object))
   }
 
   prune(today: number, marksMs: number): Promise<number> {
@@ -205,6 +215,10 @@ function marksOf(rows: readonly Readonly<Record<string, unknown>>[]): DeletionMa
   return rows.map((row) => ({ ...row, tokenId: row['tokenId'] ?? undefined }) as unknown as DeletionMark)
 }
 
+function placeOf({ object, objectAt, objectBytes, sealed }: ContentEntry): readonly unknown[] {
+  return [object, objectAt, objectBytes, sealed]
+}
+
 /** Work within a transaction. */
 class PostgresWriter implements ShelfWriter {
   hasRemovedKeys = false
@@ -254,24 +268,14 @@ class PostgresWriter implements ShelfWriter {
   async append(entries: readonly ContentEntry[]): Promise<void> {
     for (const entry of entries) {
       await this.#partition(entry.dropDay)
-      const {
-        id,
-        dropDay,
-        userId,
-        tokenId,
-        startedMs,
-        expiresMs,
-        what,
-        bytes,
-        sha256,
-        lengths,
-        keyId,
-        sealed,
-      } = entry
+      const { id, dropDay, userId, tokenId, startedMs, expiresMs, what, bytes, sha256, lengths, keyId } =
+        entry
+      const head = [id, dropDay, userId, tokenId, startedMs, expiresMs, what, bytes, sha256, lengths, keyId]
       await this.#query(
-        `insert into content_entries values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
-         on conflict (id, drop_day) do update set key_id = excluded.key_id, sealed = excluded.sealed`,
-        [id, dropDay, userId, tokenId, startedMs, expiresMs, what, bytes, sha256, lengths, keyId, sealed],
+        `insert into content_entries values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
+         on conflict (id, drop_day) do update set key_id = excluded.key_id, object = excluded.object,
+         object_at = excluded.object_at, object_bytes = excluded.object_bytes, sealed = excluded.sealed`,
+        [...head, ...placeOf(entry)],
       )
     }
   }
@@ -286,13 +290,12 @@ class PostgresWriter implements ShelfWriter {
     return row?.['sealed'] as Buffer | undefined
   }
 
-  async replace({ id, dropDay }: EntryHead, keyId: string, sealed: Buffer): Promise<void> {
-    await this.#query('update content_entries set key_id = $3, sealed = $4 where id = $1 and drop_day = $2', [
-      id,
-      dropDay,
-      keyId,
-      sealed,
-    ])
+  async replace(entry: ContentEntry): Promise<void> {
+    await this.#query(
+      `update content_entries set key_id = $3, object = $4, object_at = $5, object_bytes = $6, sealed = $7
+       where id = $1 and drop_day = $2`,
+      [entry.id, entry.dropDay, entry.keyId, ...placeOf(entry)],
+    )
   }
 
   async removeEntriesOfKeys(keyIds: readonly string[]): Promise<void> {

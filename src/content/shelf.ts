@@ -1,4 +1,4 @@
-import type { ContentEntry } from './entries.ts'
+import type { ContentEntry, EntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
 
 /** Whom a data key belongs to. */
@@ -15,9 +15,6 @@ export interface StoredKey extends KeyOwner {
   readonly id: string
   readonly cipher: string
 }
-
-/** An entry without its content. */
-export type EntryHead = Omit<ContentEntry, 'sealed'>
 
 /** A deletion that was requested. */
 export interface DeletionMark extends ContentDeletion {
@@ -40,8 +37,8 @@ export interface ShelfWriter {
   entriesOfKey(keyId: string): Promise<readonly EntryHead[]>
   /** The encrypted content of an entry. */
   sealedOf(head: EntryHead): Promise<Buffer | undefined>
-  /** Replaces the encrypted content of an entry, and its key. */
-  replace(head: EntryHead, keyId: string, sealed: Buffer): Promise<void>
+  /** Replaces the encrypted content of an entry, its place and its key. */
+  replace(entry: ContentEntry): Promise<void>
   removeEntriesOfKeys(keyIds: readonly string[]): Promise<void>
   marks(): Promise<readonly DeletionMark[]>
   addMark(deletion: ContentDeletion, atMs: number): Promise<number>
@@ -58,6 +55,8 @@ export interface Shelf {
   sealedOf(head: EntryHead): Promise<Buffer | undefined>
   keys(ids: readonly string[]): Promise<readonly StoredKey[]>
   marks(): Promise<readonly DeletionMark[]>
+  /** The objects in which entries are that are removed on a day. */
+  objects(dropDay: number): Promise<ReadonlySet<string>>
   /** Removes files or partitions whose day has come, keys past their end, and marks of before `marksMs`. */
   prune(today: number, marksMs: number): Promise<number>
   close(): Promise<void>

@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { createPrivateFile, keepPrivate } from '../store/private-file.ts'
-import type { ContentEntry } from './entries.ts'
+import type { ContentEntry, EntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
 import { dayText, dropDaysOfCall } from './retention.ts'
-import type { DeletionMark, EntryHead, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
+import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
 /** Maximum wait for another process of this gateway. */
 const BUSY_TIMEOUT_MS = 10_000
@@ -16,7 +16,8 @@ const DAY_MS = 86_400_000
 
 const ENTRIES = `CREATE TABLE IF NOT EXISTS entries (
   id TEXT PRIMARY KEY, user_id INTEGER, token_id INTEGER, started_ms INTEGER, expires_ms INTEGER, what TEXT,
-  bytes INTEGER, sha256 TEXT, lengths TEXT, key_id TEXT, sealed BLOB) STRICT;
+  bytes INTEGER, sha256 TEXT, lengths TEXT, key_id TEXT, object TEXT, object_at INTEGER, object_bytes INTEGER,
+  sealed BLOB) STRICT;
   CREATE INDEX IF NOT EXISTS entries_by_key ON entries (key_id)`
 const KEYS = `CREATE TABLE IF NOT EXISTS data_keys (
   id TEXT PRIMARY KEY, user_id INTEGER, day INTEGER, end_day INTEGER, cipher TEXT, number INTEGER) STRICT;
@@ -27,7 +28,7 @@ const KEYS = `CREATE TABLE IF NOT EXISTS data_keys (
 
 const HEAD =
   'id, user_id AS userId, token_id AS tokenId, started_ms AS startedMs, expires_ms AS expiresMs, what, bytes, ' +
-  'sha256, lengths, key_id AS keyId'
+  'sha256, lengths, key_id AS keyId, object, object_at AS objectAt, object_bytes AS objectBytes'
 const KEY = 'id, user_id AS userId, day, end_day AS endDay, cipher'
 const MARK = 'id, user_id AS userId, token_id AS tokenId, from_ms AS fromMs, to_ms AS toMs, done AS isDone'
 
@@ -111,6 +112,12 @@ export class SqliteShelf implements Shelf {
 
   marks(): Promise<readonly DeletionMark[]> {
     return Promise.resolve(existsSync(join(this.#folder, 'keys.db')) ? marksIn(this.#keysFile()) : [])
+  }
+
+  objects(dropDay: number): Promise<ReadonlySet<string>> {
+    if (!this.#days().includes(dropDay)) return Promise.resolve(new Set())
+    const rows = this.#file(dropDay).prepare("SELECT DISTINCT object FROM entries WHERE object <> ''").all()
+    return Promise.resolve(new Set(rows.map((row) => String(row['object']))))
   }
 
   prune(today: number, marksMs: number): Promise<number> {
@@ -206,6 +213,10 @@ function sealedIn(file: DatabaseSync, { id }: Pick<EntryHead, 'id'>): Buffer | u
     : undefined
 }
 
+function placeOf({ object, objectAt, objectBytes, sealed }: ContentEntry): SQLInputValue[] {
+  return [object, objectAt, objectBytes, sealed]
+}
+
 /** Work within a transaction. */
 class SqliteWriter implements ShelfWriter {
   readonly #keys: DatabaseSync
@@ -251,13 +262,12 @@ class SqliteWriter implements ShelfWriter {
   append(entries: readonly ContentEntry[]): Promise<void> {
     for (const [dropDay, some] of Map.groupBy(entries, (entry) => entry.dropDay)) {
       const insert = this.#fileOf(dropDay).prepare(
-        'INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
+        'INSERT OR REPLACE INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)',
       )
       for (const entry of some) {
-        const { id, userId, tokenId, startedMs, expiresMs, what, bytes, sha256, lengths, keyId, sealed } =
-          entry
+        const { id, userId, tokenId, startedMs, expiresMs, what, bytes, sha256, lengths, keyId } = entry
         const values: SQLInputValue[] = [id, userId, tokenId, startedMs, expiresMs, what, bytes, sha256]
-        insert.run(...values, lengths, keyId, sealed)
+        insert.run(...values, lengths, keyId, ...placeOf(entry))
       }
     }
     return Promise.resolve()
@@ -277,10 +287,12 @@ class SqliteWriter implements ShelfWriter {
     return Promise.resolve(sealedIn(this.#fileOf(head.dropDay), head))
   }
 
-  replace({ id, dropDay }: EntryHead, keyId: string, sealed: Buffer): Promise<void> {
-    this.#fileOf(dropDay)
-      .prepare('UPDATE entries SET key_id = ?, sealed = ? WHERE id = ?')
-      .run(keyId, sealed, id)
+  replace(entry: ContentEntry): Promise<void> {
+    this.#fileOf(entry.dropDay)
+      .prepare(
+        'UPDATE entries SET key_id = ?, object = ?, object_at = ?, object_bytes = ?, sealed = ? WHERE id = ?',
+      )
+      .run(entry.keyId, ...placeOf(entry), entry.id)
     return Promise.resolve()
   }
 

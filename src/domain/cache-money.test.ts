@@ -1,7 +1,7 @@
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { cacheMoney, charge } from './charge.ts'
+import { cacheSavings, charge } from './charge.ts'
 import { type Decimal, ONE, parseDecimal } from './decimal.ts'
 import { FREE_PRICE, rateOf } from './price.ts'
 import { completePrices } from './token-kinds.ts'
@@ -22,7 +22,7 @@ const RATE = rateOf({ ...FREE_PRICE, tokens: PRICES }, ONE, 500_000)
 describe('what a prompt cache saves and costs', () => {
   test('a read token saves the difference between the prices of input and of reading', () => {
     // 1,000 tokens × (3 − 0.3) USD per million × 500,000 units per USD
-    expect(cacheMoney(RATE, { ...NO_USAGE, cacheRead: 1000 })).toEqual({
+    expect(cacheSavings(RATE, { ...NO_USAGE, cacheRead: 1000 })).toEqual({
       cache_saved: 1350,
       cache_surcharge: 0,
     })
@@ -31,11 +31,11 @@ describe('what a prompt cache saves and costs', () => {
   test('a written token costs the difference between the prices of writing and of input', () => {
     const usage = { ...NO_USAGE, cacheWrite5m: 1000, cacheWrite1h: 100 }
     // 1,000 × 0.75 and 100 × 3 USD per million × 500,000 units per USD
-    expect(cacheMoney(RATE, usage)).toEqual({ cache_saved: 0, cache_surcharge: 525 })
+    expect(cacheSavings(RATE, usage)).toEqual({ cache_saved: 0, cache_surcharge: 525 })
   })
 
   test('a call that reads and writes has both', () => {
-    expect(cacheMoney(RATE, { ...NO_USAGE, cacheRead: 100, cacheWrite5m: 100 })).toEqual({
+    expect(cacheSavings(RATE, { ...NO_USAGE, cacheRead: 100, cacheWrite5m: 100 })).toEqual({
       cache_saved: 135,
       cache_surcharge: 38,
     })
@@ -44,7 +44,7 @@ describe('what a prompt cache saves and costs', () => {
   test('audio that was read is compared with audio that was not', () => {
     const usage = { ...NO_USAGE, cacheRead: 1000, audioCacheRead: 400 }
     // 600 × (3 − 0.3) and 400 × (10 − 2) USD per million × 500,000 units per USD
-    expect(cacheMoney(RATE, usage).cache_saved).toBe(810 + 1600)
+    expect(cacheSavings(RATE, usage).cache_saved).toBe(810 + 1600)
   })
 
   test('neither sum is below 0 where reading costs more and writing less than input', () => {
@@ -56,7 +56,7 @@ describe('what a prompt cache saves and costs', () => {
     })
     const rate = rateOf({ ...FREE_PRICE, tokens: odd }, ONE, 500_000)
     const usage = { ...NO_USAGE, cacheRead: 1000, cacheWrite5m: 1000 }
-    expect(cacheMoney(rate, usage)).toEqual({ cache_saved: 0, cache_surcharge: 0 })
+    expect(cacheSavings(rate, usage)).toEqual({ cache_saved: 0, cache_surcharge: 0 })
   })
 
   test('the prices of the tier that the prompt reaches apply', () => {
@@ -66,14 +66,14 @@ describe('what a prompt cache saves and costs', () => {
       tiers: [{ above: 1000, tokens: { ...PRICES, input: decimal('6') } }],
     }
     const rate = rateOf(tiered, ONE, 500_000)
-    expect(cacheMoney(rate, { ...NO_USAGE, cacheRead: 1000 }).cache_saved).toBe(1350)
+    expect(cacheSavings(rate, { ...NO_USAGE, cacheRead: 1000 }).cache_saved).toBe(1350)
     // 1,001 × (6 − 0.3) × 0.5 = 2,852.85
-    expect(cacheMoney(rate, { ...NO_USAGE, cacheRead: 1001 }).cache_saved).toBe(2853)
+    expect(cacheSavings(rate, { ...NO_USAGE, cacheRead: 1001 }).cache_saved).toBe(2853)
   })
 
   test('a group with the ratio 0 saves and pays nothing', () => {
     const free = rateOf({ ...FREE_PRICE, tokens: PRICES }, decimal('0'), 500_000)
-    expect(cacheMoney(free, { ...NO_USAGE, cacheRead: 1000, cacheWrite1h: 1000 })).toEqual({
+    expect(cacheSavings(free, { ...NO_USAGE, cacheRead: 1000, cacheWrite1h: 1000 })).toEqual({
       cache_saved: 0,
       cache_surcharge: 0,
     })
@@ -123,7 +123,7 @@ describe('what a prompt cache saves and costs', () => {
             cache_saved: rounded(BigInt(count.read) * BigInt(price.input - price.read)),
             cache_surcharge: rounded(dearer('short') + dearer('half') + dearer('long') + dearer('day')),
           }
-          expect(cacheMoney(rate, usage)).toEqual(expected)
+          expect(cacheSavings(rate, usage)).toEqual(expected)
         },
       ),
       { numRuns: 500 },
@@ -133,7 +133,7 @@ describe('what a prompt cache saves and costs', () => {
   test('the charge is that of plain input, less what was saved, plus the surcharge, to one unit', () => {
     const usage = { ...NO_USAGE, input: 7, cacheRead: 12_345, cacheWrite5m: 678 }
     const plain = charge(RATE, { ...NO_USAGE, input: 7 + 12_345 + 678 })
-    const { cache_saved: saved, cache_surcharge: surcharge } = cacheMoney(RATE, usage)
+    const { cache_saved: saved, cache_surcharge: surcharge } = cacheSavings(RATE, usage)
     expect(Math.abs(plain - saved + surcharge - charge(RATE, usage))).toBeLessThanOrEqual(1)
   })
 })

@@ -74,21 +74,21 @@ export function chargeOfTools({ factor }: Rate, tools: readonly PricedTool[]): n
 }
 
 /** What prompt caches changed in the cost of a call, in quota units. */
-export interface CacheMoney {
+export interface CacheSavings {
   /** What the tokens read from a cache would have cost more as plain input. */
   readonly cache_saved: number
   /** What the tokens written to a cache cost beyond plain input. */
   readonly cache_surcharge: number
 }
 
-const NO_CACHE: CacheMoney = { cache_saved: 0, cache_surcharge: 0 }
+const NO_CACHE: CacheSavings = { cache_saved: 0, cache_surcharge: 0 }
 
 /**
  * Compares the tokens of a call that were read from or written to a cache with plain input at the same rate.
  * Audio and images that were read are compared with plain audio and images. Each sum is rounded once, half
  * away from zero, and never below 0: some prices make reading dearer, or writing cheaper, than input.
  */
-export function cacheMoney({ price, factor }: Rate, usage: Usage): CacheMoney {
+export function cacheSavings({ price, factor }: Rate, usage: Usage): CacheSavings {
   if (CACHED_KINDS.every(({ count }) => !usage[count])) return NO_CACHE
   const { tokens } = tierOf(price, usage) ?? price
   const [saved, surcharge] = [new Sum(), new Sum()]

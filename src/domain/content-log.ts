@@ -21,18 +21,26 @@ export interface ContentTerms {
   readonly keepMs?: number | undefined
 }
 
+/** A bucket of a server that speaks the protocol of S3. */
+export interface BucketPlace {
+  readonly kind: 's3'
+  readonly bucket: string
+  /** Without slashes around it; may be empty. */
+  readonly prefix: string
+  /** URL of the server, to which paths `/bucket/key` are added. */
+  readonly endpoint: string
+  readonly region: string
+}
+
+/** Credentials of a bucket. */
+export interface BucketKey {
+  readonly accessKeyId: string
+  readonly secretAccessKey: string
+  readonly sessionToken?: string
+}
+
 /** Where content is kept: in the gateway's database, or in a bucket. */
-export type ContentPlace =
-  | { readonly kind: 'database' }
-  | {
-      readonly kind: 's3'
-      readonly bucket: string
-      /** Without slashes around it; may be empty. */
-      readonly prefix: string
-      /** URL of the server, to which paths `/bucket/key` are added. */
-      readonly endpoint: string
-      readonly region: string
-    }
+export type ContentPlace = { readonly kind: 'database' } | BucketPlace
 
 /** `docs/configuration.md: Content log`. */
 export interface ContentLogSettings {

@@ -9,7 +9,7 @@ import type { Prune } from './prune.ts'
 
 /** Opens the content log. Its thread is started when something is kept or read. */
 export function openContentLog(
-  { databaseUrl, dataDir }: Pick<Environment, 'databaseUrl' | 'dataDir'>,
+  { databaseUrl, dataDir, bucketKey }: Pick<Environment, 'databaseUrl' | 'dataDir' | 'bucketKey'>,
   secrets: Secrets,
   {
     metrics,
@@ -25,6 +25,7 @@ export function openContentLog(
     secrets,
     folder: isEmbedded ? join(dataDir, 'content') : undefined,
     databaseUrl: isEmbedded ? undefined : databaseUrl,
+    bucketKey,
     onDropped: (reason) => metrics?.add('contentDropped', 1, reason),
     nowMs: () => performance.now(),
   })

@@ -32,6 +32,7 @@ import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerCallQuestions } from '../management/usage/running-calls.ts'
 import { AnswerCache } from '../relay/answer-cache/answer-cache.ts'
+import { EqualCallsElsewhere } from '../relay/answer-cache/equal-calls-elsewhere.ts'
 import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
@@ -42,7 +43,6 @@ import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
 import { Spool } from '../relay/spool.ts'
 import {
-  hmacOf,
   hashAccessToken,
   hashKey,
   hashSession,
@@ -231,7 +231,7 @@ export async function serve({
     openContentLog(environment, secrets, { settings: () => inForce.settings.contentLog, metrics, warn }),
     (open) => open.close(),
   )
-  const answerTag = (text: string): string => hmacOf(secrets, 'answer', text)
+  const elsewhere = workers && new EqualCallsElsewhere(workers.link, node)
   const keyRings = new KeyRings()
   const guardFigures = new GuardFigures()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
@@ -244,7 +244,7 @@ export async function serve({
       ...kept,
       prompts: conversations.prompts,
       affinity: conversations.affinity,
-      cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, tag: answerTag }),
+      cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, elsewhere }),
       breaks: conversations.breaks,
       guardKey: guardKey(secrets),
       guardFigures,

@@ -10,7 +10,7 @@ export class QuotaConverter {
   readonly #unitsThere: Decimal
   readonly #unitsHere: number
 
-  /** `theirs` is the option of the source; undefined = never set. Throws `UnreadableValue`. */
+  /** `unitsThere`: `QuotaPerUnit` of the source; undefined if it was never set. Throws `UnreadableValue`. */
   constructor(unitsThere: string | undefined, unitsHere: number) {
     const read = unitsThere === undefined ? DEFAULT_UNITS_PER_DOLLAR : parseDecimal(unitsThere)
     if (!read || read.digits <= 0n) throw new UnreadableValue('QuotaPerUnit', 'a number above 0')

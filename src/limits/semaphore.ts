@@ -64,7 +64,7 @@ interface SubjectEntry {
   max: number
   held: number
   readonly waiting: Waiter[]
-  /** Slots that were last reported to the store; undefined if that is unknown. */
+  /** Number of slots that the other nodes last recorded for this one; undefined if the last exchange failed. */
   reported: number | undefined
   reportedMs: number
   exchange: Promise<void> | undefined

@@ -139,7 +139,7 @@ describe('the memory of a read', () => {
     await expect(read.hold(MIB)).rejects.toMatchObject(TOO_MANY)
   })
 
-  test('the memory of a request with a body stays with it when the read ends', async () => {
+  test('memory that a read took for a request with a body stays reserved for that request when the read ends', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 1, key: 1 })
     const read = reads.of(1, body)

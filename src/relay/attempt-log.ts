@@ -75,8 +75,8 @@ export class AttemptLog {
 
   /**
    * The attempts as JSON, the successful one last; undefined if there was only one attempt and it was
-   * complete. `cut`: how the last one broke off, if it did. `words`: those of the request, if the words of
-   * providers are kept.
+   * complete. `cut`: how the last one broke off, if it did. `words`: texts of the request, which are removed
+   * from the providers' error messages before they are stored; undefined if no messages are stored.
    */
   text(cut: UpstreamCut | undefined, words: RequestWords | undefined): string | undefined {
     if (!this.#failed && cut === undefined) return undefined

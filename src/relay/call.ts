@@ -2,7 +2,7 @@ import type { Response } from '@sluice/http1'
 import type { CacheBreak } from '../domain/cache-break.ts'
 import { particularsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
-import { cacheMoney, charge } from '../domain/charge.ts'
+import { cacheSavings, charge } from '../domain/charge.ts'
 import type { AnswerNames } from '@sluice/wire/answer-names'
 import { type AnsweredError, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
@@ -343,7 +343,7 @@ export class Call implements MediaRequester {
       service_tier: this.#served?.tier ?? '',
       requested_service_tier: this.plan.request.serviceTier ?? '',
       region: this.#served?.region ?? '',
-      ...cacheMoney(this.#served?.rate ?? this.plan.rate, usage),
+      ...cacheSavings(this.#served?.rate ?? this.plan.rate, usage),
       cache_break: this.#cacheBreak,
       cache_verdict: this.#cacheVerdict,
       model: target ? model.name : facts.model,

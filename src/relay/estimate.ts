@@ -54,8 +54,8 @@ export const FREE_STREAM_ESTIMATE: Estimate = {
 }
 
 /**
- * Estimates a call of a model at these prices, by what will be requested from the channels that may serve it.
- * `promptBound`: a smaller bound on the prompt, from an earlier call.
+ * Estimates the size and the maximum cost of a call, for the requests that the eligible channels would receive.
+ * `promptBound`: upper bound on the tokens of the prompt, known from an earlier call.
  */
 export function estimate(
   endpoint: Endpoint,

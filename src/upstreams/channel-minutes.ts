@@ -31,7 +31,7 @@ export interface HourFigures {
   readonly p50_ms: number | null
 }
 
-/** Attempts of the last 15 minutes, and the calls of which one failed here. */
+/** Attempts at a channel in the last 15 minutes, and how the calls ended that failed at it at least once. */
 export interface RecentFigures {
   readonly requests: number
   readonly failed: number

@@ -260,7 +260,7 @@ describe('headers of answers', () => {
     expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
   })
 
-  test('answers of models without an end have neither', async () => {
+  test('answers of models without a shutdown date have neither header', async () => {
     const { headers } = await fixture.chat('ann', ask('next'))
     expect(headers).not.toHaveProperty('sunset')
     expect(headers).not.toHaveProperty('deprecation')

@@ -3,6 +3,7 @@ import { manage } from '../fixtures/account.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { contentOf, lookAt } from '../fixtures/content.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { BUCKET, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
 import { type ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { type Nodes, setNodes, SHARED, workersIn } from './fixture.ts'
 
@@ -86,6 +87,50 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     expect((await lookAt(url(0), ANN, kept)).status).toBe(200)
     expect(await sealed(kept)).not.toBe(key)
     expect(await nodes.database.sql(`select id from content_keys where id = '${String(key)}'`)).toEqual([])
+  })
+})
+
+describe.skipIf(withoutS3()).each(SHARED)('a bucket of several nodes on $name', (engine) => {
+  let server: S3Server
+  let nodes: Nodes
+  const ends: (() => unknown)[] = []
+  beforeAll(async () => {
+    server = await startS3Server()
+    ends.push(() => server.stop())
+    const content_log = { what: 'full', store: `s3://${BUCKET}`, endpoint: server.url }
+    const inBucket = (upstream: ScriptedUpstream) => ({ ...configuration(upstream), content_log })
+    nodes = await setNodes(engine, 2, inBucket, server.env, (end) => ends.push(end))
+  })
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end()
+  })
+  const url = (node: number): string => nodes.gateways[node]?.url ?? ''
+  const written = async (key: string): Promise<string> => {
+    const id = idOf(await nodes.chat(0, key, ask('m')))
+    // A deletion has everything written that its node still has.
+    await manage(url(0), OPERATOR, 'DELETE /api/content')
+    return id
+  }
+
+  test('what one node keeps, every node reads and deletes; of one key, the rest is encrypted anew', async () => {
+    const [gone, kept] = [await written('ann'), await written('other')]
+    const { parts } = await contentOf(url(1), ANN, gone)
+    expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))
+    const places = await nodes.database.sql('select object, sealed from content_entries')
+    for (const { object, sealed } of places) {
+      expect(object).toMatch(new RegExp(`^s3://${BUCKET}/\\d{4}-\\d\\d-\\d\\d/`))
+      expect(sealed).toHaveLength(0)
+    }
+    const [{ token_id: tokenId } = {}] = await nodes.database.sql(
+      `select token_id from usage_log where id = '${gone}'`,
+    )
+    const keys = await nodes.database.sql('select id from content_keys where user_id = 2')
+    expect((await manage(url(1), ANN, `DELETE /api/content?token=${String(tokenId)}`)).status).toBe(200)
+    expect((await lookAt(url(0), ANN, gone)).status).toBe(404)
+    expect((await lookAt(url(0), ANN, kept)).status).toBe(200)
+    const after = await nodes.database.sql('select id from content_keys where user_id = 2')
+    for (const { id } of keys) expect(after.map((row) => row['id'])).not.toContain(id)
+    expect(await nodes.database.sql(`select id from content_entries where id = '${gone}'`)).toEqual([])
   })
 })
 

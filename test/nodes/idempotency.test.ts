@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import process from 'node:process'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
@@ -8,6 +9,7 @@ import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { type RunningGateway, startGateway } from '../fixtures/gateway.ts'
 import { type ScriptedUpstream, startUpstream } from '../fixtures/scripted-upstream.ts'
+import { workerPids } from '../fixtures/worker-pids.ts'
 import { type Nodes, setNodes, SHARED, workersIn } from './fixture.ts'
 
 const GRANTED = 1_000_000_000
@@ -146,18 +148,23 @@ describe('idempotency keys after a crash of a gateway with the embedded database
 })
 
 describe('idempotency keys with two workers', () => {
-  test('attempts on all workers make one upstream call, and get equal answers for one charge', async () => {
-    const fixture: Fixture = await startFixture(configuration, { env: { WORKERS: '2' } })
+  async function started(): Promise<Fixture> {
+    const fixture = await startFixture(configuration, { env: { WORKERS: '2' } })
     onTestFinished(() => fixture.close())
-    const serving = (from: number): number => workersIn(fixture.gateway.logs().slice(from)).size
     // Connections are distributed among those that have started to serve.
     await vi.waitFor(
       async () => {
         await Promise.all(Array.from({ length: 8 }, () => fixture.chat('nobody', ask('m'))))
-        expect(serving(0)).toBe(2)
+        expect(serving(fixture, 0)).toBe(2)
       },
       { timeout: 60_000, interval: 50 },
     )
+    return fixture
+  }
+  const serving = ({ gateway }: Fixture, from: number): number => workersIn(gateway.logs().slice(from)).size
+
+  test('attempts on all workers make one upstream call, and get equal answers for one charge', async () => {
+    const fixture = await started()
     const before = fixture.gateway.logs().length
     const go = Promise.withResolvers<void>()
     fixture.upstream.script('slow', { kind: 'stream', endsAfter: go.promise, usage: usageText(10, 5) })
@@ -172,6 +179,40 @@ describe('idempotency keys with two workers', () => {
     await expect
       .poll(() => databaseOf(fixture.gateway.dataDir).token('token-ann').used_quota, { timeout: 10_000 })
       .toBe(COST)
-    await expect.poll(() => serving(before)).toBe(2)
+    await expect.poll(() => serving(fixture, before)).toBe(2)
+  })
+
+  test('the call of a worker that was killed is made once more, at once, by another worker or after a restart', async () => {
+    const fixture = await started()
+    const { upstream, gateway } = fixture
+    const cutStream = { kind: 'stream', events: 3, ending: 'stall' } as const
+    upstream.script('slow', cutStream, { kind: 'stream', events: 3 }, cutStream, {
+      kind: 'stream',
+      events: 3,
+    })
+    const ways = [
+      async () => {
+        for (const pid of workerPids(gateway.pid)) process.kill(pid, 'SIGKILL')
+      },
+      async () => {
+        await gateway.kill()
+        await gateway.restart()
+      },
+    ]
+    for (const [round, kill] of ways.entries()) {
+      const key = randomUUID()
+      const live = await open(gateway.url, askStream('slow'), { key: 'ann', ...withKey(key) })
+      await live.until('word')
+      await kill()
+      const sinceMs = performance.now()
+      const attempt = (): Promise<FullResponse> => fixture.chat('ann', askStream('slow'), withKey(key))
+      await vi.waitFor(async () => expect((await attempt()).status).toBe(200), {
+        timeout: 60_000,
+        interval: 50,
+      })
+      expect(performance.now() - sinceMs).toBeLessThan(20_000)
+      expect(isReplayed(await attempt())).toBe(true)
+      expect(upstream.received('slow')).toHaveLength(2 * (round + 1))
+    }
   })
 })

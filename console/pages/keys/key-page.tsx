@@ -18,7 +18,7 @@ import { showFailure } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
-import { useRaisedBudget } from '../../components/use-raised-budget.ts'
+import { useRaiseBudgetDialog } from '../../components/use-raise-budget-dialog.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeySettings } from './key-settings.tsx'
 import { KeyUsage } from './key-usage.tsx'
@@ -47,7 +47,7 @@ function Key({ apiKey }: { readonly apiKey: ApiKey }) {
   const { profile } = useSignedIn()
   const { reload } = useKeyChanges()
   const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, [apiKey]))
-  const raise = useRaisedBudget()
+  const raise = useRaiseBudgetDialog()
   const { id, name, budget, version } = apiKey
   const [{ tab = 'usage' }, setSearch] = useSearchState()
   return (

@@ -8,7 +8,7 @@ import { Gone } from '../../components/gone.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
 import { useSignedIn } from '../../components/session.tsx'
-import { useRaisedBudget } from '../../components/use-raised-budget.ts'
+import { useRaiseBudgetDialog } from '../../components/use-raise-budget-dialog.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { UserCalls, UserUsage } from './user-calls.tsx'
 import { UserKeys } from './user-keys.tsx'
@@ -41,7 +41,7 @@ function User({ user }: { readonly user: ManagedUser }) {
   const { users, limits } = useTexts()
   const { profile } = useSignedIn()
   const [{ tab = 'profile' }, setSearch] = useSearchState()
-  const raise = useRaisedBudget()
+  const raise = useRaiseBudgetDialog()
   const fund = useAddedQuota()
   const { turn, reload } = useUserChanges()
   const isEnabled = user.status === ENABLED

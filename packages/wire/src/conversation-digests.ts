@@ -77,10 +77,7 @@ export class ConversationDigests {
     const parts = partsAt(this.#scan.bytes, this.#spans, spans - 2)
     parts.push(this.#scan.bytes.subarray(this.#spans[spans - 2], end))
     const facts = `${seed.text}${turn} ${this.#at(0).bytes} ${length} `
-    const covered =
-      length <= MAX_HASHED_BYTES
-        ? Buffer.concat([Buffer.from(facts), ...parts])
-        : facts + gmacOf(parts, key).toString('base64url')
+    const covered = Buffer.concat([Buffer.from(facts), ...hashable(parts, key)])
     const digest = Buffer.allocUnsafe(DIGEST_BYTES)
     digest.writeUInt32LE(this.mark(turn))
     digest.write(hash('sha256', covered, 'hex'), MARK_BYTES, DIGEST_BYTES - MARK_BYTES, 'hex')
@@ -104,6 +101,15 @@ export class ConversationDigests {
   #at(turn: number): TurnEnd {
     return this.#ends[turn] as TurnEnd
   }
+}
+
+/**
+ * What a keyed hash has to cover of a text in parts: the parts, or their GMAC if there are many bytes. `key`: a secret of
+ * 32 bytes. `docs/decisions/prompt-digests.md`
+ */
+export function hashable(parts: readonly Buffer[], key: KeyObject): readonly Buffer[] {
+  const length = parts.reduce((sum, part) => sum + part.length, 0)
+  return length <= MAX_HASHED_BYTES ? parts : [gmacOf(parts, key)]
 }
 
 /** Spreads all bits of a number over 32 bits. */

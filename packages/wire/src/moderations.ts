@@ -104,7 +104,7 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
 }
 
 /** Names of the fields of moderation requests. */
-export const moderationsNames = requestNames(CHECKS.keys(), {
+export const moderationFieldNames = requestNames(CHECKS.keys(), {
   input: knownNames('type text', { image_url: knownNames('url') }),
 })
 

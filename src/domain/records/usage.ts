@@ -197,7 +197,7 @@ export type SettledCall = Omit<Values<UsageFields>, WithDefault> & {
   }
 
 /** Names of a call's user and API key, kept even after they are deleted. */
-export interface CallNames {
+export interface UserAndTokenNames {
   readonly username: string
   readonly token_name: string
 }
@@ -208,11 +208,11 @@ interface CalledChannel {
 }
 
 /** A settled call in the usage log. */
-export type UsageEntry = Values<UsageFields> & Pick<SettledCall, 'usage'> & CallNames & CalledChannel
+export type UsageEntry = Values<UsageFields> & Pick<SettledCall, 'usage'> & UserAndTokenNames & CalledChannel
 
 /** A call as responses show it: from the usage log, or just settled. */
 export type ShownCall = Pick<SettledCall, keyof UsageFields | 'usage'> &
-  CallNames &
+  UserAndTokenNames &
   CalledChannel & {
     /** Where what was said is kept, and its digest; absent if nothing is kept. */
     readonly content?: { readonly address: string; readonly sha256: string } | undefined

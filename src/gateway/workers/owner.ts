@@ -18,6 +18,7 @@ import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { SESSION_DIGESTS } from '../../relay/affinity/affinity.ts'
 import { LocalDigests } from '../../relay/digests/digest-store.ts'
 import { answerPreviousCalls, LocalPreviousCalls } from '../../relay/affinity/previous-calls.ts'
+import { EqualCallsOfWorkers } from '../../relay/answer-cache/equal-calls-elsewhere.ts'
 import { answerDigests } from '../../relay/digests/owner-digests.ts'
 import { PROMPT_DIGESTS } from '../../relay/prompts/prompt-memory.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
@@ -134,6 +135,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   )
   const firstCredentials = await recordConfiguration(database.store, config)
   const recovered = await database.store.write('recover', { owner: randomUUID(), nowMs: Date.now() })
+  await database.store.write('lapseClaims', { node: undefined })
   let { texts } = config
   const { workers: planned, configFile, variables } = environment
   const slots = new OwnedSlots()
@@ -148,6 +150,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     prompts: new LocalDigests(PROMPT_DIGESTS),
     sessions: new LocalDigests(SESSION_DIGESTS),
     previous: new LocalPreviousCalls(),
+    equal: new EqualCallsOfWorkers(),
   }
   let unresolved = 0
   const started: WorkerCrew = new WorkerCrew({
@@ -164,6 +167,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     },
     async lose(worker) {
       const { count, quota } = await database.lose(worker.name)
+      await database.store.write('lapseClaims', { node: worker.name })
       slots.drop(worker.name)
       followed.drop(worker)
       metrics.keepOf(worker)
@@ -237,6 +241,7 @@ interface SharedResources {
   readonly prompts: LocalDigests
   readonly sessions: LocalDigests
   readonly previous: LocalPreviousCalls
+  readonly equal: EqualCallsOfWorkers
   readonly metrics: WorkerMetrics
   readonly crew: WorkerCrew
 }
@@ -244,7 +249,7 @@ interface SharedResources {
 /** Answers a worker's requests to the owner. */
 function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   const { link, name } = worker
-  const { database, announce, permits, slots, metrics, prompts, sessions, previous, crew } = services
+  const { database, announce, permits, slots, metrics, prompts, sessions, previous, equal, crew } = services
   link.answer('batch', (operations: Parameters<OwnedDatabase['write']>[1]) =>
     database.write(name, operations),
   )
@@ -257,6 +262,7 @@ function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   answerDigests(link, 'prompt', prompts)
   answerDigests(link, 'session', sessions)
   answerPreviousCalls(link, previous)
+  equal.add(name, link)
   link.answer('ready', () => crew.ready(worker))
   link.on('leaving', () => crew.leaving(worker))
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))

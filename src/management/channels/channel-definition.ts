@@ -328,12 +328,12 @@ function locationIn(other: string): string {
   throw new GatewayError('invalid_request', 'other: expected one location, such as europe-west4 or global')
 }
 
-/** Whether an entry of a tool's mapping maps one error status to another. */
+/** Whether an entry of the `status_mapping` that a management tool sent maps one error status to another. */
 export function isMappedStatus(from: string, to: unknown): boolean {
   return isErrorStatus(from) && isErrorStatus(String(to))
 }
 
-/** The statuses that a tool maps to others, in the format of gateway.yaml; other entries are omitted. */
+/** The statuses that a management tool maps to others, in the format of gateway.yaml; other entries are omitted. */
 function statusesIn(mapping: string): Record<string, Json> {
   const entries = Object.entries(parseRecord(mapping) ?? {}).flatMap(([from, to]) =>
     isMappedStatus(from, to) ? [[from, Number(to)] as const] : [],

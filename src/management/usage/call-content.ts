@@ -45,7 +45,9 @@ export async function callContent(
   if (!summary || !mayRead(services, user, summary)) throw contentNotFound()
   if (summary.userId !== user.id) await store.write('recordContentRead', { callId: id })
   await services.holdToRead(content.bytesToRead(summary))
-  const found = await content.read(id)
+  const found = await content.read(id).catch((error: unknown) => {
+    throw new GatewayError('storage_unavailable', 'the content log cannot be read now', { cause: error })
+  })
   if (!found) throw contentNotFound()
   return { what: found.what, parts: found.what === 'metadata' ? factsOf(found) : partsOf(found) }
 }

@@ -56,7 +56,7 @@ export class LiveReader {
     this.#missed = sumOf([this.#missed, calls])
   }
 
-  /** Reports missed calls as soon as further ones could be sent. */
+  /** Reports the number of missed calls, if the queue has room for another event. */
   settle(): void {
     if (this.#waitingEvents < MAX_WAITING) this.#sendGap()
   }

@@ -1,4 +1,4 @@
-import type { CallNames, SettledCall } from '../../domain/records/usage.ts'
+import type { UserAndTokenNames, SettledCall } from '../../domain/records/usage.ts'
 import { type OneOrMore, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
@@ -23,22 +23,22 @@ export interface LiveCallBatch {
 
 /** Rows of one turn as JSON, by query: each is written once for all readers that are shown the same. */
 export class RowTexts {
-  readonly #names: ReadonlyMap<number, CallNames>
+  readonly #names: ReadonlyMap<number, UserAndTokenNames>
   readonly #channelIds: ReadonlyMap<string, number>
   readonly #texts = { all: new Map<SettledCall, string>(), own: new Map<SettledCall, string>() }
 
   /** `names` are by the id of the call's token, ids of channels by their names. */
-  constructor(names: ReadonlyMap<number, CallNames>, channelIds: ReadonlyMap<string, number> = new Map()) {
+  constructor(names: ReadonlyMap<number, UserAndTokenNames>, channelIds: ReadonlyMap<string, number> = new Map()) {
     this.#names = names
     this.#channelIds = channelIds
   }
 
   /** Names of a call; undefined if the database did not return them. */
-  namesOf({ token_id }: SettledCall): CallNames | undefined {
+  namesOf({ token_id }: SettledCall): UserAndTokenNames | undefined {
     return this.#names.get(token_id)
   }
 
-  textOf(call: SettledCall, { username, token_name }: CallNames, scope: LiveQuery['scope']): string {
+  textOf(call: SettledCall, { username, token_name }: UserAndTokenNames, scope: LiveQuery['scope']): string {
     const known = this.#texts[scope].get(call)
     if (known !== undefined) return known
     const channel_id = this.#channelIds.get(call.channel) ?? 0
@@ -56,7 +56,7 @@ export class RowTexts {
 export class LiveSource {
   readonly #scope: LiveQuery['scope']
   readonly #matches: (call: SettledCall) => boolean
-  readonly #namesMatch: ((names: CallNames) => boolean) | undefined
+  readonly #namesMatch: ((names: UserAndTokenNames) => boolean) | undefined
   readonly #budget = new CallsPerSecond()
   #candidates: readonly SettledCall[] = []
   #room = 0
@@ -118,7 +118,7 @@ function matchOf(filter: UsageFilter): CallMatch {
 }
 
 /** Returns a test whether the names of a call match the filter; undefined if it accepts all names. */
-function nameMatchOf({ username, token_name }: UsageFilter): ((names: CallNames) => boolean) | undefined {
+function nameMatchOf({ username, token_name }: UsageFilter): ((names: UserAndTokenNames) => boolean) | undefined {
   if (username === undefined && token_name === undefined) return undefined
   const has = (wanted: OneOrMore<string> | undefined, name: string): boolean =>
     wanted === undefined || valuesOf(wanted).includes(name)

@@ -74,12 +74,14 @@ describe('a session by how its conversation begins', () => {
   const tagOf = (body: object, dialect: keyof typeof FORMS = 'messages') => session(body, {}, dialect)?.tag
   const mark = { cache_control: { type: 'ephemeral' } }
 
-  test('later turns, sampling and cache directives do not change it', () => {
-    const plain = { system: 'be kind', tools: [{ name: 'a' }], ...HELLO }
+  const LONG = 'be kind '.repeat(2_000)
+
+  test.each(['be kind', LONG])('later turns, sampling and cache directives do not change it', (system) => {
+    const plain = { system, tools: [{ name: 'a' }], ...HELLO }
     const later = {
       model: 'm',
       temperature: 1,
-      system: [{ type: 'text', text: 'be kind', ...mark }],
+      system: [{ type: 'text', text: system, ...mark }],
       tools: [{ name: 'a', ...mark }],
       messages: [
         { role: 'user', content: [{ type: 'text', text: 'hello', ...mark }] },
@@ -90,11 +92,11 @@ describe('a session by how its conversation begins', () => {
     expect(tagOf(later)).toBe(tagOf(plain))
   })
 
-  test('tools, system and first message each change it', () => {
-    const body = { system: 'be kind', tools: [{ name: 'a' }], ...HELLO }
+  test.each(['be kind', LONG])('tools, system and first message each change it', (system) => {
+    const body = { system, tools: [{ name: 'a' }], ...HELLO }
     const tags = [
       body,
-      { ...body, system: 'be brief' },
+      { ...body, system: system.replace(/.$/, '!') },
       { ...body, tools: [{ name: 'b' }] },
       { ...body, messages: [{ role: 'user', content: 'hello!' }] },
     ].map((one) => tagOf(one))

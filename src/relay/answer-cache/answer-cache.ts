@@ -1,34 +1,29 @@
 import type { ResponseHeaders } from '@sluice/http1'
-import { writeUsageCounts } from '@sluice/wire/chat'
-import { parseRecord } from '@sluice/wire/json/record'
-import { promptTokens } from '@sluice/wire/usage'
-import type { Caller } from '../../accounts/authentication/caller.ts'
-import type { SettlementReason } from '../../domain/call-outcome.ts'
 import type { KeptAnswer } from '../../domain/kept-answer.ts'
-import type { CacheOptions } from '../../domain/options.ts'
-import type { Channel } from '../../domain/records/channel.ts'
-import type { Settlement } from '../../domain/records/usage.ts'
-import type { Settings } from '../../domain/settings.ts'
+import { GatewayError } from '../../errors.ts'
 import { idHeaders } from '../../http/id-headers.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreReads } from '../../limits/store-reads.ts'
+import type { Claims } from '../answers/idempotent-calls.ts'
 import type { KeptAnswers } from '../answers/kept-answers.ts'
-import type { Body, FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
-import type { DialectFacts } from '../dialects/dialect.ts'
-import { type CallGuards, GUARDS_HEADER } from '../guards/call-guards.ts'
-import type { IncomingCall, ParsedRequest } from '../request-stages.ts'
-import type { Routes } from '../routing.ts'
-import { type BodyForm, CONTENT_TYPES, isSameBody, mayBeKept, type WantedBody } from './answer-bodies.ts'
-import type { EqualRequest } from './answer-keeping.ts'
-import { configurationVersion } from './configuration-version.ts'
+import { UpstreamRefusal } from '../failure.ts'
+import { GUARDS_HEADER } from '../guards/call-guards.ts'
+import type { IncomingCall } from '../request-stages.ts'
+import { CONTENT_TYPES, isSameBody, mayBeKept } from './answer-bodies.ts'
+import { type AnswerFacts, factsIn, factsOf } from './answer-facts.ts'
+import type { EqualCallsElsewhere } from './equal-calls-elsewhere.ts'
 import { type HitServices, Hits } from './hits.ts'
-import { type AnswerFacts, type AnswerSource, SharedAnswer } from './shared-answer.ts'
+import { type AdmittedRequest, type SharableCall, sharableCall } from './sharable-call.ts'
+import { type AnswerSource, SharedAnswer } from './shared-answer.ts'
 
 /** Answers up to this size are kept and shared. */
 const MAX_BYTES = 33_554_432
-/** Calls that failed under a waiting one before it asks for itself, without others. */
-const MAX_FAILURES = 2
+/**
+ * Calls without an answer for which one waits. After that it gets the upstream's error, or makes a call of its own, for
+ * which nobody waits.
+ */
+const MAX_MISSES = 3
 /** Headers of an answer that do not belong to its call alone. */
 const SHARED_HEADERS = [
   'content-type',
@@ -38,45 +33,26 @@ const SHARED_HEADERS = [
   'x-gateway-model',
 ]
 
-/** Reasons of calls that came to their own end. */
-const WHOLE_REASONS: readonly SettlementReason[] = ['complete', 'estimated']
-
 /** Services that the cache needs. */
 export interface AnswerCacheServices extends HitServices {
   readonly answers: KeptAnswers
   readonly reads: StoreReads
   readonly memory: RequestMemory
-  /** HMAC with the gateway's secret. */
-  readonly tag: (text: string) => string
-}
-
-/** A request that was checked, and has passed the limits of its key, its user and its model. */
-export interface AdmittedRequest {
-  readonly dialect: DialectFacts
-  readonly body: Body | FormBody
-  readonly caller: Caller
-  readonly settings: Settings
-  readonly request: ParsedRequest
-  readonly routes: Routes
-  /** The guards that have checked the request, and check its answer; absent if none apply. */
-  readonly guards?: CallGuards
-}
-
-/** A call whose answer may be kept, or shared with equal calls. */
-export interface SharableCall extends AdmittedRequest {
-  readonly options: CacheOptions
-  readonly equal: EqualRequest
-  readonly wanted: WantedBody
-  /** How long its answer is kept, in milliseconds. */
-  readonly ttlMs: number
-  /** Finds equal calls. */
-  readonly lookup: string
+  readonly claims: Pick<Claims, 'tag'>
+  /** Equal calls of the other processes of this machine; absent if there are none. */
+  readonly elsewhere?: EqualCallsElsewhere | undefined
 }
 
 /** What a call reports while it is carried out for the cache. */
 export interface Leading {
   /** Set when the call is admitted. */
   call?: Call
+}
+
+/** That another call had no answer to give. */
+interface MissedAnswer {
+  /** The error in which it ended, if it did. */
+  readonly error?: unknown
 }
 
 /** Carries a call out; the response may be another than its client's. */
@@ -95,67 +71,55 @@ export class AnswerCache {
 
   /** A call whose answer may be shared; undefined if it may not. */
   sharable(admitted: AdmittedRequest): SharableCall | undefined {
-    const { settings, caller, request, dialect, routes } = admitted
-    const { cache: options } = settings.options
-    const { equal } = request
-    const [first] = routes.resolutions
-    if (!options || !equal || !first || request.isFree || equal.control.noStore) return undefined
-    const isFallback = first.name !== request.model && routes.requestedModel.fallback.includes(first.name)
-    if (isFallback || (equal.keeping.mayBeStored && mayStore(settings, first.channels))) return undefined
-    const ttlMs = ttlOf(options, first.model.cache, equal.control.maxAgeMs)
-    if (ttlMs === 0) return undefined
-    const { token, user } = caller
-    const owner = { token: token.id, user: user.id, group: first.group.name }[options.scope]
-    const key = [
-      [options.scope, owner, first.group.name],
-      [dialect.name, equal.keeping.endpoint, first.name],
-      [configurationVersion(settings), first.model.priceMoment ?? ''],
-      // Those with other guards would get another answer, and those with other values another one put back.
-      admitted.guards?.all.map(({ guard }) => guard) ?? [],
-      [...(admitted.guards?.pseudonyms.entries() ?? [])],
-      equal.identity(),
-    ]
-    return {
-      ...admitted,
-      options,
-      equal,
-      ttlMs,
-      wanted: { form: formOf(request), includeUsage: equal.includeUsage },
-      lookup: this.#services.tag(JSON.stringify(key)),
-    }
+    return sharableCall(admitted, (text) => this.#services.claims.tag('answer', text))
   }
 
   /** Answers a call: from the store, by an equal call under way, or by carrying it out. */
   async answer(call: SharableCall, incoming: IncomingCall, ask: AskUpstream): Promise<void> {
-    const maxFailures = call.equal.control.noCache ? -1 : MAX_FAILURES
-    for (let failures = 0; failures <= maxFailures; failures += 1) {
+    const mostMisses = call.equal.control.noCache ? 0 : MAX_MISSES
+    for (let misses = 1; misses <= mostMisses; misses += 1) {
       const known = this.#underWay.get(call.lookup)
-      if (!known) return this.#lead(call, incoming, ask)
-      known.enter()
-      try {
-        if (await this.#follow(known, call, incoming)) return
-      } finally {
-        known.leave()
-      }
-      if (incoming.response.isAborted) return
+      const missed = known ? await this.#join(known, call, incoming) : await this.#lead(call, incoming, ask)
+      if (!missed || incoming.response.isAborted) return
+      if (misses === mostMisses && isOfUpstream(missed.error)) throw missed.error
     }
     return this.#askAlone(call, incoming, ask)
   }
 
+  /** Waits for the first of equal calls. */
+  async #join(
+    answer: SharedAnswer,
+    call: SharableCall,
+    incoming: IncomingCall,
+  ): Promise<MissedAnswer | undefined> {
+    answer.enter()
+    try {
+      return await this.#follow(answer, call, incoming)
+    } finally {
+      answer.leave()
+    }
+  }
+
   /** Looks for a kept answer, or carries out the first of equal calls, for which others wait meanwhile. */
-  async #lead(call: SharableCall, incoming: IncomingCall, ask: AskUpstream): Promise<void> {
+  async #lead(
+    call: SharableCall,
+    incoming: IncomingCall,
+    ask: AskUpstream,
+  ): Promise<MissedAnswer | undefined> {
     const answer = this.#sharedAnswer(call)
     this.#underWay.set(call.lookup, answer)
     let isGiven = true
     try {
       const source = await this.#find(answer, call)
-      answer.comesFrom(source)
+      answer.comesFrom(source === 'other process' ? 'call' : source)
+      if (source === 'other process') return await this.#follow(answer, call, incoming)
       if (source === 'call') await this.#carryOut(answer, call, incoming, ask)
       else isGiven = await this.#giveKept(answer, source, call, incoming)
     } finally {
       this.#over(answer, call)
     }
     if (!isGiven) await this.#askAlone(call, incoming, ask)
+    return undefined
   }
 
   /** Carries out a call for which no others wait. */
@@ -169,11 +133,17 @@ export class AnswerCache {
     }
   }
 
-  #over(answer: SharedAnswer, { lookup }: SharableCall): void {
+  #over(answer: SharedAnswer, call: SharableCall): void {
     answer.comesFrom('call')
+    this.#forget(answer, call)
     answer.endedAs(undefined)
-    if (this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
     answer.leave()
+  }
+
+  /** Further calls do not wait for this answer. */
+  #forget(answer: SharedAnswer, { lookup }: SharableCall): void {
+    if (this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
+    this.#services.elsewhere?.leave(lookup, answer)
   }
 
   #sharedAnswer({ caller: { user, token }, equal, wanted }: SharableCall): SharedAnswer {
@@ -185,8 +155,19 @@ export class AnswerCache {
     )
   }
 
+  /** Looks for the answer where it is kept, and in the other processes of this machine. */
+  async #find(answer: SharedAnswer, call: SharableCall): Promise<AnswerSource | 'other process'> {
+    const kept = await this.#findKept(answer, call)
+    const { elsewhere } = this.#services
+    if (kept !== 'call' || !elsewhere) return kept
+    const other = await elsewhere.enter(call.lookup, answer)
+    if (await other?.takeOver(answer, () => this.#forget(answer, call))) return 'other process'
+    // It may just have been kept.
+    return this.#findKept(answer, call)
+  }
+
   /** Looks for a kept answer, and reads it. */
-  async #find(answer: SharedAnswer, { equal, lookup, caller }: SharableCall): Promise<AnswerSource> {
+  async #findKept(answer: SharedAnswer, { equal, lookup, caller }: SharableCall): Promise<AnswerSource> {
     const { answers, reads } = this.#services
     // Without its database the cache is empty; the call itself is refused if it cannot be recorded.
     const kept = await answers.find('cache', lookup).catch(() => undefined)
@@ -215,9 +196,8 @@ export class AnswerCache {
     const { answer: underWay } = answer
     const leading: Leading = {}
     this.#services.metrics.add('answerCache', 1, 'miss')
-    const attached = underWay.attach(incoming.response)
-    // It is awaited below, after the call itself.
-    attached?.catch(() => {})
+    // An error is thrown below.
+    const attached = underWay.attach(incoming.response)?.catch(() => true)
     const led: IncomingCall = { ...incoming, response: underWay.recorder }
     try {
       await ask(led, leading)
@@ -229,12 +209,14 @@ export class AnswerCache {
     if (led.hasFailed !== undefined) incoming.hasFailed = led.hasFailed
     const end = await underWay.end
     const facts = end.kind === 'complete' ? factsOf(leading.call?.settlement, call) : undefined
+    // Before others know that it is of no use.
+    if (!facts) this.#forget(answer, call)
     answer.endedAs(facts)
     // Until it is kept, the newest answer is given from here.
     if (facts) this.#underWay.set(call.lookup, answer)
     if (facts && end.kind === 'complete' && end.pieces && end.head.status === 200)
       await this.#keep(call, facts, end.head.headers, end.pieces, leading)
-    await attached
+    if ((await attached) === false) incoming.response.destroy()
     if (end.kind === 'failed') throw end.error
   }
 
@@ -268,19 +250,29 @@ export class AnswerCache {
     this.#services.metrics.add('answerCache', 1, isKept ? 'kept' : 'not_kept')
   }
 
-  /** Gives a client the answer of another call. Resolves to false if that is of no use to it. */
-  async #follow(answer: SharedAnswer, call: SharableCall, incoming: IncomingCall): Promise<boolean> {
+  /** Gives a client the answer of another call. Resolves to why it got none, once that call is over. */
+  async #follow(
+    answer: SharedAnswer,
+    call: SharableCall,
+    incoming: IncomingCall,
+  ): Promise<MissedAnswer | undefined> {
     incoming.response.needsUpstream()
     const source = await answer.source
-    if (source !== 'call')
-      return (
-        !isTooOld(source.kept, call.equal.control.maxAgeMs) && this.#giveKept(answer, source, call, incoming)
-      )
+    if (source !== 'call') {
+      const isOld = isTooOld(source.kept, call.equal.control.maxAgeMs)
+      return !isOld && (await this.#giveKept(answer, source, call, incoming)) ? undefined : {}
+    }
+    // What has ended in an error is given to nobody else.
+    if (answer.answer.hasEnded && !(await answer.facts)) return {}
     // What a hit costs is known at the end alone; until then only free ones are delivered.
     const isLive =
       call.options.price.digits === 0n &&
       isSameBody({ keeping: answer.keeping, ...answer.given }, call.wanted)
-    return isLive ? this.#giveLive(answer, call, incoming) : this.#giveAtEnd(answer, call, incoming)
+    const missed = await (isLive
+      ? this.#giveLive(answer, call, incoming)
+      : this.#giveAtEnd(answer, call, incoming))
+    if (missed) await answer.facts
+    return missed
   }
 
   async #giveKept(
@@ -294,34 +286,40 @@ export class AnswerCache {
   }
 
   /** Sends the bytes as they come. */
-  async #giveLive(answer: SharedAnswer, call: SharableCall, incoming: IncomingCall): Promise<boolean> {
+  async #giveLive(
+    answer: SharedAnswer,
+    call: SharableCall,
+    incoming: IncomingCall,
+  ): Promise<MissedAnswer | undefined> {
     const { response } = incoming
-    const attached = answer.answer.attach(response, headersOf(call, incoming, 0))
-    if (!attached) return false
     try {
-      await attached
-    } catch {
-      return false
+      if (!(await answer.answer.attach(response, headersOf(call, incoming, 0)))) return {}
+    } catch (error) {
+      return { error }
     }
     const facts = response.isAborted ? undefined : await answer.facts
     const reason = response.isAborted ? 'client_gone' : facts ? 'complete' : 'cut'
     if (reason === 'cut') incoming.hasFailed = true
     await this.#hits.settle(call, incoming, facts, reason)
-    return true
+    return undefined
   }
 
   /** Waits for the end of the call, and sends its answer in the form that the client wants. */
-  async #giveAtEnd(answer: SharedAnswer, call: SharableCall, incoming: IncomingCall): Promise<boolean> {
+  async #giveAtEnd(
+    answer: SharedAnswer,
+    call: SharableCall,
+    incoming: IncomingCall,
+  ): Promise<MissedAnswer | undefined> {
     let isThere: boolean
     try {
       isThere = await answer.waitFor(incoming.response)
-    } catch {
-      return false
+    } catch (error) {
+      return { error }
     }
     const facts = isThere ? await answer.facts : undefined
     const end = facts && (await answer.answer.end)
-    if (!facts || end?.kind !== 'complete') return false
-    return this.#giveWhole(answer, facts, end.head.headers, 0, call, incoming)
+    if (!facts || end?.kind !== 'complete') return {}
+    return (await this.#giveWhole(answer, facts, end.head.headers, 0, call, incoming)) ? undefined : {}
   }
 
   /** Charges a hit, and then sends an answer that is there as a whole. */
@@ -383,59 +381,13 @@ function sharedHeaders(head: ResponseHeaders): Record<string, string> {
   )
 }
 
-function formOf({ stream, streamType }: ParsedRequest): BodyForm {
-  if (!stream) return 'whole'
-  return streamType === undefined ? 'events' : 'array'
-}
-
-/** Whether a channel or the gateway stores a response that its request does not want unstored. */
-function mayStore({ options }: Settings, channels: readonly Channel[]): boolean {
+/** Whether an upstream has caused an error, so that every equal call may meet it. */
+function isOfUpstream(error: unknown): boolean {
   return (
-    options.keep_responses > 0 ||
-    channels.some(({ protocol, disable_store }) => protocol.includes('responses') && !disable_store)
+    error instanceof UpstreamRefusal || (error instanceof GatewayError && error.code === 'upstream_error')
   )
-}
-
-/** How long an answer is kept; 0 if nothing says so. A model with the time 0 is turned out. */
-function ttlOf(
-  { ttl, max_ttl }: CacheOptions,
-  ofModel: number | undefined,
-  maxAgeMs: number | undefined,
-): number {
-  const usual = ofModel ?? ttl
-  if (usual > 0 || ofModel === 0) return usual
-  return Math.min(maxAgeMs ?? 0, max_ttl)
 }
 
 function isTooOld({ createdMs }: KeptAnswer, maxAgeMs: number | undefined): boolean {
   return maxAgeMs !== undefined && Date.now() - createdMs > maxAgeMs
-}
-
-/** What is told to others of a call that came to its end; undefined of any other. */
-function factsOf(
-  settlement: Settlement | undefined,
-  { equal, wanted }: SharableCall,
-): AnswerFacts | undefined {
-  if (!settlement || !WHOLE.has(settlement.reason)) return undefined
-  const { quota, usage, model } = settlement
-  return {
-    quota,
-    tokens: promptTokens(usage) + usage.output,
-    model,
-    form: wanted.form,
-    includeUsage: wanted.includeUsage,
-    ...(settlement.guards && { guards: settlement.guards }),
-    ...(equal.keeping.hasUsageOption && { usage: writeUsageCounts(usage) }),
-  }
-}
-
-const WHOLE: ReadonlySet<SettlementReason> = new Set(WHOLE_REASONS)
-
-/** The facts of a kept answer, as another version of the gateway may have written them. */
-function factsIn({ facts }: KeptAnswer): AnswerFacts | undefined {
-  const read = parseRecord(facts) as Partial<AnswerFacts> | undefined
-  if (!Number.isSafeInteger(read?.quota) || !Number.isSafeInteger(read?.tokens)) return undefined
-  return read?.form !== undefined && read.form in CONTENT_TYPES && typeof read.model === 'string'
-    ? (read as AnswerFacts)
-    : undefined
 }

@@ -10,8 +10,8 @@ import type { Affinity } from '../affinity/affinity.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { patienceOf } from '../patience.ts'
 import type { IncomingCall } from '../request-stages.ts'
-import type { SharableCall } from './answer-cache.ts'
-import type { AnswerFacts } from './shared-answer.ts'
+import type { AnswerFacts } from './answer-facts.ts'
+import type { SharableCall } from './sharable-call.ts'
 
 /** Services that charging hits needs. */
 export interface HitServices {

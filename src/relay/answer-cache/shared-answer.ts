@@ -2,24 +2,8 @@ import { Response } from '@sluice/http1'
 import type { AnswerHead, KeptAnswer } from '../../domain/kept-answer.ts'
 import { AnswerUnderWay } from '../answers/answer-under-way.ts'
 import type { AnswerKeeping } from './answer-keeping.ts'
-import { bodyFor, type BodyForm, type GivenBody, isSameBody, type WantedBody } from './answer-bodies.ts'
-
-/** What is known of a call whose answer is given to others. */
-export interface AnswerFacts {
-  /** What it cost, in quota units. */
-  readonly quota: number
-  /** Its tokens, prompt and output. */
-  readonly tokens: number
-  /** The model that answered. */
-  readonly model: string
-  /** Form in which its client got the answer. */
-  readonly form: BodyForm
-  readonly includeUsage: boolean
-  /** Verdicts of the guards that checked it; absent if none did. */
-  readonly guards?: string | undefined
-  /** The usage as streams of chat state it; absent in other dialects. */
-  readonly usage?: object | undefined
-}
+import type { AnswerFacts } from './answer-facts.ts'
+import { bodyFor, type GivenBody, isSameBody, type WantedBody } from './answer-bodies.ts'
 
 /** Where an answer comes from: it is kept, or the call is under way. */
 export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFacts } | 'call'
@@ -40,7 +24,8 @@ const NO_SINK = {
 export class SharedAnswer {
   readonly answer: AnswerUnderWay
   readonly keeping: AnswerKeeping
-  readonly given: WantedBody
+  /** What the client of the call gets; known once the source is. */
+  given: WantedBody
   /** Resolves once the first call knows where the answer comes from. Never rejects. */
   readonly source: Promise<AnswerSource>
   /** Resolves at the end of the call; to undefined if its answer is of no use to others. */

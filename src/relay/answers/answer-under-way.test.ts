@@ -71,7 +71,7 @@ function underWay({
 }
 
 /** Attaches a client to an answer that is held as a whole. */
-function attached(answer: AnswerUnderWay, { response }: Client, extra?: ResponseHeaders): Promise<void> {
+function attached(answer: AnswerUnderWay, { response }: Client, extra?: ResponseHeaders): Promise<boolean> {
   return answer.attach(response, extra) ?? Promise.reject(new Error('it could not attach'))
 }
 
@@ -156,6 +156,18 @@ describe('an answer under way', () => {
     await over
     expect(third.isDestroyed).toBe(true)
     expect(await broken.end).toEqual({ kind: 'broken' })
+  })
+
+  test('an answer that breaks off before a client was sent anything leaves that client as it is', async () => {
+    const answer = underWay()
+    const client = new Client()
+    const over = attached(answer, client)
+    answer.recorder.writeHead(200, {})
+    answer.recorder.destroy()
+    expect(await over).toBe(false)
+    expect([client.isDestroyed, client.response.headersSent]).toEqual([false, false])
+    expect(answer.isLost).toBe(true)
+    expect(answer.attach(client.response)).toBeUndefined()
   })
 
   test('an answer above its maximum gives up its start: attached clients get the rest, later ones cannot attach', async () => {

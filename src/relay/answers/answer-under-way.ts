@@ -1,7 +1,8 @@
-import { Response, type ResponseHeaders } from '@sluice/http1'
+import type { Response, ResponseHeaders } from '@sluice/http1'
 import type { AnswerHead } from '../../domain/kept-answer.ts'
 import type { PoolOwner } from '../../limits/fair-pool.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
+import { AnswerRecorder } from './answer-recorder.ts'
 
 /** How long data sent to a client may remain unread; less than a relayed call may wait for its client. */
 const MAX_UNREAD_MS = 50_000
@@ -42,7 +43,7 @@ interface AttachedClient {
   sent: number
   /** Set while it has not read what it was sent. */
   stalled: NodeJS.Timeout | undefined
-  readonly resolve: () => void
+  readonly resolve: (isServed: boolean) => void
   readonly reject: (error: unknown) => void
 }
 
@@ -96,19 +97,25 @@ export class AnswerUnderWay {
     return this.#state !== 'under way'
   }
 
+  /** Whether it has ended before it was complete. */
+  get isLost(): boolean {
+    return this.#state === 'broken' || this.#state === 'failed'
+  }
+
   /** Whether all of it is held, so that further clients can attach. */
   get isWhole(): boolean {
     return this.#isWhole
   }
 
   /**
-   * Sends everything from the start to a client, as it arrives. Resolves when its response has ended; rejects
-   * with the error of the call if there is no answer. Returns undefined if the start is no longer held.
+   * Sends everything from the start to a client, as it arrives. Resolves to true when its response has ended, and to
+   * false if the answer broke off before the client was sent anything, so that it can get another one; rejects with
+   * the error of the call if there is no answer. Returns undefined if the start is no longer held.
    * `extra`: headers that win over those of the answer.
    */
-  attach(response: Response, extra: ResponseHeaders = {}): Promise<void> | undefined {
-    if (!this.#isWhole || this.#state === 'broken' || this.#state === 'failed') return undefined
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
+  attach(response: Response, extra: ResponseHeaders = {}): Promise<boolean> | undefined {
+    if (!this.#isWhole || this.isLost) return undefined
+    const { promise, resolve, reject } = Promise.withResolvers<boolean>()
     const client: AttachedClient = { response, extra, sent: 0, stalled: undefined, resolve, reject }
     this.#clients.add(client)
     if (response.isAborted) this.#left(client)
@@ -181,7 +188,12 @@ export class AnswerUnderWay {
 
   #breakOff(): void {
     if (!this.#over('broken', { kind: 'broken' })) return
-    for (const { response } of this.#clients) response.destroy()
+    for (const client of this.#clients) {
+      this.#clients.delete(client)
+      clearTimeout(client.stalled)
+      if (client.sent > 0) client.response.destroy()
+      client.resolve(client.sent > 0)
+    }
     this.#giveWay()
   }
 
@@ -222,7 +234,7 @@ export class AnswerUnderWay {
     this.#clients.delete(client)
     clearTimeout(client.stalled)
     client.response.end(last)
-    client.resolve()
+    client.resolve(true)
   }
 
   #awaitClient(client: AttachedClient): void {
@@ -238,7 +250,7 @@ export class AnswerUnderWay {
   #left(client: AttachedClient): void {
     if (!this.#clients.delete(client)) return
     clearTimeout(client.stalled)
-    client.resolve()
+    client.resolve(true)
     if (!this.#isWhole) this.#moveOn()
     if (this.#clients.size > 0 || this.#state !== 'under way' || this.#inputs.staysWithoutClients()) return
     this.recorder.onConnectionEnd('aborted')
@@ -249,77 +261,5 @@ export class AnswerUnderWay {
   #moveOn(): void {
     this.#drop()
     if (this.#heldBytes <= MAX_BEHIND) this.recorder.onDrain()
-  }
-}
-
-/** What is done with a recorded response. */
-interface Recording {
-  begin(head: AnswerHead): void
-  /** Returns false if the call should wait until it is drained. */
-  write(piece: Buffer): boolean
-  complete(): void
-  breakOff(): void
-  needsUpstream(): void
-}
-
-const NO_SINK = {
-  isOpen: true,
-  send: () => true,
-  sendParts: () => true,
-  responseEnded() {},
-  needsUpstream() {},
-  destroy() {},
-} as const
-const NO_TRAITS = { method: 'POST', version: '1.1', keepAlive: false, headers: {} } as const
-
-/** A response that is recorded instead of sent. To the relay it is like any other. */
-class AnswerRecorder extends Response {
-  readonly #recording: Recording
-  #hasRecordedEnd = false
-
-  constructor(recording: Recording) {
-    super(NO_SINK, NO_TRAITS)
-    this.#recording = recording
-  }
-
-  override get hasEnded(): boolean {
-    return this.#hasRecordedEnd
-  }
-
-  override writeHead(status: number, headers: ResponseHeaders): this {
-    this.#recording.begin({ status, headers })
-    return super.writeHead(status, headers)
-  }
-
-  override write(piece: Buffer): boolean {
-    return this.#isOver || this.#record(piece)
-  }
-
-  override end(rest?: Buffer | string, before?: Buffer): void {
-    if (this.#isOver) return
-    this.#hasRecordedEnd = true
-    if (before) this.#record(before)
-    if (rest !== undefined) this.#record(typeof rest === 'string' ? Buffer.from(rest) : rest)
-    this.#recording.complete()
-    this.onConnectionEnd('finished')
-  }
-
-  override needsUpstream(): void {
-    if (!this.#isOver) this.#recording.needsUpstream()
-  }
-
-  override destroy(): void {
-    if (this.isAborted || this.isFinished) return
-    this.onConnectionEnd('aborted')
-    this.#recording.breakOff()
-  }
-
-  #record(piece: Buffer): boolean {
-    this.onPiece?.(piece)
-    return this.#recording.write(piece)
-  }
-
-  get #isOver(): boolean {
-    return this.#hasRecordedEnd || this.isAborted
   }
 }

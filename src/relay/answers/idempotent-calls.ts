@@ -162,10 +162,11 @@ export class IdempotentCalls {
       this.#noLongerLeft(here)
       incoming.record.replayOf = here.incoming.id
       this.#count('attached')
-      await attached
-      return true
+      if (await attached) return true
+      delete incoming.record.replayOf
     }
     if (!answer.hasEnded) throw this.#notKept()
+    // It broke off, or was not kept: one of those that have received nothing makes the next call.
     await here.over.promise
     return false
   }
@@ -207,7 +208,8 @@ export class IdempotentCalls {
     call.answer = answer
     this.#renewal ??= setInterval(() => void this.#renew(), RENEWAL_MS).unref()
     call.decided.resolve()
-    const delivered = Promise.allSettled([answer.attach(incoming.response)])
+    // An error is thrown below.
+    const delivered = answer.attach(incoming.response)?.catch(() => true)
     const made: IncomingCall = { ...incoming, response: answer.recorder, isIdempotent: true }
     call.made = made
     let failure: { readonly error: unknown } | undefined
@@ -232,7 +234,7 @@ export class IdempotentCalls {
       answer.release()
     }
     if (failure && !rendered) throw failure.error
-    await delivered
+    if ((await delivered) === false) incoming.response.destroy()
   }
 
   /** Keeps the answer of a call, or releases its claim. `end` is undefined if another attempt may differ. */

@@ -4,6 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
 import { AnswerContents, type AnswerToStore, removePartsOfAnswer } from '../../store/answer-contents.ts'
 import type { Rows } from '../../store/store.ts'
+import { drained } from './drained.ts'
 import type { StorageLimit } from '../responses/storage-limit.ts'
 
 /** Memory for one part while it is read, as it is stored and decrypted: at most so much, and for each byte. */
@@ -110,15 +111,4 @@ export class KeptAnswers {
       if (removed.length < REMOVED_AT_A_TIME) return count
     }
   }
-}
-
-/** Resolves when the client has read what was written, or has disconnected. */
-function drained(response: Response): Promise<void> {
-  return new Promise((resolve) => {
-    const unwatch = response.onClosed(resolve)
-    response.whenDrained(() => {
-      unwatch()
-      resolve()
-    })
-  })
 }

@@ -1,5 +1,5 @@
 import { particularsText } from '../../domain/call-detail.ts'
-import { cacheMoney, charge } from '../../domain/charge.ts'
+import { cacheSavings, charge } from '../../domain/charge.ts'
 import type { Hold } from '../../domain/hold.ts'
 import { servedRate } from '../../domain/served-rate.ts'
 import type { Served } from '@sluice/wire/service-tier'
@@ -390,7 +390,7 @@ function priceOutcome(
   return {
     quota: charge(at?.rate ?? rate, usage, {}, tools),
     usage,
-    ...cacheMoney(at?.rate ?? rate, usage),
+    ...cacheSavings(at?.rate ?? rate, usage),
     service_tier: at?.tier ?? '',
     region: at?.region ?? '',
     ...((at?.isUnpriced || isGuessed) && { price_incomplete: true }),

@@ -1,7 +1,7 @@
 import { withMappedModel } from '@sluice/wire/edit-request'
 import {
   MODERATIONS_PROMPT,
-  moderationsNames,
+  moderationFieldNames,
   readModerationsReply,
   readModerationsRequest,
 } from '@sluice/wire/moderations'
@@ -13,7 +13,7 @@ import type { ParsedRequest } from '../../request-stages.ts'
 export const moderationsDialect: Dialect = {
   name: 'chat',
   endpoint: 'moderations',
-  names: moderationsNames,
+  names: moderationFieldNames,
   keeping: keepsWhole('moderations'),
   servedBy: ['chat'],
   isFreeUnpriced: true,

@@ -35,7 +35,7 @@ function writeCandidate({ parts, stop }: Choice, index: number): string {
 /** Empty part. Clients discard an answer, or its last chunk, that has no part. */
 export const EMPTY_PART = '{"text":""}'
 
-/** Renders the parts of an answer. The signature of a call is kept until its call. */
+/** Renders the parts of an answer. The signature of a function call arrives before the call, and is written with it. */
 export class PartWriter {
   #callSignature: string | undefined
 

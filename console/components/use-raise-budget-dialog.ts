@@ -4,7 +4,7 @@ import type { Addition } from './add-amount-dialog.tsx'
 import { useFormats } from './session.tsx'
 
 /** The dialog that raises a budget; `open` gets what sets the new amount and loads it again. */
-export function useRaisedBudget() {
+export function useRaiseBudgetDialog() {
   const { limits } = useTexts()
   const { money } = useFormats()
   const [addition, setAddition] = useState<Addition>()

@@ -1,0 +1,202 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterEach, expect, test } from 'vitest'
+import { Bucket } from './bucket.ts'
+import type { ContentEntry } from './entries.ts'
+import { DAY_MS, dayOf } from './retention.ts'
+
+const NOW_MS = Date.parse('2026-11-25T12:00:00Z')
+const TODAY = dayOf(NOW_MS)
+const HOUR_MS = 3_600_000
+
+const servers: Server[] = []
+const buckets: Bucket[] = []
+afterEach(async () => {
+  for (const bucket of buckets.splice(0)) await bucket.close()
+  for (const server of servers.splice(0)) {
+    server.closeAllConnections()
+    server.close()
+  }
+})
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A bucket whose server answers as the test says. */
+async function bucketOf(handler: Handler): Promise<Bucket> {
+  const server = createServer(handler).listen(0, '127.0.0.1')
+  servers.push(server)
+  await once(server, 'listening')
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const bucket = await Bucket.open(
+    { kind: 's3', bucket: 'said', prefix: 'sluice/log', endpoint, region: 'us-east-1' },
+    { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' },
+  )
+  buckets.push(bucket)
+  return bucket
+}
+
+const NAME = `2026-12-01/0193675a1b2c-${'ab'.repeat(12)}`
+const entry = (object = `s3://said/sluice/log/${NAME}`): ContentEntry => ({
+  id: '0193675a-1b2c-7000-8000-000000000001',
+  userId: 2,
+  tokenId: 3,
+  startedMs: NOW_MS,
+  expiresMs: NOW_MS + DAY_MS,
+  what: 'full',
+  bytes: 100,
+  sha256: '',
+  lengths: '[100]',
+  keyId: 'key',
+  dropDay: TODAY + 3,
+  object,
+  objectAt: 4,
+  objectBytes: 6,
+  sealed: Buffer.from('sealed'),
+})
+
+test('entries of one day are one object below its day, and each says where it is', async () => {
+  const put: { path: string; body: string }[] = []
+  const bucket = await bucketOf(async (request, response) => {
+    const pieces = await request.toArray()
+    put.push({ path: String(request.url), body: Buffer.concat(pieces).toString() })
+    response.end()
+  })
+  const kept = await bucket.keep([entry(''), entry(''), { ...entry(''), dropDay: TODAY + 8 }])
+  expect(put).toHaveLength(2)
+  expect(put[0]?.path).toMatch(/^\/said\/sluice\/log\/2026-11-28\/[0-9a-f]{12}-[0-9a-f]{24}$/)
+  expect(put.map(({ body }) => body)).toEqual(['sealedsealed', 'sealed'])
+  expect(
+    kept.map(({ object, objectAt, objectBytes, sealed }) => [object, objectAt, objectBytes, sealed.length]),
+  ).toEqual([
+    [`s3:/${put[0]?.path}`, 0, 6, 0],
+    [`s3:/${put[0]?.path}`, 6, 6, 0],
+    [`s3:/${put[1]?.path}`, 0, 6, 0],
+  ])
+})
+
+test('an entry is read by its range; a failure that may pass is tried again', async () => {
+  const ranges: unknown[] = []
+  const bucket = await bucketOf((request, response) => {
+    ranges.push(request.headers.range)
+    if (ranges.length < 3) response.writeHead(ranges.length === 1 ? 503 : 429).end('<Code>SlowDown</Code>')
+    else response.writeHead(206).end('sealed')
+  })
+  expect((await bucket.sealedOf(entry()))?.toString()).toBe('sealed')
+  expect(ranges).toEqual(['bytes=4-9', 'bytes=4-9', 'bytes=4-9'])
+})
+
+test.each<[string, Handler, string]>([
+  [
+    'an error',
+    (_, response) => void response.writeHead(500).end('<Code>InternalError</Code> and a secret'),
+    'responded 500 InternalError',
+  ],
+  ['an error without an end', (_, response) => endless(response.writeHead(500)), 'responded 500'],
+  [
+    'too many bytes',
+    (_, response) => void response.writeHead(206).end('sealed and more'),
+    'more than 6 bytes',
+  ],
+  ['bytes without an end', (_, response) => endless(response.writeHead(206)), 'more than 6 bytes'],
+  ['too few bytes', (_, response) => void response.writeHead(206).end('seal'), '4 of 6 bytes'],
+  [
+    'the whole object, from its start',
+    (_, response) => void response.writeHead(200).end('sealed'),
+    'responded 200',
+  ],
+  [
+    'a redirection',
+    (_, response) => void response.writeHead(302, { location: 'http://127.0.0.1:1/' }).end(),
+    'responded 302',
+  ],
+  [
+    'a refusal',
+    (_, response) => void response.writeHead(403).end('<Code>AccessDenied</Code>'),
+    'responded 403',
+  ],
+  [
+    'a connection that is cut',
+    (request) => void request.socket.destroy(),
+    'cannot be reached (UND_ERR_SOCKET)',
+  ],
+])(
+  'a server that answers %s to a read is an error, without the words of the server',
+  async (_, handler, said) => {
+    const reading = (await bucketOf(handler)).sealedOf(entry())
+    await expect(reading).rejects.toThrow(said)
+    await expect(reading).rejects.not.toThrow('secret')
+  },
+)
+
+test.each([
+  ['in another bucket', { object: `s3://other/sluice/log/${NAME}` }],
+  ['with a name that is none of ours', { object: 's3://said/sluice/log/../../etc/passwd' }],
+  ['with a query', { object: `s3://said/sluice/log/?acl=1/${NAME}` }],
+  ['longer than its content can be', { objectBytes: 129 }],
+  ['without a length', { objectBytes: 0 }],
+])('of an entry %s nothing is read', async (_, place) => {
+  let requests = 0
+  const bucket = await bucketOf((_request, response) => {
+    requests += 1
+    response.writeHead(206).end('sealed')
+  })
+  expect(await bucket.sealedOf({ ...entry(), ...place })).toBeUndefined()
+  expect(requests).toBe(0)
+})
+
+/** A name of an object that was made some time ago, and is removed on a day. */
+const named = (day: number, ageMs: number, letter: string): string =>
+  `sluice/log/${new Date(day * DAY_MS).toISOString().slice(0, 10)}/${(NOW_MS - ageMs).toString(16).padStart(12, '0')}-${letter.repeat(24)}`
+
+test('objects are removed when their day has come, or if nothing refers to them for an hour; others stay', async () => {
+  const past = named(TODAY, 2 * DAY_MS, 'a')
+  const used = named(TODAY + 1, 2 * HOUR_MS, 'b')
+  const unused = named(TODAY + 1, 2 * HOUR_MS, 'c')
+  const young = named(TODAY + 1, HOUR_MS / 2, 'd')
+  const foreign = ['sluice/log/readme.txt', `other/${past}`, 'sluice/log/2026-13-99/x', `${past}/more`]
+  const queries: string[] = []
+  const removed: string[] = []
+  const page = (names: readonly string[], next = ''): string =>
+    `<ListBucketResult>${names.map((name) => `<Contents><Key>${name}</Key></Contents>`).join('')}${next}</ListBucketResult>`
+  const bucket = await bucketOf((request, response) => {
+    const { pathname, searchParams } = new URL(String(request.url), 'http://server')
+    if (request.method === 'DELETE') {
+      removed.push(pathname.replace('/said/', ''))
+      return void response.writeHead(removed.length === 1 ? 404 : 204).end()
+    }
+    queries.push(`${searchParams.get('prefix')} ${searchParams.get('continuation-token')}`)
+    const next = '<NextContinuationToken>a&amp;b=</NextContinuationToken>'
+    response.end(queries.length === 1 ? page([past, ...foreign], next) : page([used, unused, young]))
+  })
+  const objects = new Set([`s3://said/${used}`])
+  expect(await bucket.sweep(TODAY, NOW_MS, () => Promise.resolve(objects))).toBe(2)
+  expect(removed).toEqual([past, unused])
+  expect(queries).toEqual(['sluice/log/ null', 'sluice/log/ a&b='])
+})
+
+test.each<[string, string, boolean]>([
+  ['names without an end', '<Key>'.repeat(400_000), true],
+  ['more than four million bytes', ' '.repeat(4 * 1024 * 1024 + 1), false],
+  ['the same page for ever', '<NextContinuationToken>again</NextContinuationToken>', true],
+])('a list of %s is read in bounded time', async (_, list, isRead) => {
+  let requests = 0
+  const bucket = await bucketOf((_request, response) => {
+    requests += 1
+    response.end(list)
+  })
+  const startMs = performance.now()
+  const sweeping = bucket.sweep(TODAY, NOW_MS, () => Promise.resolve(new Set()))
+  await (isRead ? expect(sweeping).resolves.toBe(0) : expect(sweeping).rejects.toThrow('more than'))
+  expect(performance.now() - startMs).toBeLessThan(5_000)
+  expect(requests).toBeLessThanOrEqual(2)
+})
+
+function endless(response: ServerResponse): void {
+  const piece = Buffer.alloc(65_536, 'x')
+  const more = (): void => {
+    while (!response.destroyed && response.write(piece));
+  }
+  response.on('drain', more)
+  more()
+}

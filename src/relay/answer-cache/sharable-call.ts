@@ -1,0 +1,96 @@
+import type { Caller } from '../../accounts/authentication/caller.ts'
+import type { CacheOptions } from '../../domain/options.ts'
+import type { Channel } from '../../domain/records/channel.ts'
+import type { Settings } from '../../domain/settings.ts'
+import type { Body, FormBody } from '../body-reader.ts'
+import type { DialectFacts } from '../dialects/dialect.ts'
+import type { CallGuards } from '../guards/call-guards.ts'
+import type { ParsedRequest } from '../request-stages.ts'
+import type { Routes } from '../routing.ts'
+import type { BodyForm, WantedBody } from './answer-bodies.ts'
+import type { EqualRequest } from './answer-keeping.ts'
+import { configurationVersion } from './configuration-version.ts'
+
+/** A request that was checked, and has passed the limits of its key, its user and its model. */
+export interface AdmittedRequest {
+  readonly dialect: DialectFacts
+  readonly body: Body | FormBody
+  readonly caller: Caller
+  readonly settings: Settings
+  readonly request: ParsedRequest
+  readonly routes: Routes
+  /** The guards that have checked the request, and check its answer; absent if none apply. */
+  readonly guards?: CallGuards
+}
+
+/** A call whose answer may be kept, or shared with equal calls. */
+export interface SharableCall extends AdmittedRequest {
+  readonly options: CacheOptions
+  readonly equal: EqualRequest
+  readonly wanted: WantedBody
+  /** How long its answer is kept, in milliseconds. */
+  readonly ttlMs: number
+  /** Finds equal calls. */
+  readonly lookup: string
+}
+
+/**
+ * A call whose answer may be shared; undefined if it may not. `tag` computes an HMAC with the gateway's secret.
+ */
+export function sharableCall(
+  admitted: AdmittedRequest,
+  tag: (text: string) => string,
+): SharableCall | undefined {
+  const { settings, caller, request, dialect, routes } = admitted
+  const { cache: options } = settings.options
+  const { equal } = request
+  const [first] = routes.resolutions
+  if (!options || !equal || !first || request.isFree || equal.control.noStore) return undefined
+  const isFallback = first.name !== request.model && routes.requestedModel.fallback.includes(first.name)
+  if (isFallback || (equal.keeping.mayBeStored && mayStore(settings, first.channels))) return undefined
+  const ttlMs = ttlOf(options, first.model.cache, equal.control.maxAgeMs)
+  if (ttlMs === 0) return undefined
+  const { token, user } = caller
+  const owner = { token: token.id, user: user.id, group: first.group.name }[options.scope]
+  const key = [
+    [options.scope, owner, first.group.name],
+    [dialect.name, equal.keeping.endpoint, first.name],
+    [configurationVersion(settings), first.model.priceMoment ?? ''],
+    // Those with other guards would get another answer, and those with other values another one put back.
+    admitted.guards?.all.map(({ guard }) => guard) ?? [],
+    [...(admitted.guards?.pseudonyms.entries() ?? [])],
+    equal.identity(),
+  ]
+  return {
+    ...admitted,
+    options,
+    equal,
+    ttlMs,
+    wanted: { form: formOf(request), includeUsage: equal.includeUsage },
+    lookup: tag(JSON.stringify(key)),
+  }
+}
+
+function formOf({ stream, streamType }: ParsedRequest): BodyForm {
+  if (!stream) return 'whole'
+  return streamType === undefined ? 'events' : 'array'
+}
+
+/** Whether a channel or the gateway stores a response that its request does not want unstored. */
+function mayStore({ options }: Settings, channels: readonly Channel[]): boolean {
+  return (
+    options.keep_responses > 0 ||
+    channels.some(({ protocol, disable_store }) => protocol.includes('responses') && !disable_store)
+  )
+}
+
+/** How long an answer is kept; 0 if nothing says so. A model with the time 0 is turned out. */
+function ttlOf(
+  { ttl, max_ttl }: CacheOptions,
+  ofModel: number | undefined,
+  maxAgeMs: number | undefined,
+): number {
+  const usual = ofModel ?? ttl
+  if (usual > 0 || ofModel === 0) return usual
+  return Math.min(maxAgeMs ?? 0, max_ttl)
+}

@@ -1,0 +1,74 @@
+import { Response, type ResponseHeaders } from '@sluice/http1'
+import type { AnswerHead } from '../../domain/kept-answer.ts'
+
+/** What is done with a recorded response. */
+interface Recording {
+  begin(head: AnswerHead): void
+  /** Returns false if the call should wait until it is drained. */
+  write(piece: Buffer): boolean
+  complete(): void
+  breakOff(): void
+  needsUpstream(): void
+}
+
+const NO_SINK = {
+  isOpen: true,
+  send: () => true,
+  sendParts: () => true,
+  responseEnded() {},
+  needsUpstream() {},
+  destroy() {},
+} as const
+const NO_TRAITS = { method: 'POST', version: '1.1', keepAlive: false, headers: {} } as const
+
+/** A response that is recorded instead of sent. To the relay it is like any other. */
+export class AnswerRecorder extends Response {
+  readonly #recording: Recording
+  #hasRecordedEnd = false
+
+  constructor(recording: Recording) {
+    super(NO_SINK, NO_TRAITS)
+    this.#recording = recording
+  }
+
+  override get hasEnded(): boolean {
+    return this.#hasRecordedEnd
+  }
+
+  override writeHead(status: number, headers: ResponseHeaders): this {
+    this.#recording.begin({ status, headers })
+    return super.writeHead(status, headers)
+  }
+
+  override write(piece: Buffer): boolean {
+    return this.#isOver || this.#record(piece)
+  }
+
+  override end(rest?: Buffer | string, before?: Buffer): void {
+    if (this.#isOver) return
+    this.#hasRecordedEnd = true
+    if (before) this.#record(before)
+    if (rest !== undefined) this.#record(typeof rest === 'string' ? Buffer.from(rest) : rest)
+    this.#recording.complete()
+    this.onConnectionEnd('finished')
+  }
+
+  override needsUpstream(): void {
+    if (!this.#isOver) this.#recording.needsUpstream()
+  }
+
+  override destroy(): void {
+    if (this.isAborted || this.isFinished) return
+    this.onConnectionEnd('aborted')
+    this.#recording.breakOff()
+  }
+
+  #record(piece: Buffer): boolean {
+    this.onPiece?.(piece)
+    return this.#recording.write(piece)
+  }
+
+  get #isOver(): boolean {
+    return this.#hasRecordedEnd || this.isAborted
+  }
+}

@@ -1,0 +1,303 @@
+import { createDecipheriv } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { deriveSecrets, unseal } from '../../src/store/secrets.ts'
+import { manage } from '../fixtures/account.ts'
+import { completionText, usageText } from '../fixtures/behaviour.ts'
+import { call } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { lookAt, sha256 } from '../fixtures/content.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { GATEWAY_SECRET } from '../fixtures/program.ts'
+import { BUCKET, type S3Server, startS3Server, withoutS3 } from '../fixtures/s3-server.ts'
+
+const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
+const BEN = { id: 3, accessToken: 'the-access-token-of-ben' }
+const OPERATOR = { id: 1, accessToken: 'root-access-token' }
+const MIB = 1024 * 1024
+/** Time within which content in a bucket is readable. `docs/content-log.md: No call waits for it` */
+const READABLE_MS = 70_000
+
+interface Row {
+  readonly id: string
+  readonly content_address: string
+  readonly content_sha256: string
+}
+
+describe.skipIf(withoutS3())('content in a bucket', () => {
+  let server: S3Server
+  let fixture: Fixture
+  beforeAll(async () => {
+    server = await startS3Server()
+    fixture = await startFixture(
+      (upstream) => ({
+        rate_limits: { global: { requests: 0 }, key: { requests: 0 } },
+        content_log: {
+          what: 'full',
+          readers: 100,
+          store: `s3://${BUCKET}/sluice/log`,
+          endpoint: server.url,
+          region: 'us-east-1',
+        },
+        models: priced(['m', 'large']),
+        channels: [channel('m', upstream.baseUrl('m')), channel('large', upstream.baseUrl('large'))],
+        users: [
+          ROOT,
+          user(2, 'ann', [token('ann'), token('other')], { access_token: ANN.accessToken }),
+          user(3, 'ben', [token('ben')], { access_token: BEN.accessToken }),
+          user(4, 'cyd', [token('cyd')]),
+        ],
+      }),
+      { env: server.env },
+    )
+    fixture.upstream.decide('m', ({ text }) => ({
+      kind: 'whole',
+      body: completionText(`said to ${JSON.parse(text).messages[0].content}`, usageText(3, 2)),
+    }))
+  })
+  beforeEach(() => server?.setFault(undefined))
+  afterAll(async () => {
+    await fixture?.close()
+    await server?.stop()
+  })
+
+  const url = (): string => fixture.gateway.url
+  const say = async (key: string, words: string, model = 'm'): Promise<string> => {
+    const body = { model, messages: [{ role: 'user', content: words }] }
+    const { headers, status } = await call(url(), body, { key })
+    expect(status).toBe(200)
+    return String(headers['x-request-id'])
+  }
+  const ids = async (...names: string[]): Promise<string[]> => {
+    const said: string[] = []
+    for (const name of names) said.push(await say(name, `words of ${name}`))
+    return said
+  }
+  /** Has everything written that was said so far: a deletion begins with it. */
+  const write = () => manage(url(), OPERATOR, 'DELETE /api/content')
+  const statusOf = async (account: typeof ANN, id: string) => (await lookAt(url(), account, id)).status
+  const dropped = async (): Promise<number> => {
+    const { text } = await call(url(), undefined, { method: 'GET', path: '/metrics' })
+    return Number(/sluice_content_dropped_total\{reason="full"\} (\d+)/.exec(text)?.[1] ?? 0)
+  }
+
+  /** Calls that the objects of the bucket show to whoever has the files and the secret. */
+  async function readableWith(objects: ReadonlyMap<string, Buffer>): Promise<string[]> {
+    const secrets = deriveSecrets(GATEWAY_SECRET)
+    const folder = join(fixture.gateway.dataDir, 'content')
+    using file = new DatabaseSync(join(folder, 'keys.db'), { readOnly: true })
+    const keys = file.prepare('SELECT id, cipher FROM data_keys').all()
+    const heads = readdirSync(folder)
+      .filter((name) => /^\d.*\.db$/.test(name))
+      .flatMap((name) => {
+        using day = new DatabaseSync(join(folder, name), { readOnly: true })
+        return day.prepare('SELECT id, object, object_at, object_bytes FROM entries').all()
+      })
+    return heads.flatMap((head) => {
+      const object = objects.get(String(head['object']).replace(`s3://${BUCKET}/`, ''))
+      const at = Number(head['object_at'])
+      const sealed = object?.subarray(at, at + Number(head['object_bytes']))
+      const isOpened = keys.some(({ id, cipher }) => {
+        const key = unseal(secrets, String(cipher), { table: 'content', row: String(id) })
+        return sealed && opens(Buffer.from(key, 'base64'), `${String(id)}\n${String(head['id'])}`, sealed)
+      })
+      return isOpened ? [String(head['id'])] : []
+    })
+  }
+
+  test('within 70 seconds it is readable byte for byte, from an object below its day, and encrypted there', async () => {
+    const request = '{ "model":"m",  "messages":[{"role":"user","content":"caf\\u00e9 in a bucket"}] }'
+    const { headers, text } = await call(url(), request, { key: 'ann' })
+    const id = String(headers['x-request-id'])
+    await expect.poll(() => statusOf(ANN, id), { timeout: READABLE_MS, interval: 500 }).toBe(200)
+    const { data } = await lookAt(url(), ANN, id)
+    expect(data.parts).toEqual({
+      request_received: { text: request, sha256: sha256(request) },
+      answer_received: { text, sha256: sha256(text) },
+    })
+    const row = await manage<Record<string, string>>(url(), ANN, `GET /api/log/self/${id}`)
+    const address = new RegExp(`^s3://${BUCKET}/(sluice/log/\\d{4}-\\d\\d-\\d\\d/[0-9a-f-]+)#${id}$`)
+    expect(row.data).toMatchObject({
+      content_address: expect.stringMatching(address),
+      content_sha256: sha256(request, text),
+    })
+    const objects = await server.objects()
+    const [, name = ''] = address.exec(row.data['content_address'] ?? '') ?? []
+    expect(objects.get(name)?.length).toBeGreaterThan(request.length)
+    for (const body of objects.values()) expect(body.includes('in a bucket')).toBe(false)
+    expect(await statusOf(BEN, id)).toBe(404)
+  })
+
+  test('a user deletes what she said: her key is destroyed, and nothing in the bucket can be opened', async () => {
+    const [first, second, kept] = await ids('ann', 'other', 'ben')
+    await write()
+    for (const [account, id] of [
+      [ANN, first],
+      [ANN, second],
+      [BEN, kept],
+    ] as const)
+      expect(await statusOf(account, id!)).toBe(200)
+    const before = await server.objects()
+    expect(await readableWith(before)).toEqual(expect.arrayContaining([first, second, kept]))
+    expect((await manage(url(), ANN, 'DELETE /api/content')).status).toBe(200)
+    for (const id of [first, second]) expect(await statusOf(ANN, id!)).toBe(404)
+    expect(await statusOf(BEN, kept!)).toBe(200)
+    const left = await readableWith(new Map([...before, ...(await server.objects())]))
+    expect(left).toContain(kept)
+    for (const id of [first, second]) expect(left).not.toContain(id)
+  })
+
+  test('of one key, its content is deleted; the rest is in a new object, and the old one opens nothing of hers', async () => {
+    const [gone, kept] = await ids('ann', 'other')
+    await write()
+    const before = await server.objects()
+    const page = await manage<{ items: { id: number; name: string }[] }>(url(), ANN, 'GET /api/token/')
+    const tokenId = page.data.items.find(({ name }) => name === 'token-ann')?.id
+    expect((await manage(url(), ANN, `DELETE /api/content?token=${tokenId}`)).status).toBe(200)
+    expect(await statusOf(ANN, gone!)).toBe(404)
+    const { data } = await lookAt(url(), ANN, kept!)
+    expect(data.parts.request_received?.text).toContain('words of other')
+    expect(await readableWith(before)).not.toContain(kept)
+    const after = await server.objects()
+    expect(after.size).toBe(before.size + 1)
+    expect(await readableWith(after)).toContain(kept)
+  })
+
+  test('content that is changed or moved in the bucket does not exist for readers, and can be deleted', async () => {
+    const [id, other] = await ids('ann', 'other')
+    await write()
+    for (const [name, body] of await server.objects())
+      await server.put(name, Buffer.from(body.map((byte) => byte ^ 1)))
+    for (const one of [id, other]) expect(await statusOf(ANN, one!)).toBe(404)
+    const row = await manage<{ items: { id: number; name: string }[] }>(url(), ANN, 'GET /api/token/')
+    const tokenId = row.data.items.find(({ name }) => name === 'token-ann')?.id
+    expect((await manage(url(), ANN, `DELETE /api/content?token=${tokenId}`)).status).toBe(200)
+    expect(await statusOf(ANN, other!)).toBe(404)
+  })
+
+  test('a bucket that fails delays no call; reads say that it fails, and what waited is kept when it is back', async () => {
+    const kept = await say('ben', 'before')
+    await write()
+    server.setFault((incoming, response) => {
+      incoming.resume()
+      response.writeHead(500).end('<Error><Code>InternalError</Code></Error>')
+    })
+    const startMs = performance.now()
+    const waiting = await say('ben', 'meanwhile')
+    expect(performance.now() - startMs).toBeLessThan(1_000)
+    await write()
+    const read = await lookAt(url(), BEN, kept)
+    expect({ status: read.status, message: read.message }).toEqual({
+      status: 503,
+      message: expect.stringContaining('content log'),
+    })
+    expect(await statusOf(BEN, waiting)).toBe(404)
+    server.setFault(undefined)
+    await expect.poll(() => statusOf(BEN, waiting), { timeout: 30_000 }).toBe(200)
+    expect(await statusOf(BEN, kept)).toBe(200)
+    expect(fixture.gateway.logs()).toContain(
+      'the content log cannot be written (the bucket responded 500 InternalError)',
+    )
+  })
+
+  test('a deletion holds while the bucket fails', async () => {
+    const [id] = await ids('ann')
+    await write()
+    server.setFault((_, response) => void response.destroy())
+    expect((await manage(url(), ANN, 'DELETE /api/content')).status).toBe(200)
+    server.setFault(undefined)
+    expect(await statusOf(ANN, id!)).toBe(404)
+    expect(await readableWith(await server.objects())).not.toContain(id)
+  })
+
+  test('of one key, a deletion holds while the bucket fails, and destroys the data key when it is back', async () => {
+    const [gone, kept] = await ids('ann', 'other')
+    await write()
+    const before = await server.objects()
+    const page = await manage<{ items: { id: number; name: string }[] }>(url(), ANN, 'GET /api/token/')
+    const tokenId = page.data.items.find(({ name }) => name === 'token-ann')?.id
+    server.setFault((_, response) => void response.destroy())
+    expect((await manage(url(), ANN, `DELETE /api/content?token=${tokenId}`)).status).toBe(200)
+    expect(await statusOf(ANN, gone!)).toBe(404)
+    expect(await readableWith(before)).toContain(gone)
+    server.setFault(undefined)
+    expect(await statusOf(ANN, kept!)).toBe(200)
+    expect((await manage(url(), ANN, `DELETE /api/content?token=${tokenId}`)).status).toBe(200)
+    expect(await readableWith(before)).not.toContain(gone)
+    expect(await statusOf(ANN, kept!)).toBe(200)
+    expect(await statusOf(ANN, gone!)).toBe(404)
+  })
+
+  test('where a bucket never answers, what finds no room is dropped and counted, and no call waits', async () => {
+    const body = completionText('large '.repeat(2 * MIB), usageText(3, 2))
+    fixture.upstream.script('large', { kind: 'whole', body })
+    const before = await dropped()
+    server.setFault(() => {})
+    let longestMs = 0
+    for (let one = 0; one < 8; one += 1) {
+      await say('ann', `large ${one}`, 'large')
+      const startMs = performance.now()
+      await say('ben', 'quick')
+      longestMs = Math.max(longestMs, performance.now() - startMs)
+    }
+    expect(longestMs).toBeLessThan(1_000)
+    expect(await dropped()).toBeGreaterThan(before)
+    server.setFault(undefined)
+    const after = await say('ben', 'afterwards')
+    await expect.poll(() => statusOf(BEN, after), { timeout: READABLE_MS, interval: 500 }).toBe(200)
+  })
+
+  test('after a kill in the middle of writing, what a row names can be read, and is what was said', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const state = { isKilled: false }
+      // The thread that writes starts with the first call.
+      await say('cyd', 'first')
+      await write()
+      const talking = (async () => {
+        for (let one = 0; !state.isKilled; one += 1) {
+          await say('cyd', `round ${round} number ${one} ${'word '.repeat(one % 100)}`).catch(() => {})
+          if (one % 7 === 6) void write().catch(() => {})
+        }
+      })()
+      await sleep(1_000 + 371 * round)
+      await fixture.gateway.kill()
+      state.isKilled = true
+      await talking
+      await fixture.gateway.restart()
+    }
+    const page = await manage<{ items: Row[] }>(url(), OPERATOR, 'GET /api/log/?username=cyd&page_size=100')
+    let found = 0
+    for (const row of page.data.items) {
+      const { status, data } = await lookAt(url(), OPERATOR, row.id)
+      expect(status).toBe(row.content_address === '' ? 404 : 200)
+      if (status !== 200) continue
+      found += 1
+      const [request, answer] = [
+        data.parts.request_received?.text ?? '',
+        data.parts.answer_received?.text ?? '',
+      ]
+      expect(row.content_sha256).toBe(sha256(request, answer))
+      expect(JSON.parse(answer).choices[0].message.content).toBe(
+        `said to ${JSON.parse(request).messages[0].content}`,
+      )
+    }
+    expect(found).toBeGreaterThan(20)
+  })
+})
+
+/** Whether a data key opens the encrypted content of a call. */
+function opens(key: Buffer, about: string, sealed: Buffer): boolean {
+  const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, 12))
+  decipher.setAAD(Buffer.from(about))
+  decipher.setAuthTag(sealed.subarray(-16))
+  decipher.update(sealed.subarray(12, -16))
+  try {
+    decipher.final()
+    return true
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,140 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { errorBody, usageText } from '../fixtures/behaviour.ts'
+import { type FullResponse, open } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf } from '../fixtures/database.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+
+const MODELS = ['breaking', 'begun', 'refusing', 'left', 'early'] as const
+/** Ten prompt and five output tokens. */
+const USAGE = usageText(10, 5)
+const COST = 30
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    options: { retries: 0, cache: { ttl: '10m' } },
+    rate_limits: {},
+    models: priced([...MODELS]),
+    channels: MODELS.map((name) => channel(name, upstream.baseUrl(name))),
+    users: [ROOT, user(2, 'ann', [token('ann')])],
+  }))
+})
+afterAll(() => fixture?.close())
+
+const asked = (lane: string): number => fixture.upstream.received(lane).length
+const isWhole = ({ text }: FullResponse): boolean => text.includes('[DONE]')
+const many = <Result>(count: number, make: () => Promise<Result>): Promise<Result>[] =>
+  Array.from({ length: count }, make)
+/** What the calls of a model were charged. */
+const chargesOf = (model: string): number[] =>
+  databaseOf(fixture.gateway.dataDir)
+    .usage()
+    .filter((row) => row.model === model)
+    .map(({ quota }) => quota)
+
+describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
+  test('ends for those that have received a part of it, and the others get the answer of one of them', async () => {
+    const breaks = Promise.withResolvers<void>()
+    fixture.upstream.script(
+      'breaking',
+      { kind: 'stream', events: 3, word: 'lost ', endsAfter: breaks.promise, ending: 'reset' },
+      { kind: 'whole', content: 'found', usage: USAGE },
+    )
+    const first = await open(fixture.gateway.url, askStream('breaking'), { key: 'ann' })
+    await first.until('lost ')
+    const streams = await Promise.all(
+      many(20, () => open(fixture.gateway.url, askStream('breaking'), { key: 'ann' })),
+    )
+    for (const one of streams) await one.until('lost ')
+    const whole = many(979, () => fixture.chat('ann', ask('breaking')))
+    await sleep(500)
+    breaks.resolve()
+    for (const one of [first, ...streams]) {
+      const end = await one.end()
+      expect(end.broken || !isWhole(end)).toBe(true)
+      expect(end.text).not.toContain('found')
+    }
+    const answers = await Promise.all(whole)
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
+    expect(answers[0]?.json().choices[0]?.message.content).toBe('found')
+    expect(asked('breaking')).toBe(2)
+    await expect.poll(() => chargesOf('breaking').length).toBe(1_000)
+    // One charge for what had arrived of the first call, and one for the second.
+    expect(chargesOf('breaking').filter((quota) => quota > 0)).toHaveLength(2)
+    expect(chargesOf('breaking')).toContain(COST)
+  })
+
+  test('is not given to those that come after its end', async () => {
+    fixture.upstream.script(
+      'begun',
+      { kind: 'stream', events: 3, word: 'lost ', ending: 'reset' },
+      { kind: 'stream', events: 3, word: 'found ', usage: USAGE },
+    )
+    expect(isWhole(await fixture.chat('ann', askStream('begun')))).toBe(false)
+    const next = await fixture.chat('ann', askStream('begun'))
+    expect([next.headers['x-gateway-cache'], isWhole(next)]).toEqual(['miss', true])
+    expect(next.text).not.toContain('lost')
+  })
+})
+
+test('an upstream that refuses all calls is asked three times, and the others get its error', async () => {
+  const release = Promise.withResolvers<void>()
+  const refusal = { kind: 'status', status: 400, body: errorBody('never this') } as const
+  fixture.upstream.script('refusing', { ...refusal, after: release.promise }, refusal, refusal)
+  const calls = many(50, () => fixture.chat('ann', ask('refusing')))
+  await fixture.upstream.receivedAtLeast('refusing', 1)
+  await sleep(200)
+  release.resolve()
+  const answers = await Promise.all(calls)
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]))
+  for (const { text } of answers) expect(text).toContain('never this')
+  expect(asked('refusing')).toBe(3)
+  expect(chargesOf('refusing').filter((quota) => quota > 0)).toEqual([])
+})
+
+describe('1,000 equal calls whose first client leaves', () => {
+  test('in the middle of the stream: the others get the rest of one upstream call', async () => {
+    const release = Promise.withResolvers<void>()
+    fixture.upstream.script('left', { kind: 'stream', events: 3, endsAfter: release.promise, usage: USAGE })
+    const first = await open(fixture.gateway.url, askStream('left'), { key: 'ann' })
+    await first.until('word')
+    const streams = many(499, () => fixture.chat('ann', askStream('left')))
+    const whole = many(500, () => fixture.chat('ann', ask('left')))
+    await sleep(500)
+    first.abort()
+    await sleep(200)
+    release.resolve()
+    const answers = await Promise.all([...streams, ...whole])
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(2)
+    expect(answers.slice(0, 499).every(isWhole)).toBe(true)
+    expect(asked('left')).toBe(1)
+    await expect.poll(() => chargesOf('left').length).toBe(1_000)
+    expect(chargesOf('left').filter((quota) => quota > 0)).toEqual([COST])
+  })
+
+  test('before the answer begins: the call goes on for the others', async () => {
+    const release = Promise.withResolvers<void>()
+    fixture.upstream.script('early', { kind: 'whole', usage: USAGE, after: release.promise })
+    const leaving = new AbortController()
+    const first = fetch(`${fixture.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: 'Bearer sk-ann', 'content-type': 'application/json' },
+      body: JSON.stringify(ask('early')),
+      signal: leaving.signal,
+    }).catch(() => 'gone')
+    await fixture.upstream.receivedAtLeast('early', 1)
+    const others = many(999, () => fixture.chat('ann', ask('early')))
+    await sleep(500)
+    leaving.abort()
+    expect(await first).toBe('gone')
+    await sleep(200)
+    release.resolve()
+    const answers = await Promise.all(others)
+    expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
+    expect(answers[0]?.status).toBe(200)
+    expect(asked('early')).toBe(1)
+    await expect.poll(() => chargesOf('early').filter((quota) => quota > 0)).toEqual([COST])
+  })
+})
