@@ -217,13 +217,13 @@ export class ScreenStream {
     if (this.#screen.rules[next.rule]?.do !== 'replace') return false
     if (this.#run?.first !== next) this.#run = { first: next, looked: 0, end: span.end, open: [] }
     const run = this.#run
-    for (let one = this.#found[at + run.looked]; one && one.span.start < Math.min(safe, Math.max(run.end, span.end)); ) {
-      if (this.#screen.rules[one.rule]?.do !== 'flag') {
-        run.end = Math.max(run.end, one.span.end)
-        if (one.span.isOpen) run.open.push(one.span)
-      }
+    for (;;) {
+      const one = this.#found[at + run.looked]
+      if (!one || one.span.start >= Math.min(safe, Math.max(run.end, span.end))) break
       run.looked += 1
-      one = this.#found[at + run.looked]
+      if (this.#screen.rules[one.rule]?.do === 'flag') continue
+      run.end = Math.max(run.end, one.span.end)
+      if (one.span.isOpen) run.open.push(one.span)
     }
     for (const { end } of run.open) run.end = Math.max(run.end, end)
     run.open = run.open.filter(({ isOpen }) => isOpen)

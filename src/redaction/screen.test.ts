@@ -175,6 +175,23 @@ describe('a screen', () => {
     )
   })
 
+  it('waits with a token until its match has ended, and those that overlap it', () => {
+    const tokens = (regexes: readonly string[], pieces: readonly string[]) => {
+      const pseudonyms = new Pseudonyms({ key: Buffer.from('a key'), user: 'ann' })
+      const rules = regexes.map((regex) => ({ rule: compile({ regex }), do: 'replace' as const }))
+      const stream = new Screen(rules).stream(pseudonyms)
+      const outputs = pieces.map((piece) => stream.push(piece))
+      outputs.push(stream.end())
+      const values = [...pseudonyms.entries()]
+      return outputs.map((output) =>
+        values.reduce((text, [token, value]) => text.replaceAll(token, `<${value}>`), output),
+      )
+    }
+    expect(tokens(['a(?:bc)*'], ['xa', 'bc', 'b', 'cbx'])).toEqual(['x', '', '', '<abcbc>bx', ''])
+    expect(tokens(['abc', 'cd+'], ['xab', 'c', 'd', 'dx'])).toEqual(['x', '', '', '<abcdd>x', ''])
+    expect(tokens(['abc', 'cdd'], ['xabc', 'd', 'x'])).toEqual(['x', '', '<abc>dx', ''])
+  })
+
   it('hides what a match gains when it goes on in the next piece', () => {
     const screen = new Screen([{ rule: compile({ regex: 'a(?:bc)*' }), do: 'redact', with: '#' }])
     expect(streamed(screen, ['xa', 'bc', 'b', 'cbx']).outputs).toEqual(['x#', '', '', 'bx', ''])

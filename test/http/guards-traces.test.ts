@@ -64,7 +64,9 @@ test('a guard with a sample checks a kept response at each read, or at none', as
   const verdicts = new Set<string>()
   for (let made = 0; made < 16; made += 1) {
     fixture.upstream.script('claude', wholeMessage([{ text: 'it is code-1-x' }]))
-    const { id } = JSON.parse((await respond('free', { model: 'claude', input: 'hi' })).text) as { id: string }
+    const { id } = JSON.parse((await respond('free', { model: 'claude', input: 'hi' })).text) as {
+      id: string
+    }
     const reads = new Set<string>()
     for (let times = 0; times < 5; times += 1)
       reads.add((await read('half', id)).text.includes('[REDACTED]') ? 'checked' : 'not checked')

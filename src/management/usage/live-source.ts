@@ -28,7 +28,10 @@ export class RowTexts {
   readonly #texts = { all: new Map<SettledCall, string>(), own: new Map<SettledCall, string>() }
 
   /** `names` are by the id of the call's token, ids of channels by their names. */
-  constructor(names: ReadonlyMap<number, UserAndTokenNames>, channelIds: ReadonlyMap<string, number> = new Map()) {
+  constructor(
+    names: ReadonlyMap<number, UserAndTokenNames>,
+    channelIds: ReadonlyMap<string, number> = new Map(),
+  ) {
     this.#names = names
     this.#channelIds = channelIds
   }
@@ -118,7 +121,10 @@ function matchOf(filter: UsageFilter): CallMatch {
 }
 
 /** Returns a test whether the names of a call match the filter; undefined if it accepts all names. */
-function nameMatchOf({ username, token_name }: UsageFilter): ((names: UserAndTokenNames) => boolean) | undefined {
+function nameMatchOf({
+  username,
+  token_name,
+}: UsageFilter): ((names: UserAndTokenNames) => boolean) | undefined {
   if (username === undefined && token_name === undefined) return undefined
   const has = (wanted: OneOrMore<string> | undefined, name: string): boolean =>
     wanted === undefined || valuesOf(wanted).includes(name)

@@ -111,7 +111,11 @@ async function longChange(
   return checked === text ? undefined : { from: found.from, to: found.to, text: JSON.stringify(checked) }
 }
 
-async function longText(guards: CallGuards, text: string, spot: TextSpot & { isJson: boolean }): Promise<string> {
+async function longText(
+  guards: CallGuards,
+  text: string,
+  spot: TextSpot & { isJson: boolean },
+): Promise<string> {
   const step = guards.requestSteps(text, spot)
   if (!step) return text
   let checked = ''
