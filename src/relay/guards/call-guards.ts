@@ -5,6 +5,7 @@ import { applyToJson, JsonTextStream } from '../../redaction/json-text.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { Screen } from '../../redaction/screen.ts'
 import { screenParts } from '../../redaction/screen-parts.ts'
+import type { KnownTextsOfUser } from './known-texts.ts'
 
 /** Header with the verdicts; `docs/guards.md: Verdicts`. */
 export const GUARDS_HEADER = 'x-gateway-guards'
@@ -63,10 +64,18 @@ export class CallGuards {
   readonly all: readonly ActiveGuard[]
   /** The tokens that stand for values of this call's request. */
   readonly pseudonyms: Pseudonyms
+  /** Texts of the user in which guards have found nothing. */
+  readonly known: KnownTextsOfUser
   readonly #makeScreen: ScreenMaker
   readonly #screens = new Map<string, PlaceScreen | undefined>()
 
-  constructor(all: readonly ActiveGuard[], pseudonyms: Pseudonyms, makeScreen: ScreenMaker) {
+  constructor(
+    all: readonly ActiveGuard[],
+    pseudonyms: Pseudonyms,
+    known: KnownTextsOfUser,
+    makeScreen: ScreenMaker,
+  ) {
+    this.known = known
     this.all = all
     this.pseudonyms = pseudonyms
     this.#makeScreen = makeScreen
@@ -176,6 +185,11 @@ export class CallGuards {
 
   #restoredParts(parts: readonly string[]): readonly string[] {
     return this.pseudonyms.size === 0 ? parts : parts.map((part) => this.pseudonyms.restore(part))
+  }
+
+  /** The matches so far, of all guards. */
+  get matches(): number {
+    return this.all.reduce((sum, { matches }) => sum + matches, 0)
   }
 
   /** Whether an answer may have anything to check or to put back. */

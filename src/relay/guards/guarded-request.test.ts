@@ -6,6 +6,7 @@ import { compileRule } from '../../redaction/rule.ts'
 import { Screen } from '../../redaction/screen.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { guardedScan } from './guarded-request.ts'
+import { KnownTexts } from './known-texts.ts'
 
 const REPLACING: Guard = {
   name: 'mail',
@@ -25,11 +26,12 @@ const REPLACING: Guard = {
   with: '#',
 }
 
-function replacing(): CallGuards {
+function replacing(known = new KnownTexts()): CallGuards {
   const pseudonyms = new Pseudonyms({ key: Buffer.from('a key'), user: '1' })
   return new CallGuards(
     [new ActiveGuard(REPLACING)],
     pseudonyms,
+    known.of(1),
     (rules) =>
       new Screen(
         rules.map((one) => ({
@@ -89,4 +91,29 @@ test.each([
     .replaceAll('bea@example.org', String(second))
   expect(sent).toBe(expected)
   expect(guards.text).toBe(`mail=redacted;count=${2 * Math.floor(2_000_000 / LINE.length)}`)
+})
+
+const ask = async (known: KnownTexts, ...contents: string[]) => {
+  const guards = replacing(known)
+  const messages = contents.map((content) => ({ role: 'user', content }))
+  const scan = scanObject(Buffer.from(JSON.stringify({ messages })))
+  const next = await guardedScan(guards, scan)
+  return { sent: next.bytes.toString(), verdicts: guards.text, tookMs: guards.all[0]?.tookMs }
+}
+
+test('a text in which nothing was found is not checked again; what was found is replaced each time', async () => {
+  const known = new KnownTexts()
+  const plain = 'Nothing to see here. '.repeat(50)
+  const told = `${plain} ann@example.com`
+  await ask(known, plain, told)
+  expect(known.size).toBe(1)
+  const again = await ask(known, plain)
+  expect([again.verdicts, again.tookMs, again.sent]).toEqual([
+    'mail=allowed;count=0',
+    0,
+    expect.stringContaining(plain),
+  ])
+  const third = await ask(known, plain, told, plain)
+  expect([third.verdicts, third.sent.includes('ann@')]).toEqual(['mail=redacted;count=1', false])
+  expect(third.tookMs).toBeGreaterThan(0)
 })

@@ -87,6 +87,13 @@ async function changesOf(
   let size = 0
   for (const found of texts) {
     const { from, to } = found
+    const place = guards.screenOf(found)
+    const name = place && guards.known.nameOf(place.screen, bytes.subarray(from, to), found.isJson)
+    if (place && name !== undefined && guards.known.has(name)) {
+      guards.record(place, [], found.isSigned, 0)
+      continue
+    }
+    const before = guards.matches
     size += to - from
     const piece = (): TextChange | undefined => changeOf(guards, bytes, found)
     const change =
@@ -96,6 +103,7 @@ async function changesOf(
           ? piece()
           : await TURN_BUDGET.work(piece)
     if (change) changes.push(change)
+    else if (name !== undefined && guards.matches === before) guards.known.add(name)
   }
   return changes
 }

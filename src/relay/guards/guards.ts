@@ -9,6 +9,7 @@ import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Routes } from '../routing.ts'
 import { ActiveGuard, CallGuards, type ScreenMaker } from './call-guards.ts'
+import { KnownTexts } from './known-texts.ts'
 
 /** Services of guards. */
 export interface GuardServices {
@@ -24,6 +25,7 @@ export class Guards {
   readonly #random: () => number
   /** Compiled once for each declaration, which a reload replaces. */
   readonly #rules = new WeakMap<Guard, Rule>()
+  readonly #known = new KnownTexts()
   /** Screens by the guards and what they do, for each version of the configuration. */
   readonly #screens = new WeakMap<Settings, Map<string, Screen>>()
 
@@ -65,7 +67,8 @@ export class Guards {
     if (applying.length === 0) return undefined
     const pseudonyms = new Pseudonyms({ key: this.#services.key, user: String(caller.user.id) })
     const active = applying.map((guard) => new ActiveGuard(guard))
-    return new CallGuards(active, pseudonyms, (rules) => this.#screenOf(settings, rules))
+    const known = this.#known.of(caller.user.id)
+    return new CallGuards(active, pseudonyms, known, (rules) => this.#screenOf(settings, rules))
   }
 
   /** A number in [0, 1): by chance, or always the same for a guard and an id. */
