@@ -26,21 +26,13 @@ const REPLACING: Guard = {
   with: '#',
 }
 
+const SCREEN = new Screen([
+  { rule: compileRule(REPLACING.name, textMatch(REPLACING.match)), do: REPLACING.do, with: REPLACING.with },
+])
+
 function replacing(known = new KnownTexts()): CallGuards {
   const pseudonyms = new Pseudonyms({ key: Buffer.from('a key'), user: '1' })
-  return new CallGuards(
-    [new ActiveGuard(REPLACING)],
-    pseudonyms,
-    known.of(1),
-    (rules) =>
-      new Screen(
-        rules.map((one) => ({
-          rule: compileRule(one.guard.name, textMatch(one.guard.match)),
-          do: one.do,
-          with: one.guard.with,
-        })),
-      ),
-  )
+  return new CallGuards([new ActiveGuard(REPLACING)], pseudonyms, known.of(1), () => SCREEN)
 }
 
 const LINE = 'Write to ann@example.com or bea@example.org about "it".\n'
