@@ -100,9 +100,12 @@ export class CallAdmission {
     if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
     const hold = request.isFree
       ? OpenHold.unrecorded(account, facts)
-      : amount <= affordableAmount(account, budgets)
+      : request.isUnpaid || amount <= affordableAmount(account, budgets)
         ? ledger.admit(account, amount, facts, budgets)
-        : await ledger.admitInTime(payer, amount, facts, patienceOf(incoming, settings.options))
+        : await ledger.admitInTime(payer, amount, facts, {
+            ...patienceOf(incoming, settings.options),
+            ...(request.isOfGuard && { waitMs: 0 }),
+          })
     const call = new Call(this.#services, incoming, first, hold)
     call.prompts = prompts
     call.affinity = affinity

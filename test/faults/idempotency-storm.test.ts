@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
-import { type AddressInfo, connect, createServer, type Server } from 'node:net'
 import process from 'node:process'
 import Anthropic from '@anthropic-ai/sdk'
 import { GoogleGenAI } from '@google/genai'
@@ -8,6 +6,7 @@ import OpenAI from 'openai'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
 import { channel, PLAIN_PRICE, ROOT, token, user } from '../fixtures/configuration.ts'
+import { type CuttingProxy, startCuttingProxy } from '../fixtures/cutting-proxy.ts'
 import { databaseOf } from '../fixtures/database.ts'
 import { type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { streamedMessage, wholeMessage } from '../fixtures/messages-behaviour.ts'
@@ -27,9 +26,8 @@ const WORDS = Array.from({ length: 40 }, (_, index) => `word ${index} `)
 type Client = (typeof CLIENTS)[number]
 
 let fixture: Fixture
-let cutting: Server
+let cutting: CuttingProxy
 let url: string
-let cuts = 0
 const random = randomFrom(SEED)
 
 beforeAll(async () => {
@@ -54,28 +52,10 @@ beforeAll(async () => {
   fixture.upstream.decide('gemini', (request) =>
     isStream(request) ? streamedGemini({ text }) : wholeGemini({ text }),
   )
-  cutting = createServer((client) => {
-    const { port, hostname } = new URL(fixture.gateway.url)
-    const gateway = connect(Number(port), hostname)
-    let left = random() < CUT_SHARE ? Math.floor(random() * MAX_CUT_AT) : Number.POSITIVE_INFINITY
-    const end = (): void => {
-      client.destroy()
-      gateway.destroy()
-    }
-    gateway.on('data', (bytes) => {
-      client.write(bytes.subarray(0, left))
-      left -= bytes.length
-      if (left > 0) return
-      cuts += 1
-      client.resetAndDestroy()
-      gateway.destroy()
-    })
-    client.on('data', (bytes) => gateway.write(bytes))
-    for (const socket of [client, gateway]) socket.on('close', end).on('error', end)
-  })
-  cutting.listen(0, '127.0.0.1')
-  await once(cutting, 'listening')
-  url = `http://127.0.0.1:${(cutting.address() as AddressInfo).port}`
+  cutting = await startCuttingProxy(fixture.gateway.url, () =>
+    random() < CUT_SHARE ? Math.floor(random() * MAX_CUT_AT) : Number.POSITIVE_INFINITY,
+  )
+  url = cutting.url
 })
 afterAll(async () => {
   cutting?.close()
@@ -167,6 +147,6 @@ test('a storm of retries over connections that are cut costs one upstream call a
   expect(database.token('token-ann').used_quota).toBe(charged)
   expect(new Set(usage.map(({ reason }) => reason))).toEqual(new Set(['complete']))
   expect(database.openHolds()).toEqual([])
-  console.info(`${calls.length} calls, ${attempts} attempts, ${cuts} connections cut`)
-  expect(cuts).toBeGreaterThan(calls.length / 2)
+  console.info(`${calls.length} calls, ${attempts} attempts, ${cutting.cuts} connections cut`)
+  expect(cutting.cuts).toBeGreaterThan(calls.length / 2)
 })

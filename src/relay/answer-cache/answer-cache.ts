@@ -3,7 +3,7 @@ import type { KeptAnswer } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
 import { idHeaders } from '../../http/id-headers.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
-import type { StoreReads } from '../../limits/store-reads.ts'
+import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import type { Claims } from '../answers/idempotent-calls.ts'
 import type { KeptAnswers } from '../answers/kept-answers.ts'
 import type { Call } from '../call.ts'
@@ -19,6 +19,8 @@ import { type AnswerSource, SharedAnswer } from './shared-answer.ts'
 
 /** Answers up to this size are kept and shared. */
 const MAX_BYTES = 33_554_432
+/** Kept answers above this size are sent as they are read, and are not shared while they are. */
+const MAX_READ_AT_ONCE = 1_048_576
 /**
  * Calls without an answer for which one waits. After that it gets the upstream's error, or makes a call of its own, for
  * which nobody waits.
@@ -173,11 +175,10 @@ export class AnswerCache {
     const kept = await answers.find('cache', lookup).catch(() => undefined)
     const facts = kept && factsIn(kept)
     if (!kept || !facts || isTooOld(kept, equal.control.maxAgeMs)) return 'call'
+    if (kept.bytes > MAX_READ_AT_ONCE) return { kept, facts }
     const read = reads.of(caller.user.id)
     try {
-      const pieces: Buffer[] = []
-      for await (const part of answers.parts(kept, read)) pieces.push(part)
-      answer.replay(kept.head, pieces)
+      answer.replay(kept.head, await this.#pieces(kept, read))
       return { kept, facts }
     } catch {
       // It was removed meanwhile, or cannot be read now: its call is carried out, like any other.
@@ -185,6 +186,12 @@ export class AnswerCache {
     } finally {
       read.end()
     }
+  }
+
+  async #pieces(kept: KeptAnswer, read: StoreRead): Promise<Buffer[]> {
+    const pieces: Buffer[] = []
+    for await (const part of this.#services.answers.parts(kept, read)) pieces.push(part)
+    return pieces
   }
 
   async #carryOut(
@@ -277,12 +284,49 @@ export class AnswerCache {
 
   async #giveKept(
     answer: SharedAnswer,
-    { kept, facts }: Exclude<AnswerSource, 'call'>,
+    source: Exclude<AnswerSource, 'call'>,
     call: SharableCall,
     incoming: IncomingCall,
   ): Promise<boolean> {
+    const { kept, facts } = source
     const ageMs = Math.max(0, Date.now() - kept.createdMs)
-    return this.#giveWhole(answer, facts, kept.head.headers, ageMs, call, incoming)
+    if (kept.bytes <= MAX_READ_AT_ONCE)
+      return this.#giveWhole(answer, facts, kept.head.headers, ageMs, call, incoming)
+    const read = this.#services.reads.of(call.caller.user.id)
+    try {
+      if (isSameBody({ keeping: answer.keeping, ...facts }, call.wanted))
+        await this.#sendKept(source, read, ageMs, call, incoming)
+      else {
+        await read.begin()
+        await read.hold(kept.bytes)
+        const pieces = await this.#pieces(kept, read)
+        const body = answer.converted(facts, call.wanted, pieces)
+        return await this.#giveBody(body, facts, kept.head.headers, ageMs, call, incoming)
+      }
+      return true
+    } catch (error) {
+      // It was removed meanwhile.
+      if (error instanceof GatewayError && error.code === 'not_found') return false
+      throw error
+    } finally {
+      read.end()
+    }
+  }
+
+  /** Charges a hit, and sends a large answer as its client reads it. */
+  async #sendKept(
+    { kept, facts }: Exclude<AnswerSource, 'call'>,
+    read: StoreRead,
+    ageMs: number,
+    call: SharableCall,
+    incoming: IncomingCall,
+  ): Promise<void> {
+    const { status, headers } = kept.head
+    const head = { status, headers: { ...sharedHeaders(headers), 'content-length': String(kept.bytes) } }
+    await this.#services.answers.send({ ...kept, head }, incoming.response, read, {
+      headers: headersOf(call, incoming, ageMs, facts),
+      begin: () => this.#hits.settle(call, incoming, facts, 'complete'),
+    })
   }
 
   /** Sends the bytes as they come. */
@@ -332,6 +376,17 @@ export class AnswerCache {
     incoming: IncomingCall,
   ): Promise<boolean> {
     const body = await answer.bodyFor(facts, call.wanted)
+    return this.#giveBody(body, facts, head, ageMs, call, incoming)
+  }
+
+  async #giveBody(
+    body: Buffer | undefined,
+    facts: AnswerFacts,
+    head: ResponseHeaders,
+    ageMs: number,
+    call: SharableCall,
+    incoming: IncomingCall,
+  ): Promise<boolean> {
     const { token, user } = call.caller
     const held = new ResizableAllocation(this.#services.memory, { client: user.id, key: token.id })
     if (!body || !held.take(body.length)) return false

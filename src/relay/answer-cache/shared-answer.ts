@@ -101,12 +101,17 @@ export class SharedAnswer {
     const end = await this.answer.end
     if (end.kind !== 'complete' || !end.pieces) return undefined
     const { pieces } = end
-    const make = (): Buffer | undefined => bodyFor(this.#given(facts, pieces), wanted)
+    const make = (): Buffer | undefined => this.converted(facts, wanted, pieces)
     if (this.keeping.hasOwnIds) return make()
     if (isSameBody({ keeping: this.keeping, ...facts }, wanted)) return joined(pieces)
     const form = `${wanted.form} ${wanted.includeUsage}`
     if (!this.#bodies.has(form)) this.#bodies.set(form, make())
     return this.#bodies.get(form)
+  }
+
+  /** The answer of these pieces in the form that a client wants; undefined if it cannot be put together. */
+  converted(facts: AnswerFacts, wanted: WantedBody, pieces: readonly Buffer[]): Buffer | undefined {
+    return bodyFor(this.#given(facts, pieces), wanted)
   }
 
   #given({ form, includeUsage, usage }: AnswerFacts, pieces: readonly Buffer[]): GivenBody {

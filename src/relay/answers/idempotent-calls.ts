@@ -282,7 +282,7 @@ export class IdempotentCalls {
     record.model = found.model
     record.replayOf = found.facts
     try {
-      await answers.send(found, response, reads.of(caller.user.id), REPLAYED)
+      await answers.send(found, response, reads.of(caller.user.id), { headers: REPLAYED })
       this.#count('replayed')
     } catch (error) {
       // The answer has just given way to others.

@@ -69,24 +69,29 @@ export class KeptAnswers {
   }
 
   /**
-   * Sends an answer, no faster than its client reads it. `extra`: headers in addition to the answer's own.
-   * Rejects if its first part cannot be read; breaks the response off if a later one cannot.
+   * Sends an answer, no faster than its client reads it. `headers`: in addition to the answer's own; `begin` is awaited
+   * before anything is sent, once the first part was read. Rejects if that part cannot be read, or with the error of
+   * `begin`; breaks the response off if a later part cannot be read.
    */
   async send(
     answer: KeptAnswer,
     response: Response,
     read: StoreRead,
-    extra: ResponseHeaders = {},
+    { headers: further, begin }: { readonly headers: ResponseHeaders; readonly begin?: () => Promise<void> },
   ): Promise<void> {
     const { status, headers } = answer.head
+    const writeHead = async (): Promise<void> => {
+      await begin?.()
+      response.writeHead(status, { ...headers, ...further })
+    }
     const stopReading = response.onClosed(() => read.end())
     try {
       for await (const bytes of this.parts(answer, read)) {
         if (response.isAborted) return
-        if (!response.headersSent) response.writeHead(status, { ...headers, ...extra })
+        if (!response.headersSent) await writeHead()
         if (!response.write(bytes)) await drained(response)
       }
-      if (!response.headersSent) response.writeHead(status, { ...headers, ...extra })
+      if (!response.headersSent) await writeHead()
       response.end()
     } catch (error) {
       if (!response.headersSent) throw error

@@ -17,7 +17,7 @@ import type { PassedBytes, PassedResponses, Passthrough } from '../dialects/pass
 import type { ResponseEnding } from '../price-usage.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { GuardedChannel } from './guarded-channel.ts'
-import { scanned, withData } from './guarded-tap.ts'
+import { scanned, withData } from './event-frames.ts'
 
 const OUTPUT = { place: 'output', isSigned: false } as const
 const PIECE = { ...OUTPUT, isJson: false } as const

@@ -8,12 +8,13 @@ import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { guardedScan } from './guarded-request.ts'
 import { KnownTexts } from './known-texts.ts'
 
+const MATCH = { kind: 'pii', kinds: ['email'] } as const
 const REPLACING: Guard = {
   name: 'mail',
   where: GUARD_PLACES,
   do: 'replace',
   mode: 'enforce',
-  match: { kind: 'pii', kinds: ['email'] },
+  match: MATCH,
   models: undefined,
   groups: undefined,
   users: undefined,
@@ -27,7 +28,7 @@ const REPLACING: Guard = {
 }
 
 const SCREEN = new Screen([
-  { rule: compileRule(REPLACING.name, textMatch(REPLACING.match)), do: REPLACING.do, with: REPLACING.with },
+  { rule: compileRule(REPLACING.name, textMatch(MATCH)), do: REPLACING.do, with: REPLACING.with },
 ])
 
 function replacing(known = new KnownTexts()): CallGuards {
