@@ -20,6 +20,7 @@ import { compileRule } from '../../redaction/rule.ts'
 import { Screen } from '../../redaction/screen.ts'
 import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-figures.ts'
 import { addCurrentObject, versionField } from '../expected-version.ts'
+import { withStoredSecrets } from './kept-secrets.ts'
 import { anyField, textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 
@@ -190,7 +191,7 @@ export async function addGuard(
 ): Promise<GuardObject> {
   if (services.settings().guards.some(({ name }) => name === given.name))
     throw new GatewayError('invalid_request', `name: there is a guard "${given.name}" already`)
-  await setGuard(services, given.name, given as JsonObject)
+  await setGuard(services, given.name, withSecrets(given as JsonObject, undefined))
   return present(services, given.name)
 }
 
@@ -202,11 +203,19 @@ export async function changeGuard(
   await addCurrentObject(
     async () => {
       await requireStored(services, given.name, version)
-      await setGuard(services, given.name, given as JsonObject)
+      const stored = services.settings().guards.find(({ name }) => name === given.name)
+      await setGuard(services, given.name, withSecrets(given as JsonObject, stored))
     },
     () => present(services, given.name),
   )
   return present(services, given.name)
+}
+
+/** A guard with the secrets of the stored one where responses hide them. */
+function withSecrets(given: JsonObject, stored: Guard | undefined): JsonObject {
+  return given['match'] === undefined
+    ? given
+    : { ...given, match: withStoredSecrets(given['match'], stored?.match) }
 }
 
 /** Removes a guard that was added. */

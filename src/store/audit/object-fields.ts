@@ -1,5 +1,6 @@
 import { type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
 import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/channel.ts'
+import { isOpenMatch } from '../../domain/guard.ts'
 import { OPTIONS } from '../../domain/options.ts'
 import { asObject, type Json, type JsonObject } from '../../domain/json.ts'
 import type { Stored } from '../../domain/records/field-types.ts'
@@ -75,10 +76,22 @@ export function entryFields({ section, name, value }: StoredEntry, secrets: Secr
       secret: secretValue(secret ?? null, secrets),
     }
   }
-  if (section === 'options' && SECRET_OPTIONS.has(name)) return { value: secretValue(value, secrets) }
+  if (section === 'guards') return guardFields(asObject(value), secrets)
+  const hasSecrets = SECRET_OPTIONS.has(name) || (name === 'guards' && !areOpenGuards(value))
+  if (section === 'options' && hasSecrets) return { value: secretValue(value, secrets) }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }
+}
+
+/** A guard. What it sends to a service may contain credentials. */
+function guardFields({ match, ...fields }: JsonObject, secrets: Secrets): Fields {
+  const declared = asObject(match)
+  return { ...fields, match: isOpenMatch(declared) ? declared : secretValue(declared, secrets) }
+}
+
+function areOpenGuards(guards: Json): boolean {
+  return !Array.isArray(guards) || guards.every((one) => isOpenMatch(asObject(asObject(one)['match'])))
 }
 
 function receiverHost(value: Json): string {
