@@ -193,7 +193,7 @@ function typedValue(value: unknown, input: MatchField['input']): string | string
   if (input === 'choices') return texts
   if (input === 'lines') return texts.join('\n')
   if (input === 'pairs')
-    return Object.entries((value ?? {}) as object)
+    return Object.entries(value ?? {})
       .map(([name, one]) => `${name}: ${String(one)}`)
       .join('\n')
   return typeof value === 'number' || typeof value === 'string' ? String(value) : ''

@@ -34,7 +34,7 @@ function filled(given: Json, stored: Json | undefined): Json {
   if (typeof given !== 'object' || given === null) return given
   const members = asObject(stored ?? null)
   return Object.fromEntries(
-    Object.entries(given).map(([name, value]) => [name, filled(value as Json, members[name])]),
+    Object.entries(given).map(([name, value]) => [name, filled(value, members[name])]),
   )
 }
 
