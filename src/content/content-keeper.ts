@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { seal, type Secrets, unseal } from '../store/secrets.ts'
 import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
+import { type BatchedCall, callsOf, type ContentBatch } from './batch.ts'
 import { Bucket } from './bucket.ts'
 import {
   compress,
@@ -15,14 +16,7 @@ import {
 } from './entries.ts'
 import { contentFacts } from './content-facts.ts'
 import { redactedContent } from './redact-content.ts'
-import type {
-  BatchedCall,
-  ContentBatch,
-  ContentDeletion,
-  ContentSummary,
-  ContentWork,
-  ReadContent,
-} from './messages.ts'
+import type { ContentDeletion, ContentSummary, ContentWork, ReadContent } from './messages.ts'
 import { DAY_MS, dayOf, dropDayOf, endDayOf } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
@@ -62,8 +56,8 @@ export class ContentKeeper implements ContentWork {
     this.#bucketKey = bucketKey
   }
 
-  async write({ calls, bytes }: ContentBatch): Promise<void> {
-    const packed = packedCalls(calls, bytes)
+  async write(batch: ContentBatch): Promise<void> {
+    const packed = packedCalls(callsOf(batch), batch.bytes)
     const bucket = await this.#bucket()
     if (!bucket) return this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
     // The database is not locked while the bucket works, and an object is there before anything refers to it.
