@@ -119,7 +119,9 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
       answer_received: { text, sha256: sha256(text) },
     })
     const row = await manage<Record<string, string>>(url(), ANN, `GET /api/log/self/${id}`)
-    const address = new RegExp(`^s3://${BUCKET}/(sluice/log/\\d{4}-\\d\\d-\\d\\d/[0-9a-f-]+)#${id}$`)
+    const address = new RegExp(
+      `^s3://${BUCKET}/(sluice/log/[0-9a-f]{16}/\\d{4}-\\d\\d-\\d\\d/[0-9a-f-]+)#${id}$`,
+    )
     expect(row.data).toMatchObject({
       content_address: expect.stringMatching(address),
       content_sha256: sha256(request, text),
