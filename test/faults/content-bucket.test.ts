@@ -189,7 +189,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     })
     const startMs = performance.now()
     const waiting = await say('ben', 'meanwhile')
-    expect(performance.now() - startMs).toBeLessThan(1_000)
+    expect(performance.now() - startMs).toBeLessThan(5_000)
     await write()
     const read = await lookAt(url(), BEN, kept)
     expect({ status: read.status, message: read.message }).toEqual({
@@ -245,7 +245,8 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
       await say('ben', 'quick')
       longestMs = Math.max(longestMs, performance.now() - startMs)
     }
-    expect(longestMs).toBeLessThan(1_000)
+    // One that waited for the bucket would take its timeout.
+    expect(longestMs).toBeLessThan(5_000)
     expect(await dropped()).toBeGreaterThan(before)
     server.setFault(undefined)
     const after = await say('ben', 'afterwards')
