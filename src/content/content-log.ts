@@ -20,11 +20,9 @@ import type { ContentBytes } from './parts.ts'
  */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 const ALONE_SHARE = 3 / 4
-/** The queue is written when it has waited this long, or holds this much. Objects are fewer and larger. */
-const QUEUE = {
-  database: { maxWaitMs: 500, maxBytes: 1024 * 1024 },
-  s3: { maxWaitMs: 30_000, maxBytes: 4 * 1024 * 1024 },
-} as const
+/** The queue is written when it holds this much, or has waited this long. Objects of a bucket are fewer and larger. */
+const MAX_QUEUED_BYTES = 4 * 1024 * 1024
+const MAX_WAIT_MS = { database: 500, s3: 30_000 } as const
 /** Batches that the thread may have; more wait in the queue. */
 const MAX_UNDER_WAY = 2
 /** Pause before a batch that could not be written is tried again: at first, and at most. */
@@ -112,9 +110,11 @@ export class ContentLog implements CaptureQueue {
   add(call: CapturedCall, content: ContentBytes, held: number): void {
     this.#queue.push({ call, content, held })
     this.#queuedBytes += held
-    const { maxBytes, maxWaitMs } = QUEUE[this.#services.settings().store.kind]
-    if (this.#queuedBytes >= maxBytes) this.#writeQueue()
-    else this.#timer ??= setTimeout(() => this.#writeQueue(), maxWaitMs).unref()
+    if (this.#queuedBytes >= MAX_QUEUED_BYTES) this.#writeQueue()
+    else if (!this.#timer) {
+      const waitMs = MAX_WAIT_MS[this.#services.settings().store.kind]
+      this.#timer = setTimeout(() => this.#writeQueue(), waitMs).unref()
+    }
   }
 
   dropped(reason: DropReason): void {
