@@ -422,6 +422,17 @@ test('without options.cache nothing is kept, and no header is stated', async () 
   for (const model of ['m', 'm', 'n', 'n'])
     expect(statusOf(await plain.chat('ann', ask(model), withControl('max-age=60')))).toBeUndefined()
   expect(plain.upstream.received('m')).toHaveLength(4)
+  // Over HTTP the option takes effect at once, and is taken back by an empty text.
+  const set = (value: string) =>
+    manage(plain.gateway.url, { id: 1, accessToken: ROOT.access_token }, 'PUT /api/option/', {
+      key: 'cache',
+      value,
+    })
+  await set('{"ttl": "10m"}')
+  const cached = [await plain.chat('ann', ask('m')), await plain.chat('ann', ask('m'))]
+  expect(cached.map(statusOf)).toEqual(['miss', 'hit'])
+  await set('')
+  expect(statusOf(await plain.chat('ann', ask('m')))).toBeUndefined()
   await plain.close()
 })
 
