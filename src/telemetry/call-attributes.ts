@@ -24,7 +24,7 @@ export function callAttributes(call: TracedCall): AttributeValues {
     'gen_ai.request.stream': stream || undefined,
     ...call.parameters,
     'gen_ai.response.id': names?.id,
-    'gen_ai.response.model': names?.model ?? settlement.upstream_model,
+    'gen_ai.response.model': (names?.model ?? settlement.upstream_model) || undefined,
     'gen_ai.response.finish_reasons': isGenerated && finishReasons(call),
     'gen_ai.response.time_to_first_chunk': stream && firstByteMs !== null ? firstByteMs / 1000 : undefined,
     ...usageAttributes(counts),
@@ -38,12 +38,13 @@ export function callAttributes(call: TracedCall): AttributeValues {
     'sluice.token_id': call.tokenId,
     'sluice.endpoint': facts.kind || undefined,
     'sluice.model': settlement.model,
-    'sluice.upstream_model': settlement.upstream_model,
+    'sluice.upstream_model': settlement.upstream_model || undefined,
     'sluice.group': settlement.group || undefined,
     'sluice.channel': settlement.channel || undefined,
     'sluice.quota': settlement.quota,
     'sluice.settlement': settlement.reason,
     'sluice.service_tier': settlement.service_tier || undefined,
+    'sluice.cache': settlement.cache || undefined,
     'sluice.attempts': call.attempts.length,
   }
 }

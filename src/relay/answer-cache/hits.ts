@@ -6,10 +6,12 @@ import type { SettlementReason } from '../../domain/call-outcome.ts'
 import { hitCharge } from '../../domain/charge.ts'
 import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { Affinity } from '../affinity/affinity.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { patienceOf } from '../patience.ts'
 import type { IncomingCall } from '../request-stages.ts'
+import { tracedHit } from '../telemetry/traced-call.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import type { SharableCall } from './sharable-call.ts'
 
@@ -18,7 +20,8 @@ export interface HitServices {
   readonly ledger: Ledger
   readonly limits: CallLimits
   readonly metrics: Metrics
-  readonly affinity: Pick<Affinity, 'tagOf'>
+  readonly affinity: Pick<Affinity, 'tagOf' | 'nameOf'>
+  readonly telemetry: Telemetry | undefined
 }
 
 /** Charges calls that get the answers of others, and writes their rows. */
@@ -79,7 +82,18 @@ export class Hits {
     metrics.settled(settlement, request.stream, tookMs, hold.amount)
     limits.spend(settings, caller.token.id, model, undefined, facts?.tokens ?? 0)
     if (routes.requestedModel !== model) limits.spendOfModel(routes.requestedModel, facts?.tokens ?? 0)
+    this.#trace(call, incoming, hold.facts, settlement)
     await hold.settle(settlement)
+  }
+
+  #trace(call: SharableCall, incoming: IncomingCall, facts: HoldFacts, settlement: Settlement): void {
+    const { telemetry, affinity } = this.#services
+    if (!telemetry) return
+    const name = affinity.nameOf(call.caller.user.id, call.request)
+    const traced = tracedHit(call, incoming, facts, settlement, name)
+    if (!traced) return
+    incoming.isTraced = true
+    telemetry.call(traced)
   }
 
   #holdFacts(
