@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
@@ -6,7 +7,7 @@ import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts
 import { databaseOf } from '../fixtures/database.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
-const MODELS = ['breaking', 'begun', 'refusing', 'left', 'early'] as const
+const MODELS = ['breaking', 'begun', 'refusing', 'left', 'early', 'unread'] as const
 /** Ten prompt and five output tokens. */
 const USAGE = usageText(10, 5)
 const COST = 30
@@ -64,6 +65,40 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
     // One charge for what had arrived of the first call, and one for the second.
     expect(chargesOf('breaking').filter((quota) => quota > 0)).toHaveLength(2)
     expect(chargesOf('breaking')).toContain(COST)
+  })
+
+  test('is no longer waited for, although its first client has not read it', async () => {
+    const breaks = Promise.withResolvers<void>()
+    fixture.upstream.script(
+      'unread',
+      {
+        kind: 'stream',
+        events: 40,
+        word: 'lost '.repeat(50_000),
+        endsAfter: breaks.promise,
+        ending: 'reset',
+      },
+      { kind: 'whole', content: 'found', usage: USAGE },
+    )
+    const first = request(`${fixture.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      agent: false,
+      headers: { authorization: 'Bearer sk-ann', 'content-type': 'application/json' },
+    })
+    first.on('error', () => {})
+    // Nobody listens to its data.
+    first.on('response', (response) => response.on('error', () => {}))
+    first.end(JSON.stringify(askStream('unread')))
+    await fixture.upstream.receivedAtLeast('unread', 1)
+    await fixture.upstream.only('unread').sentAtLeast(40)
+    const others = many(50, () => fixture.chat('ann', ask('unread')))
+    await sleep(300)
+    breaks.resolve()
+    const answers = await Promise.all([...others, fixture.chat('ann', ask('unread'))])
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(answers[0]?.json().choices[0]?.message.content).toBe('found')
+    expect(asked('unread')).toBe(2)
+    first.destroy()
   })
 
   test('is not given to those that come after its end', async () => {
