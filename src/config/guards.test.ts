@@ -37,8 +37,46 @@ test.each([
   ['{ regex: ["a", "b"], most: 10 }', { kind: 'regex', patterns: ['a', 'b'], most: 10 }],
   ['{ words: [project x, yonder] }', { kind: 'words', words: ['project x', 'yonder'] }],
   ['{ pii: [email, iban] }', { kind: 'pii', kinds: ['email', 'iban'] }],
+  [
+    '{ webhook: { url: "http://10.0.0.7:8080/guard/", headers: { authorization: "Bearer x" } } }',
+    { kind: 'webhook', url: 'http://10.0.0.7:8080/guard', headers: { authorization: 'Bearer x' } },
+  ],
+  [
+    '{ presidio: { url: "http://presidio:3000" } }',
+    { kind: 'presidio', url: 'http://presidio:3000', language: 'en', score: 0.5, entities: [] },
+  ],
+  [
+    '{ presidio: { url: "http://presidio:3000", language: de, score: 0.7, entities: [PERSON] } }',
+    { kind: 'presidio', url: 'http://presidio:3000', language: 'de', score: 0.7, entities: ['PERSON'] },
+  ],
+  [
+    '{ bedrock: { region: eu-west-1, guardrail: gr1, version: DRAFT, keys: ["AKIDEXAMPLE0000:wJalrXUtnFEMIK7MDENG"] } }',
+    {
+      kind: 'bedrock',
+      base_url: 'https://bedrock-runtime.eu-west-1.amazonaws.com',
+      region: 'eu-west-1',
+      guardrail: 'gr1',
+      version: 'DRAFT',
+      keys: ['AKIDEXAMPLE0000:wJalrXUtnFEMIK7MDENG'],
+    },
+  ],
 ])('a match may be %s', (match, expected) => {
   expect(read(guard(match)).content?.guards[0]?.match).toEqual(expected)
+})
+
+test.each([
+  ['{ moderation: { model: m } }', { kind: 'moderation', model: 'm', thresholds: {} }],
+  [
+    '{ moderation: { model: m, thresholds: { violence: 0.4 } } }',
+    { kind: 'moderation', model: 'm', thresholds: { violence: 0.4 } },
+  ],
+  [
+    '{ lakera: { key: k, project_id: p-1 } }',
+    { kind: 'lakera', base_url: 'https://api.lakera.ai', key: 'k', project_id: 'p-1' },
+  ],
+])('a match of a guard that blocks may be %s', (match, expected) => {
+  const text = `${guard(match).replace('redact', 'block')}    timeout: 500ms\n    on_failure: pass\n`
+  expect(read(text).content?.guards[0]).toMatchObject({ match: expected, timeout: 500, on_failure: 'pass' })
 })
 
 describe('gateway.yaml is refused, with file and line, for', () => {
@@ -84,9 +122,69 @@ describe('gateway.yaml is refused, with file and line, for', () => {
       /^gateway\.yaml:4: guards\[0\]\.match\.pii\[0\]: expected one of email, phone/,
     ],
     [
-      'a charge without a service',
-      `${guard('{ secrets: true }')}    charge: true\n`,
-      /^gateway\.yaml:5: guards\[0\]\.charge: expected false, as no service checks the texts$/,
+      'a charge without a price',
+      `${guard('{ webhook: { url: "http://guard:1" } }')}    charge: true\n`,
+      /^gateway\.yaml:5: guards\[0\]\.charge: expected false, as only calls of moderation have a price$/,
+    ],
+    [
+      'a delay without a service',
+      `${guard('{ secrets: true }')}    most_delay: 500\n`,
+      /^gateway\.yaml:5: guards\[0\]\.most_delay: expected 0, as no service checks the texts$/,
+    ],
+    [
+      'windows that are not longer than their overlap',
+      `${guard('{ webhook: { url: "http://guard:1" } }')}    most_delay: 200\n`,
+      /^gateway\.yaml:5: guards\[0\]\.most_delay: expected 0, or more than the 200 characters by which windows overlap$/,
+    ],
+    [
+      'a redacting moderation',
+      guard('{ moderation: { model: m } }'),
+      /^gateway\.yaml:3: guards\[0\]\.do: expected block or flag, as moderation does not say where a match is, found redact$/,
+    ],
+    [
+      'a replacing Lakera Guard',
+      guard('{ lakera: { key: k } }').replace('redact', 'replace'),
+      /^gateway\.yaml:3: guards\[0\]\.do: expected block or flag, as lakera does not say where a match is, found replace$/,
+    ],
+    [
+      'an address with a password, which is not repeated',
+      guard('{ webhook: { url: "http://me:hunter2@guard" } }'),
+      /^gateway\.yaml:4: guards\[0\]\.match\.webhook\.url: expected an http:\/\/ or https:\/\/ URL without a user.*found something else$/,
+    ],
+    [
+      'the address of a metadata service',
+      guard('{ presidio: { url: "http://169.254.169.254" } }'),
+      /^gateway\.yaml:4: guards\[0\]\.match\.presidio\.url: expected an http/,
+    ],
+    [
+      'an unknown member of a service',
+      guard('{ webhook: { url: "http://guard", header: {} } }'),
+      /^gateway\.yaml:4: guards\[0\]\.match\.webhook\.header: unknown key, expected headers$/,
+    ],
+    [
+      'an unknown member beside a service',
+      guard('{ webhook: { url: "http://guard" }, most: 3 }'),
+      /^gateway\.yaml:4: guards\[0\]\.match\.most: unknown key/,
+    ],
+    [
+      'a header that the gateway sets itself',
+      guard('{ webhook: { url: "http://guard", headers: { Host: a } } }'),
+      /^gateway\.yaml:4: guards\[0\]\.match\.webhook\.headers\.Host: expected another header/,
+    ],
+    [
+      'a service without its address',
+      guard('{ presidio: { language: en } }'),
+      /^gateway\.yaml:4: guards\[0\]\.match\.presidio\.url: expected an http.*found nothing$/,
+    ],
+    [
+      'a score above 1',
+      guard('{ moderation: { model: m, thresholds: { violence: 2 } } }').replace('redact', 'block'),
+      /^gateway\.yaml:4: guards\[0\]\.match\.moderation\.thresholds\.violence: expected a score from 0 to 1, found 2$/,
+    ],
+    [
+      'a key that is none, which is not repeated',
+      guard('{ bedrock: { region: us-east-1, guardrail: g, version: 1, keys: ["AKIA:short"] } }'),
+      /^gateway\.yaml:4: guards\[0\]\.match\.bedrock\.keys\[0\]: expected ACCESS_KEY_ID:SECRET_ACCESS_KEY, or the same and :SESSION_TOKEN, found something else$/,
     ],
     [
       'a share above 1',

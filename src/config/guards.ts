@@ -6,10 +6,14 @@ import {
   GUARD_MODES,
   GUARD_PLACES,
   type GuardMatch,
+  isTextMatch,
   PII_KINDS,
+  type TextMatch,
   textMatch,
+  WINDOW_OVERLAP,
 } from '../domain/guard.ts'
 import { compileRule, RuleError } from '../redaction/rule.ts'
+import { SERVICE_MATCHES } from './guard-services.ts'
 import {
   duration,
   type Field,
@@ -50,7 +54,7 @@ const pattern = text('a regular expression in the syntax of RE2', (given) => {
 })
 
 /** What is wrong with a match; undefined if it can be compiled. */
-function wrongMatch(match: GuardMatch): string | undefined {
+function wrongMatch(match: TextMatch): string | undefined {
   try {
     compileRule('guard', textMatch(match))
     return undefined
@@ -77,6 +81,7 @@ const MATCHES = {
   pii: section({ pii: list(oneOf(PII_KINDS), 'a list of at least one kind', 1) }).transform(
     ({ pii }): GuardMatch => ({ kind: 'pii', kinds: pii }),
   ),
+  ...SERVICE_MATCHES,
 } as const satisfies Record<string, Field<GuardMatch>>
 
 const KINDS = Object.keys(MATCHES) as (keyof typeof MATCHES)[]
@@ -93,7 +98,7 @@ const match: Field<GuardMatch> = z.unknown().transform((given, ctx): GuardMatch 
     return z.NEVER
   }
   const { data, error } = MATCHES[kind].safeParse(given)
-  const wrong = data && wrongMatch(data)
+  const wrong = data && isTextMatch(data) ? wrongMatch(data) : undefined
   if (data && wrong === undefined) return data
   if (wrong !== undefined) {
     ctx.issues.push({
@@ -136,21 +141,25 @@ export const guardSchema: Field<Guard> = section({
   charge: flag.default(false),
   most_delay: integer(0, MAX_DELAY).default(0),
   with: written.default('[REDACTED]'),
-}).superRefine(({ charge, most_delay }, ctx) => {
-  // Both are about services, which no kind of match calls yet.
-  if (charge)
-    ctx.addIssue({
-      code: 'custom',
-      path: ['charge'],
-      message: 'expected false, as no service checks the texts',
-    })
-  if (most_delay > 0)
-    ctx.addIssue({
-      code: 'custom',
-      path: ['most_delay'],
-      message: 'expected 0, as no service checks the texts',
-    })
+}).superRefine((guard, ctx) => {
+  const { match, charge, most_delay: mostDelay } = guard
+  const refuse = (name: string, expected: string): void => {
+    ctx.addIssue({ code: 'custom', path: [name], message: `expected ${expected}` })
+  }
+  const isText = isTextMatch(match)
+  if (WITHOUT_PLACES.has(match.kind) && CHANGES.has(guard.do))
+    refuse('do', `block or flag, as ${match.kind} does not say where a match is, found ${guard.do}`)
+  if (charge && match.kind !== 'moderation')
+    refuse('charge', 'false, as only calls of moderation have a price')
+  if (mostDelay > 0 && isText) refuse('most_delay', '0, as no service checks the texts')
+  if (mostDelay > 0 && mostDelay <= WINDOW_OVERLAP)
+    refuse('most_delay', `0, or more than the ${WINDOW_OVERLAP} characters by which windows overlap`)
 })
+
+/** Services that say whether there is a match, and not where. */
+const WITHOUT_PLACES: ReadonlySet<string> = new Set(['moderation', 'lakera'])
+/** What needs to know where. */
+const CHANGES: ReadonlySet<string> = new Set(['redact', 'replace'])
 
 /** `docs/configuration.md: Guards`. */
 export const guardsSchema: Field<readonly Guard[]> = list(guardSchema, 'a list of guards')

@@ -35,8 +35,8 @@ export const GUARD_VERDICTS = [
 /** What a guard decided about a call. */
 export type GuardVerdict = (typeof GUARD_VERDICTS)[number]
 
-/** What a guard looks for: texts that are found in the gateway itself. */
-export type GuardMatch =
+/** Texts that are found in the gateway itself. */
+export type TextMatch =
   | {
       readonly kind: 'regex'
       readonly patterns: readonly string[]
@@ -47,8 +47,100 @@ export type GuardMatch =
   | { readonly kind: 'secrets' }
   | { readonly kind: 'pii'; readonly kinds: readonly PiiKind[] }
 
+/** What a service judges; `docs/guards.md: Services`. */
+export type ServiceMatch =
+  | {
+      readonly kind: 'moderation'
+      readonly model: string
+      /** Scores from which on a category is a match; without them, what the model flags. */
+      readonly thresholds: Readonly<Record<string, number>>
+    }
+  | {
+      readonly kind: 'webhook'
+      readonly url: string
+      readonly headers: Readonly<Record<string, string>>
+    }
+  | {
+      readonly kind: 'presidio'
+      readonly url: string
+      readonly language: string
+      /** Minimum score of a match, from 0 to 1. */
+      readonly score: number
+      /** Kinds to look for; all of them if empty. */
+      readonly entities: readonly string[]
+    }
+  | {
+      readonly kind: 'bedrock'
+      readonly base_url: string
+      readonly region: string
+      readonly guardrail: string
+      readonly version: string
+      readonly keys: readonly string[]
+    }
+  | {
+      readonly kind: 'lakera'
+      readonly base_url: string
+      readonly key: string
+      readonly project_id: string | undefined
+    }
+
+/** What a guard looks for. */
+export type GuardMatch = TextMatch | ServiceMatch
+
+/** A guard that a service decides. */
+export type ServiceGuard = Guard & { readonly match: ServiceMatch }
+
+/** A guard that the gateway itself decides. */
+export type TextGuard = Guard & { readonly match: TextMatch }
+
+const TEXT_KINDS: ReadonlySet<GuardMatch['kind']> = new Set<TextMatch['kind']>([
+  'regex',
+  'words',
+  'secrets',
+  'pii',
+])
+
+/** Whether the gateway itself finds the matches. */
+export function isTextMatch(match: GuardMatch): match is TextMatch {
+  return TEXT_KINDS.has(match.kind)
+}
+
+/** Whether a service decides a guard. */
+export function isServiceGuard(guard: Guard): guard is ServiceGuard {
+  return !isTextMatch(guard.match)
+}
+
+/** Whether the gateway itself decides a guard. */
+export function isTextGuard(guard: Guard): guard is TextGuard {
+  return isTextMatch(guard.match)
+}
+
+/** Characters by which the windows of a streamed answer overlap. */
+export const WINDOW_OVERLAP = 200
+
+/** A match as gateway.yaml declares it, with `***` in place of what is secret. */
+export function declaredMatch(match: GuardMatch): Record<string, unknown> {
+  if (isTextMatch(match)) return textMatch(match)
+  const { kind, ...members } = match
+  switch (match.kind) {
+    case 'webhook': {
+      const headers = Object.keys(match.headers).map((name) => [name, HIDDEN])
+      return { [kind]: { ...members, headers: Object.fromEntries(headers) } }
+    }
+    case 'bedrock':
+      return { [kind]: { ...members, keys: match.keys.map(() => HIDDEN) } }
+    case 'lakera':
+      return { [kind]: { ...members, key: HIDDEN } }
+    case 'moderation':
+    case 'presidio':
+      return { [kind]: members }
+  }
+}
+
+const HIDDEN = '***'
+
 /** What a guard looks for, as `redaction/rule.ts` compiles it. */
-export function textMatch(match: GuardMatch) {
+export function textMatch(match: TextMatch) {
   switch (match.kind) {
     case 'regex':
       return { regex: match.patterns, most: match.most }

@@ -5,7 +5,7 @@ import type { Failure } from './failure.ts'
 import { storableMessage, type RequestWords } from './provider-words.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
-/** Maximum log lines for one channel and cause per window. */
+/** Maximum log lines for one channel or guard and cause per window. */
 const MAX_LINES = 5
 /** Length of a window in milliseconds. */
 const WINDOW_MS = 60_000
@@ -33,8 +33,11 @@ export interface UpstreamFailure extends Pick<Failure, 'cause' | 'status' | 'ups
   readonly key: UpstreamKey
 }
 
+/** What failed: a channel, or the service of a guard. */
+type Failed = { readonly channel: string } | { readonly guard: string }
+
 interface Window {
-  readonly channel: string
+  readonly failed: Failed
   readonly cause: string
   readonly endsMs: number
   logged: number
@@ -42,12 +45,12 @@ interface Window {
 }
 
 /**
- * Warnings about failed upstreams: five lines per minute for each channel and cause, and at the end of the
+ * Warnings about failed upstreams and services of guards: five lines per minute for each of them and cause, and at the end of the
  * minute the number of suppressed ones. `docs/operations.md: Logs`.
  */
 export class FailureLog {
   readonly #log: Pick<Logger, 'warn' | 'isLevelEnabled'>
-  /** Current windows by channel and cause. */
+  /** Current windows by what failed and cause. */
   readonly #windows = new Map<string, Window>()
 
   constructor(log: Pick<Logger, 'warn' | 'isLevelEnabled'>) {
@@ -61,12 +64,7 @@ export class FailureLog {
     nowMs: number,
   ): void {
     if (!this.#log.isLevelEnabled('warn')) return
-    const window = this.#window(channel.name, cause, nowMs)
-    if (window.logged === MAX_LINES) {
-      window.suppressed += 1
-      return
-    }
-    window.logged += 1
+    if (!this.#mayLog({ channel: channel.name }, cause, nowMs)) return
     const place = channel.keys.indexOf(key.value)
     this.#log.warn(
       {
@@ -79,17 +77,24 @@ export class FailureLog {
         said: storableMessage(upstreamMessage, call.words) || undefined,
         reaction,
       },
-      'upstream failed',
+      UPSTREAM_FAILED,
     )
+  }
+
+  /** Logs that the service of a guard could not decide about a call, or counts it. */
+  reportGuard(guard: string, id: string, cause: string, nowMs: number): void {
+    if (!this.#log.isLevelEnabled('warn') || !this.#mayLog({ guard }, cause, nowMs)) return
+    this.#log.warn({ id, guard, cause }, GUARD_FAILED)
   }
 
   /** Ends the windows that have expired. Must be called about once a second. */
   tick(nowMs: number): void {
-    for (const [name, { channel, cause, endsMs, suppressed: unreported }] of this.#windows) {
+    for (const [name, { failed, cause, endsMs, suppressed: unreported }] of this.#windows) {
       if (endsMs > nowMs) continue
       this.#windows.delete(name)
-      if (unreported > 0)
-        this.#log.warn({ channel, cause: causeText(cause), suppressed: unreported }, 'upstream failed')
+      if (unreported === 0) continue
+      const message = 'guard' in failed ? GUARD_FAILED : UPSTREAM_FAILED
+      this.#log.warn({ ...failed, cause: causeText(cause), suppressed: unreported }, message)
     }
   }
 
@@ -98,16 +103,24 @@ export class FailureLog {
     this.tick(Number.POSITIVE_INFINITY)
   }
 
-  #window(channel: string, cause: string, nowMs: number): Window {
-    const name = `${channel}\0${cause}`
+  #mayLog(failed: Failed, cause: string, nowMs: number): boolean {
+    const name = `${JSON.stringify(failed)}\0${cause}`
     let window = this.#windows.get(name)
     if (!window) {
-      window = { channel, cause, endsMs: nowMs + WINDOW_MS, logged: 0, suppressed: 0 }
+      window = { failed, cause, endsMs: nowMs + WINDOW_MS, logged: 0, suppressed: 0 }
       this.#windows.set(name, window)
     }
-    return window
+    if (window.logged === MAX_LINES) {
+      window.suppressed += 1
+      return false
+    }
+    window.logged += 1
+    return true
   }
 }
+
+const UPSTREAM_FAILED = 'upstream failed'
+const GUARD_FAILED = 'guard failed'
 
 /** Descriptions of the system's error codes. */
 const CAUSE_TEXTS = new Map([

@@ -70,7 +70,7 @@ function planFor(
   const { dialect, body, fields, takeMemory, settings, requestedModel } = common
   const request = name === called.model ? called : (called.forModel?.(name) ?? called)
   const serving = request.channelsFor?.(all) ?? all
-  const isFree = request.isFree || (dialect.isFreeUnpriced && !model.price)
+  const isFree = request.isFree || request.isUnpaid || (dialect.isFreeUnpriced && !model.price)
   const rate = isFree ? rates.free : rates.of(settings, model, group)
   const planned = request.forChannels(serving, model)
   const withChannels = (channels: Plan['channels']): Plan => {

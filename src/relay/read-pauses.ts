@@ -3,9 +3,9 @@ import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
  * Bits for the reasons to pause reading: the hold is not durable, tokens are being counted, the client reads
- * slowly, other calls have their turn, memory is short.
+ * slowly, other calls have their turn, memory is short, services of guards are asked.
  */
-const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16 }
+const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16, guard: 32 }
 
 /** Reason to pause reading an upstream. */
 type PauseReason = keyof typeof BITS
@@ -26,6 +26,16 @@ export class ReadPauses {
   /** Whether there is any reason to pause. */
   get isAny(): boolean {
     return this.#reasons !== 0
+  }
+
+  /** Whether what has arrived may not be read either. */
+  get mayNotRead(): boolean {
+    return (this.#reasons & (BITS.count | BITS.memory | BITS.guard)) !== 0
+  }
+
+  /** Whether there is any reason but this one. */
+  isAnyBut(reason: PauseReason): boolean {
+    return (this.#reasons & ~BITS[reason]) !== 0
   }
 
   has(reason: PauseReason): boolean {

@@ -35,6 +35,8 @@ import { responsesCounting } from './dialects/responses/input-tokens.ts'
 import { FREE_STREAM_ESTIMATE } from './estimate.ts'
 import { guardedRequest } from './guards/guarded-request.ts'
 import { Guards } from './guards/guards.ts'
+import { GuardModerations } from './guards/services/guard-moderations.ts'
+import { ServiceClient } from './guards/services/service-client.ts'
 import type { Media } from './media.ts'
 import {
   bodyOptions,
@@ -111,6 +113,8 @@ export class Relay {
   readonly #counting: Record<'messages' | 'responses', CountTokensEndpoint>
   readonly #attempts: Attempts
   readonly #guards: Guards
+  readonly #guardServices = new ServiceClient()
+  readonly #moderations: GuardModerations
   readonly #admission: CallAdmission
   readonly #idempotent: IdempotentCalls
 
@@ -122,6 +126,10 @@ export class Relay {
       key: services.guardKey,
       metrics: services.metrics,
       figures: services.guardFigures,
+      memory: services.memory,
+      client: this.#guardServices,
+      moderate: (request) => this.#moderations.moderate(request),
+      onFailure: (guard, id, reason) => services.failureLog.reportGuard(guard, id, reason, performance.now()),
     })
     this.responses = new ResponseRequests(services, this.#guards)
     const conversions = new Conversions(services.media, services.signatures)
@@ -132,6 +140,10 @@ export class Relay {
     this.#media = mediaDialects(services.recordings)
     this.#attempts = new Attempts(services)
     this.#admission = new CallAdmission(services, this.#rates, this.#attempts, this.running)
+    this.#moderations = new GuardModerations(services, {
+      routing: this.#routing,
+      admit: (admitted, incoming) => this.#admission.admit(admitted, incoming),
+    })
     this.#idempotent = new IdempotentCalls(services)
   }
 
@@ -182,6 +194,7 @@ export class Relay {
   close(): void {
     this.#attempts.close()
     this.#idempotent.close()
+    void this.#guardServices.close()
   }
 
   /** Responds with the number of tokens that a request would have. */
@@ -297,6 +310,7 @@ export class Relay {
     }
     const call = new Call(this.#services, incoming, plan, hold)
     call.guards = guards
+    guards?.services?.begin(incoming)
     try {
       await this.#attempts.run(call, [plan])
     } finally {
@@ -411,11 +425,18 @@ export class Relay {
     const guards =
       settings.guards.length === 0 ? undefined : this.#guards.of(settings, caller, request.model, routes)
     if (!guards) return this.#answer(parsed, incoming)
+    guards.services?.begin(incoming)
     try {
       const guarded = await guardedRequest(guards, body, dialects.json?.scanLimits)
       const isSame = guarded === body && request.body === undefined
       const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
-      const changed = { ...parsed, body: guarded, request: withoutModelSuffix(next, settings), guards }
+      const changed = {
+        ...parsed,
+        body: guarded,
+        request: withoutModelSuffix(next, settings),
+        guards,
+        received: body,
+      }
       guards.ofRequest = guards.text
       await this.#answer(changed, incoming)
     } finally {

@@ -126,6 +126,10 @@ export interface ParsedRequest {
   readonly measuredBounds?: MeasuredBounds
   /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
   readonly isFree?: boolean
+  /** Whether a guard makes the call, as a part of another one whose hold it cannot wait for. */
+  readonly isOfGuard?: true
+  /** Whether nobody pays for the call, which has an entry in the usage log nevertheless. */
+  readonly isUnpaid?: true
   /**
    * Seconds and characters of the prompt, the minimum number of images, and expected search units. They are
    * charged if the gateway crashes during the call.

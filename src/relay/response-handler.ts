@@ -139,13 +139,13 @@ export abstract class ResponseHandler {
   }
 
   /**
-   * Ends the attempt of a response for which no memory became free in time. It is charged, and no other
-   * upstream is tried, because this one must be paid.
+   * Ends the attempt of a response that cannot be delivered, by default because no memory became free in time. It is
+   * charged, and no other upstream is tried, because this one must be paid.
    */
-  protected refused(basis: ChargeBasis): void {
-    this.call.noteError(answeredError(NO_MEMORY.refusal, NO_MEMORY))
+  protected refused(basis: ChargeBasis, failure: Failure = NO_MEMORY): void {
+    this.call.noteError(answeredError(failure.refusal, failure))
     const charging = this.call.settle(this.target, basis, false)
-    charging.then(() => this.undelivered(NO_MEMORY), this.#reject)
+    charging.then(() => this.undelivered(failure), this.#reject)
   }
 
   /** Ends the attempt when `work`, which settles the call, has finished. */

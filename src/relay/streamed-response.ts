@@ -15,8 +15,10 @@ import {
   upstreamErrorFrame,
 } from './error-frames.ts'
 import {
+  CALL_STOPPED,
   errorInFirstEvent,
   type Failure,
+  GATEWAY_STOPPING,
   noUsableResponse,
   streamErrorText,
   UNREADABLE_STREAM,
@@ -94,7 +96,13 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   onFailure(failure: Failure): void {
-    if (this.#unread.length > 0) this.#unread.push(failure)
+    const isStop = failure === CALL_STOPPED || failure === GATEWAY_STOPPING
+    if (isStop && this.state !== 'over' && this.#tap.holdsText && this.#tap.contentFrames > 0) {
+      this.#tap.stopChecking?.()
+      // Text that nobody has read was generated nevertheless.
+      return this.#cut(failure)
+    }
+    if (this.#unread.length > 0 || this.#pauses.has('guard')) this.#unread.push(failure)
     else if (this.state !== 'over') this.#complete(failure)
   }
 
@@ -106,6 +114,10 @@ export class StreamedResponse extends ResponseHandler {
       this.#outgoing.drop()
       return isShort ? this.refused(streamBasis(this.#tap, 'cut', false)) : this.undelivered(failure)
     }
+    this.#cut(failure)
+  }
+
+  #cut(failure: Failure): void {
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
     const reason = failure.refusal?.message ?? CUT_SENTENCE
     this.call.noteError(cutError(failure))
@@ -128,7 +140,7 @@ export class StreamedResponse extends ResponseHandler {
 
   // A client that has not read everything needs no keep-alive event.
   #keepClient(nowMs: number): void {
-    if (this.state === 'draining' || this.#pauses.isAny || this.#prompt?.isPending) return
+    if (this.state === 'draining' || this.#pauses.isAnyBut('guard') || this.#prompt?.isPending) return
     const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
     if (!frame) return
     this.#forward(frame)
@@ -137,6 +149,7 @@ export class StreamedResponse extends ResponseHandler {
 
   protected override onDraining(): void {
     this.#pauses.end('client')
+    this.#tap.stopChecking?.()
   }
 
   protected settleWithoutClient(): void {
@@ -150,7 +163,7 @@ export class StreamedResponse extends ResponseHandler {
 
   // One read may contain more than the hold covers: only bytes that it covers are forwarded before a count.
   #takeUnread(): void {
-    while (this.state !== 'over' && !this.#pauses.has('count') && !this.#pauses.has('memory')) {
+    while (this.state !== 'over' && !this.#pauses.mayNotRead) {
       const chunk = this.#unread.shift()
       if (!chunk) break
       if (chunk === END) {
@@ -180,7 +193,8 @@ export class StreamedResponse extends ResponseHandler {
     }
     if (step.forward) this.#forward(step.forward)
     if (this.#tap.isBlocked) return this.#refuse(step.terminal && this.#tap.end().complete)
-    if (step.terminal) this.#complete()
+    if (this.#tap.checking) this.#readAfter('guard', this.#tap.checking)
+    else if (step.terminal) this.#complete()
     else if (this.memory.isShort) this.#readAfter('memory', this.memory.whenEnough())
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
@@ -209,6 +223,7 @@ export class StreamedResponse extends ResponseHandler {
       this.call.noteError(errorInStream(parts))
       this.#breakOff(upstreamErrorFrame(this.target, this.#tap, error))
     } else if (isComplete && this.#tap.isBlocked) this.#refuse(true)
+    else if (isComplete && this.#tap.checking) this.#completeAfter(this.#tap.checking)
     else if (isComplete) {
       const ending = this.state === 'draining' ? 'client_gone' : 'complete'
       this.#finish(ending, (charged) => this.#tap.finalBytes(charged), true)
@@ -278,13 +293,27 @@ export class StreamedResponse extends ResponseHandler {
     })
   }
 
-  #readAfter(reason: 'count' | 'memory', waited: Promise<unknown>): void {
+  // Services of guards are asked about the end of the stream.
+  #completeAfter(checking: Promise<void>): void {
+    this.#pauses.begin('guard')
+    this.#after(checking, () => {
+      this.#pauses.remove('guard')
+      if (this.state === 'over') return
+      const { forward } = this.#tap.push(NO_BYTES)
+      if (forward) this.#forward(forward)
+      this.#complete()
+    })
+  }
+
+  #readAfter(reason: 'count' | 'memory' | 'guard', waited: Promise<unknown>): void {
     this.#pauses.begin(reason)
     this.#after(waited, () => this.#continueAfter(reason))
   }
 
-  #continueAfter(reason: 'count' | 'memory'): void {
+  #continueAfter(reason: 'count' | 'memory' | 'guard'): void {
     this.#pauses.remove(reason)
+    // What was held while services were asked.
+    if (reason === 'guard' && this.state !== 'over') this.#take(NO_BYTES)
     this.#takeUnread()
     this.#pauses.apply()
   }

@@ -17,6 +17,8 @@ export class WholeResponse extends ResponseHandler {
   #earlierBytes = 0
   /** Whether reading is paused for lack of memory. */
   #isWaiting = false
+  /** Set while services of guards check the response, which is complete. */
+  #checked: { readonly facts: ReplyFacts; readonly stop: AbortController } | undefined
   #read = (bytes: Buffer): WholeReply => this.target.request.reply(bytes)
 
   onData(chunk: Buffer): void {
@@ -50,16 +52,41 @@ export class WholeResponse extends ResponseHandler {
       this.#earlierBytes += bytes.length
       this.#read = (more) => next.reply(more)
       this.upstream.goOn(next.body)
-    } else {
+    } else if (reply.check) this.#check(reply, reply.check)
+    else {
       this.close()
       this.settled(this.#deliver(reply))
     }
   }
 
+  // Services of guards are asked. Until they have answered, the client may leave and the call may be stopped.
+  #check(reply: WholeReply, check: NonNullable<WholeReply['check']>): void {
+    const stop = new AbortController()
+    this.#checked = { facts: reply.facts, stop }
+    check(stop.signal).then(
+      (checked) => {
+        if (this.state === 'over' || stop.signal.aborted) return
+        this.#checked = undefined
+        if (this.state === 'draining') return this.settleWithoutClient(reply.facts)
+        this.close()
+        this.settled(this.#deliver(checked))
+      },
+      (error: unknown) => {
+        if (!stop.signal.aborted) this.crash(error)
+      },
+    )
+  }
+
   onFailure(failure: Failure): void {
     if (this.state === 'over') return
     if (this.state === 'draining') this.settleWithoutClient()
-    else if (this.memory.isShort) {
+    else if (this.#checked) {
+      const { facts, stop } = this.#checked
+      stop.abort()
+      this.close()
+      // The provider is paid for its response, so that no other one is asked.
+      this.refused(chargeBasis('complete', facts), { ...failure, next: 'nowhere' })
+    } else if (this.memory.isShort) {
       this.close()
       this.refused(chargeBasis('cut', undefined))
     } else {
@@ -68,7 +95,12 @@ export class WholeResponse extends ResponseHandler {
     }
   }
 
-  protected settleWithoutClient(facts?: ReplyFacts): void {
+  protected override onDraining(): void {
+    if (this.#checked) this.settleWithoutClient()
+  }
+
+  protected settleWithoutClient(facts = this.#checked?.facts): void {
+    this.#checked?.stop.abort()
     this.close()
     this.settled(this.call.settle(this.target, chargeBasis('client_gone', facts), false))
   }

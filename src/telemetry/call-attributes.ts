@@ -44,8 +44,8 @@ export function callAttributes(call: TracedCall): AttributeValues {
     'sluice.quota': settlement.quota,
     'sluice.settlement': settlement.reason,
     'sluice.service_tier': settlement.service_tier || undefined,
-    'sluice.cache': settlement.cache || undefined,
     'sluice.attempts': call.attempts.length,
+    'sluice.cache': settlement.cache || undefined,
   }
 }
 

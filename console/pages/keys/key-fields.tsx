@@ -2,6 +2,7 @@ import { MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantin
 import { useQuery } from '@tanstack/react-query'
 import type { ApiKey } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
+import { ContentInputs } from '../../components/content-inputs.tsx'
 import { LimitInputs } from '../../components/limit-inputs.tsx'
 import { moneyUnit } from '../../components/money.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
@@ -22,7 +23,7 @@ export function KeyFieldInputs({
   /** Limits that an operator set: nothing looser is offered. */
   readonly limits?: OperatorLimits
 }) {
-  const { keys, common } = useTexts()
+  const { keys, common, content } = useTexts()
   const { profile, display, groups } = useSignedIn()
   const { time } = useFormats()
   const { data: models = [] } = useQuery(modelsQuery(profile.id))
@@ -100,6 +101,7 @@ export function KeyFieldInputs({
         spellCheck={false}
         {...form.getInputProps('addresses')}
       />
+      <ContentInputs form={form} hint={content.keyHint} />
     </Stack>
   )
 }

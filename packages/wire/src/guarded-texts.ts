@@ -157,6 +157,7 @@ export function generatedTexts(
   name: string,
   signsReasoning = false,
 ): FoundText[] {
+  if (TERMS.has(name) && scan.kindOf(node) === 'string') return []
   const found: FoundText[] = []
   collect(scan, node, { place: 'output', isData: false, isSigned: false, signsReasoning }, found, name)
   return found

@@ -1,10 +1,13 @@
 import { z } from 'zod'
 import {
+  declaredMatch,
   type Guard,
   GUARD_ACTIONS,
   GUARD_FAILURES,
   GUARD_MODES,
   GUARD_PLACES,
+  isServiceGuard,
+  isTextGuard,
   textMatch,
 } from '../../domain/guard.ts'
 import type { Json, JsonObject } from '../../domain/json.ts'
@@ -173,7 +176,7 @@ function listOf(names: readonly string[] | undefined): string[] | null {
 
 /** A match as gateway.yaml declares it. */
 function matchObject(match: Guard['match']): Record<string, unknown> {
-  return textMatch(match)
+  return declaredMatch(match)
 }
 
 function guardVersion(guard: Guard): string {
@@ -291,7 +294,14 @@ export async function testGuards(
   const all = guard ? [liveConfig.readGuard(guard as JsonObject)] : settings().guards
   const unknown = names?.find((name) => all.every((one) => one.name !== name))
   if (unknown !== undefined) throw new GatewayError('not_found', `there is no guard "${unknown}"`)
-  const tried = all.filter((one) => one.where.includes(place) && (names?.includes(one.name) ?? true))
+  const asked = all.filter((one) => one.where.includes(place) && (names?.includes(one.name) ?? true))
+  const tried = asked.filter(isTextGuard)
+  const service = asked.find(isServiceGuard)
+  if (service && (guard || names))
+    throw new GatewayError(
+      'invalid_request',
+      `${guard ? 'guard' : 'guards'}: "${service.name}" is decided by a service, which is not asked here`,
+    )
   const rules = tried.map((one) => ({
     rule: compileRule(one.name, textMatch(one.match)),
     do: one.mode === 'monitor' ? ('flag' as const) : one.do,

@@ -124,6 +124,11 @@ export class ConvertingTap implements Tap {
     return (this.#finalBytes ??= Buffer.from(this.#lastFrames + this.#encoder.finalFrames(charged)))
   }
 
+  /** Returns what was written at the end of the upstream's stream. */
+  lastTexts(): Buffer {
+    return Buffer.from(this.#lastFrames)
+  }
+
   failureFrame(error: ErrorContent): Buffer {
     return Buffer.from(this.#lastFrames + this.#encoder.failureFrame(error))
   }

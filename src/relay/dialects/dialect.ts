@@ -61,6 +61,11 @@ export interface WholeReply extends StorableResponse {
   /** Returns the bytes as they would be for another usage; absent if `body` does not depend on it. */
   preview?(): Buffer
   /**
+   * Set if services of guards must be asked before it is charged: resolves to the response as it may be sent.
+   * Rejects with `CheckCancelled` if `signal` is aborted.
+   */
+  readonly check?: (signal: AbortSignal) => Promise<WholeReply>
+  /**
    * Set if another request to the upstream is needed: its body, sent like the first, and the reader of its
    * response, whose facts include those of this one.
    */
@@ -105,6 +110,19 @@ export interface Tap extends StorableResponse {
   readonly arrived: ArrivedMedia
   push(chunk: Buffer): TapStep
   end(): Pick<TapEnd, 'complete'>
+  /**
+   * Set while services of guards check what is held of the stream: settles when they have decided, and rejects
+   * only with a bug. Until then nothing may be pushed; after that, pushing nothing returns what may be sent.
+   */
+  readonly checking?: Promise<void> | undefined
+  /** Whether text is held for services of guards. */
+  readonly holdsText?: boolean
+  /** Ends checks under way, because nobody reads the stream any more. */
+  stopChecking?(): void
+  /** Returns the events of `finalBytes` that may have new texts, which services check before the charge. */
+  lastTexts?(): Buffer
+  /** Set if events are held for services: returns those that were not sent. */
+  heldFrames?(): readonly string[]
   /**
    * Returns an event that only shows that the reply is in progress; undefined if none can be sent now, or if
    * the dialect has none.

@@ -1,9 +1,10 @@
-import type { Guard, GuardAction, GuardPlace, GuardVerdict } from '../../domain/guard.ts'
-import { GUARD_VERDICTS } from '../../domain/guard.ts'
+import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
+import { GUARD_VERDICTS, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
 import { applyToJson } from '../../redaction/json-text.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { Screen } from '../../redaction/screen.ts'
+import type { ServiceChecks } from './services/service-checks.ts'
 
 /** Header with the verdicts; `docs/guards.md: Verdicts`. */
 export const GUARDS_HEADER = 'x-gateway-guards'
@@ -55,19 +56,29 @@ export interface PlaceScreen {
 }
 
 /** Makes the screen of guards, each with what it does about a match. */
-export type ScreenMaker = (rules: readonly { readonly guard: Guard; readonly do: GuardAction }[]) => Screen
+export type ScreenMaker = (
+  rules: readonly { readonly guard: TextGuard; readonly do: GuardAction }[],
+) => Screen
 
 /** The guards that apply to one call, in the order of the configuration. */
 export class CallGuards {
   readonly all: readonly ActiveGuard[]
   /** The tokens that stand for values of this call's request. */
   readonly pseudonyms: Pseudonyms
+  /** The guards that services decide; undefined if there are none. */
+  readonly services: ServiceChecks | undefined
   readonly #makeScreen: ScreenMaker
   readonly #screens = new Map<string, PlaceScreen | undefined>()
 
-  constructor(all: readonly ActiveGuard[], pseudonyms: Pseudonyms, makeScreen: ScreenMaker) {
+  constructor(
+    all: readonly ActiveGuard[],
+    pseudonyms: Pseudonyms,
+    makeScreen: ScreenMaker,
+    services?: ServiceChecks,
+  ) {
     this.all = all
     this.pseudonyms = pseudonyms
+    this.services = services
     this.#makeScreen = makeScreen
   }
 
@@ -79,10 +90,15 @@ export class CallGuards {
   }
 
   #screenFor(place: GuardPlace, isSigned: boolean): PlaceScreen | undefined {
-    const guards = this.all.filter(({ guard }) => guard.where.includes(place))
-    if (guards.length === 0) return undefined
-    const rules = guards.map(({ guard }) => ({ guard, do: actionOf(guard, isSigned) }))
-    return { screen: this.#makeScreen(rules), guards }
+    const guards: ActiveGuard[] = []
+    const rules: Parameters<ScreenMaker>[0][number][] = []
+    for (const active of this.all) {
+      const { guard } = active
+      if (!guard.where.includes(place) || !isTextGuard(guard)) continue
+      guards.push(active)
+      rules.push({ guard, do: actionOf(guard, isSigned) })
+    }
+    return guards.length === 0 ? undefined : { screen: this.#makeScreen(rules), guards }
   }
 
   /** Checks a whole text of the request. Returns it as it goes on, the same one if nothing changes. Throws `GuardBlock`. */
@@ -213,7 +229,7 @@ export class CallGuards {
 }
 
 /** What a guard does about a match: `monitor` only reports, and so do changes of signed texts. */
-function actionOf({ mode, do: action }: Guard, isSigned: boolean): GuardAction {
+export function actionOf({ mode, do: action }: Guard, isSigned: boolean): GuardAction {
   if (mode === 'monitor') return 'flag'
   return isSigned && action !== 'block' ? 'flag' : action
 }
@@ -225,6 +241,7 @@ const VERDICTS: Readonly<Record<GuardAction, GuardVerdict>> = {
   block: 'blocked',
 }
 
-function verdictOf(action: GuardAction): GuardVerdict {
+/** The verdict about a match. */
+export function verdictOf(action: GuardAction): GuardVerdict {
   return VERDICTS[action]
 }

@@ -4,6 +4,7 @@ import type { Call } from '../call.ts'
 import type { AttemptRequest } from '../request-stages.ts'
 import { guardedReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
+import { HeldTap } from './held-tap.ts'
 
 /** Whether providers sign their reasoning, so that a changed one is refused when it comes back. */
 const SIGNS_REASONING: Readonly<Record<ProtocolName, boolean>> = {
@@ -30,25 +31,24 @@ export function guardedAttempt(
   return {
     ...request,
     tap(promptTokens, memory) {
-      const [inner, outer] = sharedMemory(memory)
-      return new GuardedTap(
-        request.tap(promptTokens, inner),
-        { guards, dialect, signsReasoning, isArray },
-        outer,
-      )
+      const [inner, held, outer] = sharedMemory(memory)
+      const tap = request.tap(promptTokens, inner)
+      const checks = guards.services?.concerns('output', 'tool_arguments') ? guards.services : undefined
+      const checked = checks ? new HeldTap(tap, { checks, dialect, signsReasoning, isArray }, held) : tap
+      return new GuardedTap(checked, { guards, dialect, signsReasoning, isArray }, outer)
     },
     reply: (bytes) => guardedReply(request.reply(bytes), guards, signsReasoning),
   }
 }
 
-/** Two accounts of events that share one. */
-function sharedMemory(memory: EventMemory): readonly [EventMemory, EventMemory] {
-  const held = [0, 0]
+/** Accounts of events that share one. */
+function sharedMemory(memory: EventMemory): readonly [EventMemory, EventMemory, EventMemory] {
+  const held = [0, 0, 0]
   const part = (index: number): EventMemory => ({
     resize(bytes) {
       held[index] = bytes
-      memory.resize((held[0] ?? 0) + (held[1] ?? 0))
+      memory.resize(held.reduce((sum, one) => sum + one))
     },
   })
-  return [part(0), part(1)]
+  return [part(0), part(1), part(2)]
 }

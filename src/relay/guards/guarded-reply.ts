@@ -1,3 +1,4 @@
+import { callsAndImages } from '@sluice/wire/guarded-calls'
 import { answerTexts, repeatingSpans, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
@@ -5,13 +6,30 @@ import { refusedAnswer } from '@sluice/wire/refused-answer'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
+import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
-/** A stored answer as it may be read, in the client's dialect. */
-export function guardedAnswer(bytes: Buffer, guards: CallGuards): Buffer {
-  const checked = checkedTexts(bytes, guards, false)
+/**
+ * A stored answer as it may be read, in the client's dialect. Rejects with `CheckCancelled` if the client has left.
+ */
+export async function guardedAnswer(bytes: Buffer, guards: CallGuards): Promise<Buffer> {
+  const { services } = guards
+  const isServed = services?.concerns('output', 'tool_arguments') === true
+  const passed = isServed ? await servedTexts(bytes, services, false) : undefined
+  const served = isServed ? withPassed(bytes, passed, guards, false) : bytes
+  if (isServed && passed === undefined) return served
+  return withPassed(served, checkedTexts(served, guards, false), guards, false)
+}
+
+/** An answer with its texts as they passed; a refusal without them. */
+function withPassed(
+  bytes: Buffer,
+  passed: readonly string[] | undefined,
+  guards: CallGuards,
+  signsReasoning: boolean,
+): Buffer {
   const scan = scanned(bytes)
   if (!scan) return bytes
-  return checked === undefined ? refusedAnswer(scan) : withChecked(scan, checked, guards, false)
+  return passed === undefined ? refusedAnswer(scan) : withChecked(scan, passed, guards, signsReasoning)
 }
 
 /** Checks a whole answer, in the client's dialect, before it is charged. */
@@ -23,12 +41,15 @@ export function guardedReply(reply: WholeReply, guards: CallGuards, signsReasoni
       next: { ...next, reply: (bytes) => guardedReply(next.reply(bytes), guards, signsReasoning) },
     }
   if (!facts.valid) return reply
+  return guards.services?.concerns('output', 'tool_arguments')
+    ? servedReply(reply, guards.services, guards, signsReasoning)
+    : screenedReply(reply, guards, signsReasoning)
+}
+
+/** Checks a whole answer by what the gateway itself finds. */
+function screenedReply(reply: WholeReply, guards: CallGuards, signsReasoning: boolean): WholeReply {
   const checked = checkedTexts(reply.preview?.() ?? reply.body(NO_USAGE), guards, signsReasoning)
-  const form = (bytes: Buffer): Buffer => {
-    const scan = scanned(bytes)
-    if (!scan) return bytes
-    return checked === undefined ? refusedAnswer(scan) : withChecked(scan, checked, guards, signsReasoning)
-  }
+  const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, signsReasoning)
   reply.keptForm = form
   return {
     ...reply,
@@ -37,6 +58,58 @@ export function guardedReply(reply: WholeReply, guards: CallGuards, signsReasoni
     keep: async (target, call, charged) => {
       if (checked !== undefined) await reply.keep?.(target, call, charged)
     },
+  }
+}
+
+/** An answer that services check before it goes on. The other guards check what they let pass. */
+function servedReply(
+  reply: WholeReply,
+  checks: ServiceChecks,
+  guards: CallGuards,
+  signsReasoning: boolean,
+): WholeReply {
+  return {
+    ...reply,
+    check: async (signal) => {
+      const checked = await servedTexts(
+        reply.preview?.() ?? reply.body(NO_USAGE),
+        checks,
+        signsReasoning,
+        signal,
+      )
+      const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, signsReasoning)
+      const served: WholeReply = {
+        ...reply,
+        body: (charged) => form(reply.body(charged)),
+        preview: () => form(reply.preview?.() ?? reply.body(NO_USAGE)),
+        keep: async (target, call, charged) => {
+          if (checked !== undefined) await reply.keep?.(target, call, charged)
+        },
+      }
+      const screened = screenedReply(served, guards, signsReasoning)
+      reply.keptForm = (bytes) => served.keptForm?.(form(bytes)) ?? form(bytes)
+      return screened
+    },
+  }
+}
+
+/** The texts of an answer as services let them pass, in order; undefined if one blocks. */
+async function servedTexts(
+  bytes: Buffer,
+  checks: ServiceChecks,
+  signsReasoning: boolean,
+  signal?: AbortSignal,
+): Promise<readonly string[] | undefined> {
+  const scan = scanned(bytes)
+  if (!scan) return []
+  const texts = answerTexts(scan, signsReasoning).map(
+    (found): CheckedText => ({ ...found, text: textAt(scan.bytes, found.from, found.to) }),
+  )
+  try {
+    return await checks.check({ texts, ...callsAndImages(scan), side: 'response', ...(signal && { signal }) })
+  } catch (error) {
+    if (error instanceof GuardBlock) return undefined
+    throw error
   }
 }
 

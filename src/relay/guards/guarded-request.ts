@@ -5,6 +5,8 @@ import type { FormPart } from '@sluice/wire/multipart'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { Body, FormBody } from '../body-reader.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { checkedParts, checkedScan } from './services/checked-request.ts'
+import { CheckRefused } from './services/service-checks.ts'
 
 /** Characters that are checked before other calls may have their turn. */
 const TURN_CHARACTERS = 16_384
@@ -17,7 +19,8 @@ export async function guardedScan(guards: CallGuards, scan: ScannedObject): Prom
   const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
   return refusing(guards, async () => {
     const changes = await changesOf(guards, scan.bytes, texts)
-    return changes.length === 0 ? scan : scanObject(withTexts(scan.bytes, changes))
+    const next = changes.length === 0 ? scan : scanObject(withTexts(scan.bytes, changes))
+    return guards.services ? checkedScan(guards.services, next) : next
   })
 }
 
@@ -26,12 +29,10 @@ async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Pro
   return refusing(guards, async () => {
     const checked: FormPart[] = []
     for (const part of parts) {
-      const { text, name, filename } = part
-      const isText = text !== undefined && filename === undefined && !PLAIN_FIELDS.has(name)
-      const next = isText ? guards.checkRequest(text, INPUT) : text
-      checked.push(next === text ? part : { ...part, text: next, isChanged: true })
+      const next = isText(part) ? guards.checkRequest(part.text, INPUT) : part.text
+      checked.push(next === part.text ? part : { ...part, text: next, isChanged: true })
     }
-    return checked
+    return guards.services ? checkedParts(guards.services, checked, isText) : checked
   })
 }
 
@@ -56,6 +57,12 @@ export async function guardedRequest(
   return { ...body, bytes }
 }
 
+/** Whether a part of a form is a text, and no term. */
+function isText(part: FormPart): part is FormPart & { readonly text: string } {
+  const { text, name, filename } = part
+  return text !== undefined && filename === undefined && !PLAIN_FIELDS.has(name)
+}
+
 const INPUT = { place: 'input', isSigned: false } as const
 /** Fields of forms that are terms. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
@@ -74,7 +81,8 @@ async function refusing<Result>(guards: CallGuards, work: () => Promise<Result>)
   try {
     return await work()
   } catch (error) {
-    throw error instanceof GuardBlock ? guards.refusal(error) : error
+    if (error instanceof GuardBlock) throw guards.refusal(error)
+    throw error instanceof CheckRefused ? error.refusal : error
   }
 }
 

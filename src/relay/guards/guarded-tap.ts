@@ -1,7 +1,6 @@
 import { ArrayElements, JsonArray } from '@sluice/wire/gemini'
 import { eventTexts, type AnswerOrigin, type Channel, type EventText } from '@sluice/wire/guarded-events'
 import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
-import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { type BegunStream, begunStream } from '@sluice/wire/refused-answer'
@@ -9,11 +8,11 @@ import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluic
 import type { TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
-import type { Call } from '../call.ts'
 import type { Tap } from '../dialects/dialect.ts'
-import type { Target } from '../request-stages.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { eventOf, isLastOf, scanned, withData } from './event-frames.ts'
 import { GuardedChannel } from './guarded-channel.ts'
+import { WrappedTap } from './wrapped-tap.ts'
 
 /** Texts that were repeated and may be again: in the end of a part, of an item, and of the response. */
 const MAX_REPEATED = 64
@@ -33,8 +32,7 @@ interface OpenChannel {
 }
 
 /** Checks what another tap sends: rewrites the texts in its events, in the client's dialect. */
-export class GuardedTap implements Tap {
-  readonly #inner: Tap
+export class GuardedTap extends WrappedTap {
   readonly #stream: GuardedStream
   readonly #frames: FrameSplitter
   readonly #begun: BegunStream
@@ -51,84 +49,16 @@ export class GuardedTap implements Tap {
   /** The last bytes of the other tap, and what became of them. They are asked for once to be stored and once to be sent. */
   #last: { readonly given: Buffer; readonly sent: string } | undefined
   /** Set if the stream is one JSON array: what reads its elements, and what writes them. */
-  readonly #array: { readonly elements: ArrayElements; readonly writer: JsonArray } | undefined
+  readonly #array: { readonly elements: ArrayElements | undefined; readonly writer: JsonArray } | undefined
 
   constructor(inner: Tap, stream: GuardedStream, memory: EventMemory) {
-    this.#inner = inner
+    super(inner)
     this.#stream = stream
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, memory)
     this.#begun = begunStream(stream.dialect)
     inner.keptForm = (bytes) => Buffer.from(this.#guardLast(bytes))
-    if (stream.isArray) this.#array = { elements: new ArrayElements(), writer: new JsonArray() }
-  }
-
-  get isReplay(): true | undefined {
-    return this.#inner.isReplay
-  }
-
-  get usage(): Tap['usage'] {
-    return this.#inner.usage
-  }
-
-  get served(): Tap['served'] {
-    return this.#inner.served
-  }
-
-  get diagnosis(): Tap['diagnosis'] {
-    return this.#inner.diagnosis
-  }
-
-  get tools(): Tap['tools'] {
-    return this.#inner.tools
-  }
-
-  get error(): Tap['error'] {
-    return this.#inner.error
-  }
-
-  get errorFrame(): Tap['errorFrame'] {
-    return this.#inner.errorFrame
-  }
-
-  get endsWithError(): boolean {
-    return this.#inner.endsWithError
-  }
-
-  get sentEvents(): number {
-    return this.#inner.sentEvents
-  }
-
-  get sawEvent(): boolean {
-    return this.#inner.sawEvent
-  }
-
-  /** Always false, because events are sent as a whole. */
-  get isMidEvent(): boolean {
-    return false
-  }
-
-  get emittedBytes(): number {
-    return this.#inner.emittedBytes
-  }
-
-  get contentFrames(): number {
-    return this.#inner.contentFrames
-  }
-
-  get text(): string {
-    return this.#inner.text
-  }
-
-  get arrived(): Tap['arrived'] {
-    return this.#inner.arrived
-  }
-
-  get goOn(): Tap['goOn'] {
-    return this.#inner.goOn
-  }
-
-  get note(): Tap['note'] {
-    return this.#inner.note
+    if (stream.isArray)
+      this.#array = { elements: inner.heldFrames ? undefined : new ArrayElements(), writer: new JsonArray() }
   }
 
   /** Whether a guard has ended the stream. `refusalBytes` is its end. */
@@ -137,31 +67,39 @@ export class GuardedTap implements Tap {
   }
 
   push(chunk: Buffer): TapStep {
-    const { forward, terminal } = this.#inner.push(chunk)
+    const { forward, terminal } = this.inner.push(chunk)
     const sent = forward ? this.#guard(forward) : ''
-    const rest = terminal && !this.#inner.error && !this.#isBlocked ? this.#endAll() : ''
+    if (this.inner.isBlocked) this.#blockHeld()
+    const rest = terminal && !this.inner.error && !this.#isBlocked ? this.#endAll() : ''
     const bytes = this.#written(sent + rest)
     return { forward: bytes.length > 0 ? bytes : undefined, terminal }
   }
 
   end(): ReturnType<Tap['end']> {
-    const end = this.#inner.end()
-    if (end.complete && !this.#isBlocked) this.#rest = this.#endAll()
+    const end = this.inner.end()
+    if (this.inner.isBlocked) this.#blockHeld()
+    if (end.complete && !this.inner.checking && !this.#isBlocked) this.#rest = this.#endAll()
     return end
-  }
-
-  keepAliveFrame(): Buffer | undefined {
-    return this.#inner.keepAliveFrame()
   }
 
   finalBytes(charged: Usage): Buffer {
     if (this.#isBlocked) return this.refusalBytes(charged)
-    return (this.#final ??= this.#lastWritten(this.#rest + this.#guardLast(this.#inner.finalBytes(charged))))
+    return (this.#final ??= this.#lastWritten(this.#rest + this.#guardLast(this.inner.finalBytes(charged))))
   }
 
   failureFrame(error: ErrorContent): Buffer {
     const rest = this.#isBlocked ? '' : this.#endAll()
-    return this.#lastWritten(rest + this.#framesOf(this.#inner.failureFrame(error)))
+    return this.#lastWritten(rest + this.#framesOf(this.inner.failureFrame(error)))
+  }
+
+  // A service has blocked what it was asked about: choices that it would have begun end too.
+  #blockHeld(): void {
+    if (this.#isBlocked) return
+    this.#isBlocked = true
+    for (const frame of this.inner.heldFrames?.() ?? []) {
+      const scan = scanned(dataOf(frame) ?? '')
+      if (scan) this.#begun.noteBlocked?.(scan)
+    }
   }
 
   /** The events that end a stream which a guard has blocked, with the usage that was charged. */
@@ -169,18 +107,9 @@ export class GuardedTap implements Tap {
     return this.#lastWritten(this.#begun.refusal(charged, this.#sequence + this.#added))
   }
 
-  async keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
-    // What a guard has blocked must not be read later.
-    if (!this.#isBlocked) await this.#inner.keep?.(target, call, charged)
-  }
-
-  provenance(target: Target, call: Call, charged: Usage): ReturnType<NonNullable<Tap['provenance']>> {
-    return this.#inner.provenance?.(target, call, charged)
-  }
-
-  release(): void {
+  override release(): void {
     this.#frames.takeBuffered()
-    this.#inner.release()
+    super.release()
   }
 
   #guardLast(bytes: Buffer): string {
@@ -203,12 +132,13 @@ export class GuardedTap implements Tap {
 
   /** The events in bytes of the other tap. */
   #framesOf(bytes: Buffer): string {
-    return this.#array ? this.#array.elements.push(bytes).map(eventOf).join('') : bytes.toString()
+    const elements = this.#array?.elements
+    return elements ? elements.push(bytes).map(eventOf).join('') : bytes.toString()
   }
 
   #guard(bytes: Buffer): string {
     if (this.#isBlocked) return ''
-    const frames = this.#frames.take(this.#array ? Buffer.from(this.#framesOf(bytes)) : bytes)
+    const frames = this.#frames.take(this.#array?.elements ? Buffer.from(this.#framesOf(bytes)) : bytes)
     if (!frames) return ''
     let sent = ''
     let at = 0
@@ -350,30 +280,4 @@ export class GuardedTap implements Tap {
     const changed = withTexts(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
     return withData(frame, changed.toString())
   }
-}
-
-/** Whether a text is the last of its channel in an event that ends the channel. */
-function isLastOf(texts: readonly EventText[], index: number, ends: readonly string[]): boolean {
-  const key = texts[index]?.channel?.key
-  if (key === undefined || !ends.some((end) => key.startsWith(end))) return false
-  return !texts.some((other, at) => at > index && other.channel?.key === key)
-}
-
-/** An element of an array as an event. */
-function eventOf(element: Buffer): string {
-  return `data: ${element.toString().replace(/\r\n|\n|\r/g, '\ndata: ')}\n\n`
-}
-
-function scanned(data: string): ScannedObject | undefined {
-  try {
-    return scanObject(Buffer.from(data), RESPONSE_LIMITS)
-  } catch {
-    return undefined
-  }
-}
-
-/** A frame with other data, in one line; its other fields stay. */
-function withData(frame: string, data: string): string {
-  const others = frame.split(/\r\n|\n|\r/).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
-  return `${[...others, `data: ${data}`].join('\n')}\n\n`
 }

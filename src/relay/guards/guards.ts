@@ -1,5 +1,11 @@
 import type { Caller } from '../../accounts/authentication/caller.ts'
-import { type Guard, textMatch } from '../../domain/guard.ts'
+import {
+  type Guard,
+  type ServiceGuard,
+  type TextGuard,
+  isServiceGuard,
+  textMatch,
+} from '../../domain/guard.ts'
 import type { Settings } from '../../domain/settings.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule, type Rule } from '../../redaction/rule.ts'
@@ -8,9 +14,12 @@ import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Routes } from '../routing.ts'
 import { ActiveGuard, CallGuards, type ScreenMaker } from './call-guards.ts'
+import type { Service } from './services/service.ts'
+import { ServiceChecks, type CheckServices } from './services/service-checks.ts'
+import { serviceOf } from './services/services.ts'
 
 /** Services of guards. */
-export interface GuardServices {
+export interface GuardServices extends CheckServices {
   /** Makes the tokens that stand for replaced values. */
   readonly key: Buffer
   readonly metrics: Metrics
@@ -23,6 +32,7 @@ export class Guards {
   readonly #random: () => number
   /** Compiled once for each declaration, which a reload replaces. */
   readonly #rules = new WeakMap<Guard, Rule>()
+  readonly #asked = new WeakMap<Guard, Service>()
   /** Screens by the guards and what they do, for each version of the configuration. */
   readonly #screens = new WeakMap<Settings, Map<string, Screen>>()
 
@@ -60,7 +70,14 @@ export class Guards {
     if (applying.length === 0) return undefined
     const pseudonyms = new Pseudonyms({ key: this.#services.key, user: String(caller.user.id) })
     const active = applying.map((guard) => new ActiveGuard(guard))
-    return new CallGuards(active, pseudonyms, (rules) => this.#screenOf(settings, rules))
+    const asked = active.flatMap((one) =>
+      isServiceGuard(one.guard) ? [{ active: one, service: this.#serviceOf(one.guard) }] : [],
+    )
+    const services =
+      asked.length === 0
+        ? undefined
+        : new ServiceChecks(asked, { services: this.#services, settings, caller, pseudonyms })
+    return new CallGuards(active, pseudonyms, (rules) => this.#screenOf(settings, rules), services)
   }
 
   /** Counts the verdicts of a call that has ended. */
@@ -87,7 +104,13 @@ export class Guards {
     return screen
   }
 
-  #ruleOf(guard: Guard): Rule {
+  #serviceOf(guard: ServiceGuard): Service {
+    let service = this.#asked.get(guard)
+    if (!service) this.#asked.set(guard, (service = serviceOf(guard.match)))
+    return service
+  }
+
+  #ruleOf(guard: TextGuard): Rule {
     let rule = this.#rules.get(guard)
     if (!rule) this.#rules.set(guard, (rule = compileRule(guard.name, textMatch(guard.match))))
     return rule

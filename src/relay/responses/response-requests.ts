@@ -14,6 +14,7 @@ import { failureOfStatus } from '../failure.ts'
 import { type CallGuards, GUARDS_HEADER } from '../guards/call-guards.ts'
 import { guardedAnswer } from '../guards/guarded-reply.ts'
 import type { Guards } from '../guards/guards.ts'
+import { CheckCancelled } from '../guards/services/service-checks.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import type { Replay } from './replay.ts'
@@ -198,10 +199,15 @@ export class ResponseRequests {
   }
 
   /** Responds with a response as the guards of the key let it pass. */
-  #answer({ incoming, guards }: StoredResponseRequest, body: Buffer): void {
+  async #answer({ incoming, guards }: StoredResponseRequest, body: Buffer): Promise<void> {
     if (!guards?.concernsAnswer) return answer(incoming, body)
-    const guarded = guardedAnswer(body, guards)
+    guards.services?.begin(incoming)
+    const guarded = await guardedAnswer(body, guards).catch((error: unknown) => {
+      if (!(error instanceof CheckCancelled)) throw error
+    })
     this.#guards.ended(guards)
+    // The client has left.
+    if (!guarded) return
     answer(incoming, guarded, { [GUARDS_HEADER]: guards.text })
   }
 

@@ -1,43 +1,13 @@
 import type { AnswerNames } from '@sluice/wire/answer-names'
 import { genAiProvider } from '../../domain/gen-ai-provider.ts'
-import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
+import type { Settlement } from '../../domain/records/usage.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
-import type { AdmittedRequest } from '../answer-cache/sharable-call.ts'
 import type { Call } from '../call.ts'
-import type { ChannelPlan, IncomingCall, Target } from '../request-stages.ts'
+import type { ChannelPlan, Target } from '../request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 import { serverAddress } from './server-address.ts'
 
 const NO_GAPS: readonly number[] = []
-
-/** What telemetry gets of a call that got the answer of another one. The provider is that of the model's first channel. */
-export function tracedHit(
-  { routes, settings, request, caller: { user, token } }: AdmittedRequest,
-  { request: { headers } }: IncomingCall,
-  facts: HoldFacts,
-  settlement: Settlement,
-  sessionName: string | undefined,
-): TracedCall | undefined {
-  const channel = routes.resolutions[0]?.channels[0]
-  if (!channel) return undefined
-  return {
-    facts,
-    settlement,
-    userId: user.id,
-    tokenId: token.id,
-    traceparent: headers.traceparent,
-    provider: genAiProvider(channel, settlement.model, channel.protocol[0] ?? 'chat'),
-    server: undefined,
-    quotaPerUnit: settings.options.quota_per_unit,
-    conversation: sessionName ?? facts.session,
-    mayHaveMedia: request.measuredBounds?.hasMedia === true,
-    parameters: requestParameters(request),
-    names: undefined,
-    attempts: [],
-    awaitsContent: false,
-    chunkGapsMs: NO_GAPS,
-  }
-}
 
 /** What telemetry gets of a settled call. `target` is undefined if no channel was asked. */
 export function tracedCall(
@@ -66,7 +36,7 @@ export function tracedCall(
     parameters: requestParameters(request),
     names,
     attempts: call.attempts.traced(call.cut),
-    awaitsContent: call.awaitsContent,
+    awaitsContent: call.content?.isAwaited === true,
     chunkGapsMs: call.chunkGaps?.ms ?? NO_GAPS,
   }
 }

@@ -46,6 +46,11 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
+  /** Returns the held chunks, which contain the last texts, as events. */
+  lastTexts(): Buffer {
+    return Buffer.concat(this.#held)
+  }
+
   failureFrame(error: ErrorContent): Buffer {
     return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
   }

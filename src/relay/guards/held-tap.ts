@@ -1,0 +1,410 @@
+import { callsAndImages, type FoundCall } from '@sluice/wire/guarded-calls'
+import { type AnswerOrigin, eventTexts, type EventText } from '@sluice/wire/guarded-events'
+import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { ArrayElements } from '@sluice/wire/gemini'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import type { ClientProtocol } from '@sluice/wire/protocols'
+import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
+import type { Usage } from '@sluice/wire/usage'
+import type { Tap } from '../dialects/dialect.ts'
+import { GuardBlock } from './call-guards.ts'
+import { eventOf, isLastOf, scanned, withData } from './event-frames.ts'
+import { HeldChannel, type HeldText } from './held-channel.ts'
+import { CheckCancelled, type CheckedText, type ServiceChecks } from './services/service-checks.ts'
+import { WrappedTap } from './wrapped-tap.ts'
+
+/** Maximum bytes of the events of a stream that are held. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024
+/** Memory of a held event per byte: its text, and the texts in it. */
+const COPIES = 3
+/** A comment, which clients ignore. */
+const COMMENT = ': checking\n\n'
+
+/** How a stream is held for services. */
+export interface HeldStream extends AnswerOrigin {
+  readonly checks: ServiceChecks
+  readonly dialect: ClientProtocol
+  /** Whether the inner tap writes one JSON array; events are written all the same. */
+  readonly isArray: boolean
+}
+
+/** An event, and what it has of texts. */
+interface HeldFrame {
+  readonly frame: string
+  readonly texts: readonly HeldText[]
+}
+
+/**
+ * Holds the events of a stream until services have checked their texts: the whole stream, or windows of it. Events that
+ * come before any text are sent at once.
+ */
+export class HeldTap extends WrappedTap {
+  keptForm: Tap['keptForm']
+  readonly #stream: HeldStream
+  readonly #memory: EventMemory
+  readonly #frames: FrameSplitter
+  readonly #elements: ArrayElements | undefined
+  readonly #window: number
+  readonly #stop = new AbortController()
+  /** Events that were not read yet, because services are asked about those before them. */
+  readonly #waiting: string[] = []
+  #waitingBytes = 0
+  #held: HeldFrame[] = []
+  #heldBytes = 0
+  #splitBytes = 0
+  #released = ''
+  #releasedFrames = 0
+  /** Channels with text that may still grow. */
+  readonly #open = new Map<string, HeldChannel>()
+  readonly #channels: HeldChannel[] = []
+  readonly #calls: { readonly call: FoundCall; channel?: HeldChannel; isChecked: boolean }[] = []
+  /** Texts of the last events, which are sent after the charge, in order. */
+  #last: HeldText[] = []
+  #checking: Promise<void> | undefined
+  #isBlocked = false
+  #isTerminal = false
+  /** Whether services were asked about the end. */
+  #isFinished = false
+  #ended: ReturnType<Tap['end']> | undefined
+  /** Whether everything passes, because more was held than is possible. */
+  #passes = false
+  #final: { readonly given: Buffer; readonly sent: Buffer } | undefined
+
+  constructor(inner: Tap, stream: HeldStream, memory: EventMemory) {
+    super(inner)
+    this.#stream = stream
+    this.#memory = memory
+    this.#window = stream.checks.window
+    this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => this.#account(bytes) })
+    if (stream.isArray) this.#elements = new ArrayElements()
+    inner.keptForm = (bytes) => {
+      const sent = this.#rewritten(bytes)
+      return this.keptForm?.(sent) ?? sent
+    }
+  }
+
+  get isBlocked(): boolean {
+    return this.#isBlocked
+  }
+
+  override get checking(): Promise<void> | undefined {
+    return this.#checking
+  }
+
+  override get holdsText(): boolean {
+    return this.#held.length + this.#waiting.length > 0
+  }
+
+  override get sentEvents(): number {
+    return this.#releasedFrames
+  }
+
+  /** The events that were not sent. */
+  heldFrames(): readonly string[] {
+    return [...this.#held.map(({ frame }) => frame), ...this.#waiting]
+  }
+
+  push(chunk: Buffer): TapStep {
+    if (!this.#isTerminal && chunk.length > 0) {
+      const { forward, terminal } = this.inner.push(chunk)
+      for (const frame of forward ? this.#split(forward) : []) {
+        this.#waiting.push(frame)
+        this.#waitingBytes += frame.length
+      }
+      this.#isTerminal = terminal
+    }
+    this.#advance()
+    return { forward: this.#taken(), terminal: this.#isTerminal && !this.#checking }
+  }
+
+  end(): ReturnType<Tap['end']> {
+    if (this.#ended) return this.#ended
+    this.#ended = this.inner.end()
+    this.#advance()
+    // What was released now is returned by the next push.
+    if (this.#released !== '')
+      this.#checking ??= Promise.resolve().finally(() => (this.#checking = undefined))
+    return this.#ended
+  }
+
+  override keepAliveFrame(): Buffer | undefined {
+    const frame = this.inner.keepAliveFrame()
+    return frame || this.#elements ? frame : Buffer.from(COMMENT)
+  }
+
+  finalBytes(charged: Usage): Buffer {
+    return this.#rewritten(this.inner.finalBytes(charged))
+  }
+
+  failureFrame(error: ErrorContent): Buffer {
+    return Buffer.from(this.#framesOf(this.inner.failureFrame(error)))
+  }
+
+  override stopChecking(): void {
+    this.#stop.abort()
+    this.#drop()
+  }
+
+  override release(): void {
+    this.stopChecking()
+    this.#frames.takeBuffered()
+    super.release()
+  }
+
+  get #isStopped(): boolean {
+    return this.#stop.signal.aborted
+  }
+
+  #drop(): void {
+    this.#held = []
+    this.#waiting.length = 0
+    this.#waitingBytes = 0
+    this.#heldBytes = 0
+    this.#released = ''
+    this.#account(0)
+  }
+
+  #account(splitBytes = this.#splitBytes): void {
+    this.#splitBytes = splitBytes
+    this.#memory.resize(splitBytes + COPIES * this.#heldBytes + this.#waitingBytes)
+  }
+
+  #taken(): Buffer | undefined {
+    if (this.#released === '') return undefined
+    const bytes = Buffer.from(this.#released)
+    this.#released = ''
+    return bytes
+  }
+
+  #framesOf(bytes: Buffer): string {
+    return this.#elements ? this.#elements.push(bytes).map(eventOf).join('') : bytes.toString()
+  }
+
+  #split(given: Buffer): string[] {
+    const bytes = this.#frames.take(this.#elements ? Buffer.from(this.#framesOf(given)) : given)
+    if (!bytes) return []
+    const frames: string[] = []
+    let at = 0
+    for (let end = this.#frames.next(at); end >= 0; end = this.#frames.next(at)) {
+      frames.push(bytes.toString('utf8', at, end))
+      at = end
+    }
+    this.#frames.markRead(at)
+    return frames
+  }
+
+  /** Reads events until services must be asked, so that windows do not depend on how the stream is cut. */
+  #advance(): void {
+    let read = 0
+    while (!this.#isIdle && read < this.#waiting.length) {
+      const frame = this.#waiting[read] ?? ''
+      this.#waitingBytes -= frame.length
+      this.#hold(frame)
+      read += 1
+      if (this.#heldBytes > MAX_HELD_BYTES) this.#overflow()
+      else this.#checkWindows()
+    }
+    this.#waiting.splice(0, read)
+    const hasEnded = (this.#isTerminal && !this.inner.error) || this.#ended?.complete === true
+    if (!this.#isIdle && hasEnded && !this.#isFinished) this.#finish()
+    this.#account()
+  }
+
+  /** Whether nothing is read: services are asked, or nothing more is sent. */
+  get #isIdle(): boolean {
+    return this.#checking !== undefined || this.#isBlocked || this.#isStopped
+  }
+
+  #hold(frame: string): void {
+    const scan = scanned(dataOf(frame) ?? '')
+    const texts = scan ? this.#textsOf(scan) : []
+    this.#held.push({ frame, texts })
+    this.#heldBytes += frame.length
+    this.#releaseDecided()
+  }
+
+  // More is held than is possible: nobody can be asked about it.
+  #overflow(): void {
+    this.#passes = this.#stream.checks.failed('the answer is too large to be held')
+    if (!this.#passes) {
+      this.#isBlocked = true
+      return
+    }
+    for (const { texts } of this.#held) for (const text of texts) text.next ??= text.given
+    this.#releaseDecided()
+  }
+
+  /** The texts of an event; channels that end with it or before it are marked. */
+  #textsOf(scan: ScannedObject): HeldText[] {
+    const { dialect, checks } = this.#stream
+    const { texts, ends } = eventTexts(dialect, scan, this.#stream)
+    const own = new Set(texts.flatMap(({ channel }) => (channel ? [channel.key] : [])))
+    for (const key of this.#open.keys())
+      if (!own.has(key) && ends.some((end) => key.startsWith(end))) this.#endChannel(key)
+    this.#noteCalls(scan)
+    return texts.map((text, index): HeldText => {
+      const given = textAt(scan.bytes, text.from, text.to)
+      const held: HeldText = { text, given, next: undefined }
+      if (this.#passes || given === '' || !checks.concerns(text.place)) held.next = given
+      else if (text.channel) {
+        this.#channelOf(text).add(held)
+        if (text.isLast === true || isLastOf(texts, index, ends)) this.#endChannel(text.channel.key)
+      } else if (text.isRepeated)
+        held.repeats = this.#channels.find((one) => one.text === given && one.isJson === text.isJson)
+      return held
+    })
+  }
+
+  #channelOf({ channel }: EventText): HeldChannel {
+    const key = channel?.key ?? ''
+    let open = this.#open.get(key)
+    if (!open && channel) {
+      open = new HeldChannel(channel)
+      this.#open.set(key, open)
+      this.#channels.push(open)
+      if (channel.place === 'tool_arguments') {
+        const call = this.#calls.find((one) => !one.channel && isBegun(one.call))
+        if (call) call.channel = open
+      }
+    }
+    return open as HeldChannel
+  }
+
+  #endChannel(key: string): void {
+    const channel = this.#open.get(key)
+    if (channel) channel.isEnded = true
+    this.#open.delete(key)
+  }
+
+  #noteCalls(scan: ScannedObject): void {
+    for (const call of callsAndImages(scan).calls) {
+      const isKnown = this.#calls.some((one) => one.call.id === call.id && one.call.name === call.name)
+      if (!isKnown || call.id === '') this.#calls.push({ call, isChecked: false })
+    }
+  }
+
+  // The stream has ended, but for its last events.
+  #finish(): void {
+    this.#isFinished = true
+    const last = this.inner.lastTexts?.()
+    for (const frame of last ? last.toString().split(/(?<=\n\n|\r\r|\r\n\r\n)/) : []) {
+      const scan = scanned(dataOf(frame) ?? '')
+      if (scan) this.#last.push(...this.#textsOf(scan).filter(({ text }) => !text.isRepeated))
+    }
+    for (const key of this.#open.keys()) this.#endChannel(key)
+    this.#check(this.#channels.filter((channel) => !channel.isDecided))
+  }
+
+  #checkWindows(): void {
+    if (this.#window === 0) return
+    const due = this.#channels.filter((channel) => channel.isDue(this.#window))
+    if (due.length > 0) this.#check(due)
+  }
+
+  #check(channels: readonly HeldChannel[]): void {
+    const whole = [...this.#held.flatMap(({ texts }) => texts), ...this.#last].filter(
+      (one) => one.next === undefined && !one.text.channel && !one.repeats,
+    )
+    if (channels.length + whole.length === 0) return this.#releaseDecided()
+    const texts = [
+      ...channels.map((channel): CheckedText => ({ ...channel.spot, text: channel.undecided })),
+      ...whole.map(({ text, given }): CheckedText => ({ ...text, text: given })),
+    ]
+    const calls = this.#callsFor(channels)
+    const { checks } = this.#stream
+    this.#checking = checks
+      .check({ texts, calls, images: [], side: 'response', signal: this.#stop.signal })
+      .then((decided) => {
+        if (this.#isStopped) return
+        for (const [index, channel] of channels.entries()) channel.decide(decided[index] ?? '')
+        for (const [index, one] of whole.entries()) one.next = decided[channels.length + index] ?? ''
+        this.#releaseDecided()
+      })
+      .catch((error: unknown) => {
+        if (error instanceof CheckCancelled || this.#isStopped) return
+        // What cannot be checked is not sent.
+        this.#isBlocked = true
+        if (!(error instanceof GuardBlock)) throw error
+      })
+      .finally(() => {
+        this.#checking = undefined
+      })
+  }
+
+  /** The calls whose arguments are checked now. */
+  #callsFor(channels: readonly HeldChannel[]): FoundCall[] {
+    return this.#calls.flatMap((one) => {
+      const { call, channel } = one
+      if (one.isChecked || (channel && !channels.includes(channel))) return []
+      one.isChecked = true
+      return [channel ? { ...call, arguments: channel.text } : call]
+    })
+  }
+
+  #releaseDecided(): void {
+    let count = 0
+    for (const { frame, texts } of this.#held) {
+      for (const text of texts) text.next ??= text.repeats?.decidedText
+      if (texts.some(({ next }) => next === undefined)) break
+      this.#released += written(frame, texts)
+      this.#heldBytes -= frame.length
+      count += 1
+    }
+    if (count > 0) this.#held.splice(0, count)
+    this.#releasedFrames += count
+  }
+
+  /** The last bytes as they may be sent: their texts were checked before, or repeat what was. */
+  #rewritten(given: Buffer): Buffer {
+    if (this.#final?.given === given) return this.#final.sent
+    const last = [...this.#last]
+    let sent = ''
+    for (const frame of this.#split(given)) {
+      const scan = scanned(dataOf(frame) ?? '')
+      sent += scan ? written(frame, this.#lastTextsOf(scan, last)) : frame
+    }
+    sent += this.#frames.takeBuffered().toString()
+    this.#final = { given, sent: Buffer.from(sent) }
+    return this.#final.sent
+  }
+
+  #lastTextsOf(scan: ScannedObject, last: HeldText[]): HeldText[] {
+    const { dialect, checks } = this.#stream
+    return eventTexts(dialect, scan, this.#stream).texts.map((text): HeldText => {
+      const given = textAt(scan.bytes, text.from, text.to)
+      if (this.#passes || given === '' || !checks.concerns(text.place)) return { text, given, next: given }
+      if (!text.isRepeated && last[0]?.given === given) return { text, given, next: last.shift()?.next ?? '' }
+      return { text, given, next: this.#known(given) }
+    })
+  }
+
+  // What was never checked is left out.
+  #known(given: string): string {
+    if (!this.#stream.checks.withholds) return given
+    const repeated = this.#channels.find((channel) => channel.text === given && channel.isDecided)
+    if (repeated) return repeated.decidedText ?? ''
+    return this.#channels.some((channel) => channel.decidedText?.includes(given)) ? given : ''
+  }
+}
+
+/** Whether a call was begun, and its arguments follow. */
+function isBegun({ arguments: given }: FoundCall): boolean {
+  return given === '' || given === '{}'
+}
+
+/** An event with its texts as they were decided. */
+function written(frame: string, texts: readonly HeldText[]): string {
+  if (texts.every(({ next, given }) => next === given)) return frame
+  const scan = scanned(dataOf(frame) ?? '')
+  if (!scan) return frame
+  const changes = texts.flatMap(({ text: { from, to }, given, next = '' }): TextChange[] =>
+    next === given ? [] : [{ from, to, text: JSON.stringify(next) }],
+  )
+  const data = withTexts(
+    scan.bytes,
+    changes.toSorted((a, b) => a.from - b.from),
+  )
+  return withData(frame, data.toString())
+}

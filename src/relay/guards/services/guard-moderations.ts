@@ -1,0 +1,212 @@
+import { randomUUIDv7 } from 'node:crypto'
+import { Request } from '@sluice/http1'
+import type { Caller } from '../../../accounts/authentication/caller.ts'
+import { Unaffordable } from '../../../accounts/ledger/quota-refusal.ts'
+import type { Settings } from '../../../domain/settings.ts'
+import { asGatewayError, GatewayError } from '../../../errors.ts'
+import type { Headers } from '../../../http/request.ts'
+import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
+import type { AdmittedRequest } from '../../answer-cache/sharable-call.ts'
+import { AnswerUnderWay } from '../../answers/answer-under-way.ts'
+import type { Body } from '../../body-reader.ts'
+import { moderationsDialect } from '../../dialects/moderations/client-dialect.ts'
+import { parseRequest } from '../../parse-request.ts'
+import type { CallRecord, IncomingCall, ParsedRequest } from '../../request-stages.ts'
+import type { Routes, Routing } from '../../routing.ts'
+import { CheckRefused, type ModerationRequest, noMemory } from './service-checks.ts'
+import { ServiceFailure } from './service.ts'
+
+/** Maximum size of a moderation's answer in bytes. */
+const MAX_ANSWER_BYTES = 1_048_576
+const DIALECTS = { json: moderationsDialect } as const
+const HEADERS: Headers = Object.freeze({ 'content-type': 'application/json' })
+
+/** How calls of guards are made. */
+interface Calls {
+  readonly routing: Routing
+  readonly admit: (admitted: AdmittedRequest, incoming: IncomingCall) => Promise<void>
+}
+
+/**
+ * Moderates texts with models of the gateway. Such a call is routed, held and settled like a client's, and has a row; it
+ * is not guarded, and counts against no limit of requests. Unless the caller pays, it is free.
+ */
+export class GuardModerations {
+  readonly #memory: RequestMemory
+  readonly #calls: Calls
+
+  constructor({ memory }: { readonly memory: RequestMemory }, calls: Calls) {
+    this.#memory = memory
+    this.#calls = calls
+  }
+
+  /** Resolves to the JSON of the answer. Rejects with `ServiceFailure`; with `CheckRefused` if the caller cannot pay. */
+  async moderate({ model, texts, settings, caller, isCharged, signal }: ModerationRequest): Promise<unknown> {
+    const owner = { client: caller.user.id, key: caller.token.id }
+    const answer = new AnswerUnderWay({
+      memory: this.#memory,
+      owner,
+      maxBytes: MAX_ANSWER_BYTES,
+      staysWithoutClients: () => true,
+    })
+    const { recorder } = answer
+    const stop = (): void => recorder.destroy()
+    signal.addEventListener('abort', stop)
+    const memory = new BodyMemory(this.#memory, new MemoryAllocation(owner))
+    const record: CallRecord = { model, stream: false }
+    try {
+      if (signal.aborted) throw new ServiceFailure('it was cancelled')
+      const body = memory.body(Buffer.from(JSON.stringify({ model, input: texts })))
+      const now = performance.now()
+      const incoming: IncomingCall = {
+        id: randomUUIDv7(),
+        request: new Request(HEAD, SOURCE),
+        response: recorder,
+        record,
+        startedMs: Date.now(),
+        startedAt: now,
+      }
+      await this.#make(body, incoming, { caller, settings, isCharged })
+      return await jsonOf(answer)
+    } catch (error) {
+      if (error instanceof ServiceFailure) throw error
+      if (error instanceof Unaffordable) throw new CheckRefused(error)
+      const known = asGatewayError(error)
+      if (known?.code === 'overloaded') throw new CheckRefused(known)
+      // It has waited for quota until nobody waited for it: what cannot be paid must not pass as a failure.
+      if (isCharged && signal.aborted && record.attempts === undefined) throw new CheckRefused(notInTime())
+      throw new ServiceFailure(`its call failed${known ? ` (${known.code})` : ''}`, { cause: error })
+    } finally {
+      signal.removeEventListener('abort', stop)
+      recorder.destroy()
+      answer.release()
+      memory.release()
+    }
+  }
+
+  async #make(
+    body: Body,
+    incoming: IncomingCall,
+    {
+      caller: asked,
+      settings,
+      isCharged,
+    }: { readonly caller: Caller; readonly settings: Settings; readonly isCharged: boolean },
+  ): Promise<void> {
+    const reader = { settings, hold: body.hold, holdCopies: body.holdCopies, readStore: noReads }
+    const parsed = await parseRequest(DIALECTS, body, HEADERS, { ...reader, caller: asked })
+    const request = ofGuard(parsed, isCharged)
+    const { caller, routes } = this.#routes(settings, asked, request, isCharged)
+    await this.#calls.admit(
+      { dialect: moderationsDialect, body, caller, settings, request, routes },
+      incoming,
+    )
+  }
+
+  /** The channels of the caller's group; for a call that nobody pays, those of any group. */
+  #routes(
+    settings: Settings,
+    caller: Caller,
+    request: ParsedRequest,
+    isCharged: boolean,
+  ): { readonly caller: Caller; readonly routes: Routes } {
+    const own = caller.token.group === '' ? caller.user.group : caller.token.group
+    const groups = isCharged ? [own] : [...new Set([own, ...settings.groups.keys()])]
+    let refusal: unknown
+    for (const group of groups) {
+      const asking = inGroup(caller, group)
+      try {
+        const called = { name: request.model, stream: false }
+        const routes = this.#calls.routing.resolve(settings, asking, called, moderationsDialect, true)
+        return { caller: asking, routes }
+      } catch (error) {
+        refusal ??= error
+      }
+    }
+    throw refusal
+  }
+}
+
+/** The same caller with the channels of a group and any model: the operator has chosen them. */
+function inGroup({ token, user }: Caller, group: string): Caller {
+  return {
+    token: { ...token, group: '', vendor_routes: '', model_limits_enabled: false },
+    user: { ...user, group },
+  }
+}
+
+function ofGuard(request: ParsedRequest, isCharged: boolean): ParsedRequest {
+  return {
+    ...request,
+    isOfGuard: true,
+    ...(!isCharged && { isUnpaid: true }),
+    forModel: (name) => ofGuard(request.forModel?.(name) ?? request, isCharged),
+  }
+}
+
+function notInTime(): GatewayError {
+  return new GatewayError('overloaded', 'the check of a guard could not be paid in time; try again', {
+    retryAfter: 1,
+  })
+}
+
+function noReads(): never {
+  throw new Error('a moderation reads nothing from the store')
+}
+
+async function jsonOf(answer: AnswerUnderWay): Promise<unknown> {
+  const end = await answer.end
+  if (end.kind !== 'complete') throw new ServiceFailure('its answer broke off')
+  if (end.bytes > MAX_ANSWER_BYTES || !end.pieces)
+    throw new ServiceFailure(`its answer is larger than ${MAX_ANSWER_BYTES} bytes`)
+  if (end.head.status !== 200) throw new ServiceFailure(`it answered with status ${end.head.status}`)
+  try {
+    return JSON.parse(Buffer.concat(end.pieces).toString())
+  } catch {
+    throw new ServiceFailure('it answered with something else than JSON')
+  }
+}
+
+/** A request that came over no connection. */
+const HEAD = {
+  method: 'POST',
+  url: '/v1/moderations',
+  version: '1.1',
+  headers: HEADERS,
+  hosts: 1,
+  keepAlive: false,
+} as const
+const SOURCE = { bytesRead: 0, remoteAddress: '', updateReading: () => {} } as const
+
+/** The memory of a question, in the caller's share. */
+class BodyMemory {
+  readonly #memory: RequestMemory
+  readonly #allocation: MemoryAllocation
+
+  constructor(memory: RequestMemory, allocation: MemoryAllocation) {
+    this.#memory = memory
+    this.#allocation = allocation
+  }
+
+  body(bytes: Buffer): Body {
+    const hold = (size: number): void => {
+      if (size > 0 && !this.#memory.take(this.#allocation, size)) throw noMemory()
+    }
+    hold(bytes.length)
+    return {
+      bytes,
+      allocation: this.#allocation,
+      hold,
+      holdCopies: (size) => {
+        hold(size)
+        return undefined
+      },
+      release: () => this.release(),
+    }
+  }
+
+  release(): void {
+    const { bytes } = this.#allocation
+    if (bytes > 0) this.#memory.give(this.#allocation, bytes)
+  }
+}

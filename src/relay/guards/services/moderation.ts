@@ -1,0 +1,32 @@
+import { listIn, member, ServiceFailure, type ServiceMaker } from './service.ts'
+
+/** A moderation model of the gateway itself. */
+export const moderation: ServiceMaker<'moderation'> = ({ model, thresholds }) => {
+  const limits = Object.entries(thresholds)
+  return {
+    async judge({ texts }, { moderate }) {
+      const results = listIn(member(await moderate(model, texts), 'results'), 'results')
+      if (results.length !== texts.length)
+        throw new ServiceFailure(`it answered with ${results.length} results to ${texts.length} texts`)
+      const matches = results.filter((result) => {
+        if (limits.length === 0) return flagOf(result)
+        const scores = member(result, 'category_scores')
+        return limits.map(([category, least]) => scoreOf(scores, category) >= least).includes(true)
+      }).length
+      return { matches, isBlocked: false }
+    },
+  }
+}
+
+function flagOf(result: unknown): boolean {
+  const flagged = member(result, 'flagged')
+  if (typeof flagged === 'boolean') return flagged
+  throw new ServiceFailure('it answered with a result without flagged')
+}
+
+// A category that the model does not know would never be a match.
+function scoreOf(scores: unknown, category: string): number {
+  const score = member(scores, category)
+  if (typeof score === 'number') return score
+  throw new ServiceFailure(`it answered without a score for ${JSON.stringify(category)}`)
+}

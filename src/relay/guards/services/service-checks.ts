@@ -1,0 +1,369 @@
+import { jsonTextOf, jsonTexts, type FoundParts, type JsonText } from '@sluice/wire/guarded-calls'
+import { withTexts } from '@sluice/wire/guarded-texts'
+import type { Caller } from '../../../accounts/authentication/caller.ts'
+import type { GuardAction, GuardPlace, GuardVerdict } from '../../../domain/guard.ts'
+import type { Settings } from '../../../domain/settings.ts'
+import { GatewayError } from '../../../errors.ts'
+import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
+import type { Pseudonyms } from '../../../redaction/pseudonyms.ts'
+import type { IncomingCall } from '../../request-stages.ts'
+import { type ActiveGuard, actionOf, GuardBlock, verdictOf } from '../call-guards.ts'
+import { applied, kindOf } from './apply-judgement.ts'
+import { type Judgement, type Question, type Service, ServiceFailure } from './service.ts'
+import type { ServiceClient } from './service-client.ts'
+
+/** Memory per byte of a question: its texts, their JSON, and what is sent. */
+const COPIES = 3
+
+/** A text that services check. */
+export interface CheckedText {
+  readonly text: string
+  readonly place: GuardPlace
+  /** Whether it is signed, so that it cannot be changed. */
+  readonly isSigned: boolean
+  /** Whether it is JSON, whose own strings count. */
+  readonly isJson: boolean
+}
+
+/** What services check at once. */
+export interface Checked extends FoundParts {
+  readonly texts: readonly CheckedText[]
+  readonly side: Question['side']
+  /** Aborted when nobody waits for the result any more; without it, when the client leaves. */
+  readonly signal?: AbortSignal
+}
+
+/** A question to a moderation model of the gateway. */
+export interface ModerationRequest {
+  readonly model: string
+  readonly texts: readonly string[]
+  readonly settings: Settings
+  readonly caller: Caller
+  /** Whether the caller pays. */
+  readonly isCharged: boolean
+  readonly signal: AbortSignal
+}
+
+/** What asking services needs. */
+export interface CheckServices {
+  readonly client: ServiceClient
+  readonly memory: RequestMemory
+  /**
+   * Moderates texts. Rejects with `ServiceFailure`; with `CheckRefused` if the caller cannot pay.
+   */
+  readonly moderate: (request: ModerationRequest) => Promise<unknown>
+  /** Reports a service that could not decide. */
+  readonly onFailure: (guard: string, callId: string, reason: string) => void
+}
+
+/** The call on whose behalf services are asked. */
+interface CheckOrigin {
+  readonly services: CheckServices
+  readonly settings: Settings
+  readonly caller: Caller
+  readonly pseudonyms: Pseudonyms
+}
+
+/** A guard with the service that decides it. */
+interface ServedGuard {
+  readonly active: ActiveGuard
+  readonly service: Service
+}
+
+/** A service cannot be asked for a reason of the gateway or its caller, which `on_failure` is not about. */
+export class CheckRefused extends Error {
+  readonly refusal: GatewayError
+
+  constructor(refusal: GatewayError) {
+    super(refusal.message, { cause: refusal })
+    this.refusal = refusal
+  }
+}
+
+/** Nobody waits for the result of a check any more. */
+export class CheckCancelled extends Error {}
+
+/** The guards of a call that services decide. */
+export class ServiceChecks {
+  #callId = ''
+  #left = new AbortController().signal
+  readonly #guards: readonly ServedGuard[]
+  readonly #origin: CheckOrigin
+
+  constructor(guards: readonly ServedGuard[], origin: CheckOrigin) {
+    this.#guards = guards
+    this.#origin = origin
+  }
+
+  /** Begins the checks of a call, whose client may leave. */
+  begin({ id, response }: Pick<IncomingCall, 'id' | 'response'>): void {
+    this.#callId = id
+    response.needsUpstream()
+    const left = new AbortController()
+    this.#left = left.signal
+    const onClosed = (): void => {
+      if (response.isAborted) left.abort()
+    }
+    response.onClosed(onClosed)
+    onClosed()
+  }
+
+  /** Whether a service checks one of these places. */
+  concerns(...places: readonly GuardPlace[]): boolean {
+    return this.#guards.some(({ active: { guard } }) => guard.where.some((place) => places.includes(place)))
+  }
+
+  /** Whether what was not checked may not be sent. */
+  get withholds(): boolean {
+    return this.#guards.some(({ active: { guard } }) => actionOf(guard, false) !== 'flag')
+  }
+
+  /** Characters of a streamed answer that are checked at a time; 0 for the whole. */
+  get window(): number {
+    const windows = this.#guards
+      .filter(({ active: { guard } }) =>
+        guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
+      )
+      .map(({ active: { guard } }) => guard.most_delay)
+    return windows.includes(0) ? 0 : Math.max(0, ...windows)
+  }
+
+  /**
+   * Has the services check texts. Resolves to the texts as they may go on. Rejects with `GuardBlock`, with
+   * `CheckCancelled`, and with `CheckRefused`.
+   */
+  async check(given: Checked): Promise<readonly string[]> {
+    const checked = { ...given, signal: given.signal ?? this.#left }
+    const judging: ServedGuard[] = []
+    let texts = checked.texts.map(({ text }) => text)
+    // Those that change texts see what the ones before them have written; the others see what goes on, all at once.
+    for (const one of this.#guards) {
+      const action = actionOf(one.active.guard, false)
+      if (action === 'redact' || action === 'replace') texts = await this.#ask(one, checked, texts)
+      else judging.push(one)
+    }
+    if (judging.length === 0) return texts
+    const stop = new AbortController()
+    const signal = AbortSignal.any([checked.signal, stop.signal])
+    try {
+      await Promise.all(judging.map((one) => this.#ask(one, { ...checked, signal }, texts)))
+    } catch (error) {
+      if (checked.signal.aborted) throw new CheckCancelled('cancelled')
+      throw error
+    } finally {
+      stop.abort()
+    }
+    return texts
+  }
+
+  /** Notes that the answer cannot be checked. Returns whether it passes nevertheless. */
+  failed(reason: string): boolean {
+    let passes = true
+    for (const { active } of this.#guards) {
+      this.#origin.services.onFailure(active.guard.name, this.#callId, reason)
+      const isPassed = passesFailures(active)
+      active.note(isPassed ? 'failed_passed' : 'failed_blocked', 0)
+      passes &&= isPassed
+    }
+    return passes
+  }
+
+  async #ask(
+    { active, service }: ServedGuard,
+    checked: Required<Checked>,
+    texts: readonly string[],
+  ): Promise<string[]> {
+    const { guard } = active
+    const parts = checked.texts.map((one, index) =>
+      guard.where.includes(one.place) ? partsOf(texts[index] ?? '', one) : undefined,
+    )
+    const asked = parts.flatMap((one) => one?.pieces ?? []).filter(isAsked)
+    const isCalls = guard.where.includes('tool_arguments')
+    const question: Question = {
+      texts: asked.map(({ text }) => text),
+      toolCalls: isCalls ? checked.calls : [],
+      images: guard.where.includes('input') || checked.side === 'response' ? checked.images : [],
+      side: checked.side,
+      callId: this.#callId,
+    }
+    const isEmpty = question.texts.length + question.toolCalls.length + question.images.length === 0
+    if (isEmpty || (question.texts.length === 0 && guard.match.kind !== 'webhook')) return [...texts]
+    const judgement = await this.#judgement(active, service, question, checked.signal)
+    if (!judgement) return [...texts]
+    const action = actionOf(guard, false)
+    const isMonitored = action === 'flag'
+    if (judgement.matches === 0 && !judgement.isBlocked) return [...texts]
+    const matches = Math.max(1, judgement.matches)
+    if (!isMonitored && (judgement.isBlocked || action === 'block')) {
+      active.note('blocked', matches)
+      throw new GuardBlock(active)
+    }
+    const next = isMonitored
+      ? [...texts]
+      : this.#changed(guard.name, { action, with: guard.with }, checked, texts, parts, asked, judgement)
+    // Signed texts stay as they are.
+    const isChanged = next.some((text, index) => text !== texts[index])
+    active.note(isChanged ? verdictOf(action) : 'flagged', matches)
+    return next
+  }
+
+  #changed(
+    name: string,
+    change: { readonly action: GuardAction; readonly with: string },
+    checked: Checked,
+    texts: readonly string[],
+    parts: readonly (TextParts | undefined)[],
+    asked: readonly Piece[],
+    { texts: judged = [] }: Judgement,
+  ): string[] {
+    const places = new Map(asked.map((piece, index) => [piece, judged[index]]))
+    const pseudonyms = checked.side === 'request' ? this.#origin.pseudonyms : undefined
+    const how = { ...change, kind: kindOf(name), pseudonyms }
+    return texts.map((text, index) => {
+      const part = parts[index]
+      if (!part || checked.texts[index]?.isSigned === true) return text
+      return part.written((piece) => {
+        const judgement = places.get(piece)
+        return judgement ? applied(piece.text, judgement, how) : piece.text
+      })
+    })
+  }
+
+  /** What the service has decided; undefined if it failed and the texts pass nevertheless. */
+  async #judgement(
+    active: ActiveGuard,
+    service: Service,
+    question: Question,
+    cancelled: AbortSignal,
+  ): Promise<Judgement | undefined> {
+    const { guard } = active
+    const { services, settings, caller } = this.#origin
+    const beganMs = performance.now()
+    active.hasRun = true
+    const timeout = new AbortController()
+    const timer = setTimeout(() => timeout.abort(), guard.timeout)
+    const signal = AbortSignal.any([cancelled, timeout.signal])
+    using memory = new CheckMemory(services.memory, caller, guard.timeout)
+    try {
+      const judging = service.judge(question, {
+        post: async (request) => {
+          await memory.take(COPIES * request.body.length)
+          return services.client.post(request, { signal, take: (bytes) => memory.take(bytes) })
+        },
+        moderate: (model, texts) =>
+          services.moderate({ model, texts, settings, caller, isCharged: guard.charge, signal }),
+      })
+      return await judging
+    } catch (error) {
+      if (cancelled.aborted) throw new CheckCancelled('cancelled')
+      const reason = timeout.signal.aborted ? `it took longer than ${guard.timeout} ms` : reasonOf(error)
+      services.onFailure(guard.name, this.#callId, reason)
+      return this.#failed(active, error, question.side)
+    } finally {
+      clearTimeout(timer)
+      timeout.abort()
+      active.tookMs += performance.now() - beganMs
+    }
+  }
+
+  #failed(active: ActiveGuard, error: unknown, side: Question['side']): undefined {
+    const isRefused = error instanceof CheckRefused
+    if (isRefused && side === 'request') throw error
+    const passes = passesFailures(active) && !(isRefused && actionOf(active.guard, false) !== 'flag')
+    const verdict: GuardVerdict = passes ? 'failed_passed' : 'failed_blocked'
+    active.note(verdict, 0)
+    if (!passes) throw new GuardBlock(active)
+    return undefined
+  }
+}
+
+function passesFailures({ guard }: ActiveGuard): boolean {
+  return actionOf(guard, false) === 'flag' || guard.on_failure === 'pass'
+}
+
+/** The memory of one question and its answers, in the caller's share. */
+class CheckMemory implements Disposable {
+  readonly #memory: RequestMemory
+  readonly #allocation: MemoryAllocation
+  readonly #waitMs: number
+  #giveUp: (() => void) | undefined
+  #isOver = false
+
+  constructor(memory: RequestMemory, { user, token }: Caller, waitMs: number) {
+    this.#memory = memory
+    this.#allocation = new MemoryAllocation({ client: user.id, key: token.id })
+    this.#waitMs = waitMs
+  }
+
+  async take(bytes: number): Promise<void> {
+    if (bytes === 0) return
+    const isTaken = await this.#memory.takeInTime(this.#allocation, bytes, this.#waitMs, (giveUp) => {
+      this.#giveUp = giveUp
+    })
+    if (isTaken && this.#isOver) this.#release()
+    if (!isTaken) throw new CheckRefused(noMemory())
+  }
+
+  [Symbol.dispose](): void {
+    this.#isOver = true
+    this.#giveUp?.()
+    this.#release()
+  }
+
+  #release(): void {
+    const { bytes } = this.#allocation
+    if (bytes > 0) this.#memory.give(this.#allocation, bytes)
+  }
+}
+
+/** The error for a client whose share of memory is used up by checks. */
+export function noMemory(): GatewayError {
+  return new GatewayError('overloaded', 'too many checks of guards are held for this client; try again', {
+    retryAfter: 1,
+  })
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ServiceFailure || error instanceof CheckRefused) return error.message
+  return 'it failed'
+}
+
+/** A part of a text that is asked about. */
+interface Piece {
+  readonly text: string
+}
+
+/** A text in the parts that services see. */
+interface TextParts {
+  readonly pieces: readonly Piece[]
+  /** Returns the text with other parts. */
+  readonly written: (next: (piece: Piece) => string) => string
+}
+
+function partsOf(text: string, { isJson }: CheckedText): TextParts {
+  const json = isJson ? jsonTexts(text) : undefined
+  if (json) return jsonParts(text, json)
+  const piece = { text }
+  return { pieces: [piece], written: (next) => next(piece) }
+}
+
+function jsonParts(
+  text: string,
+  { bytes, texts }: { readonly bytes: Buffer; readonly texts: readonly JsonText[] },
+): TextParts {
+  return {
+    pieces: texts,
+    written(next) {
+      const changes = texts.flatMap((piece) => {
+        const changed = next(piece)
+        if (changed === piece.text) return []
+        return [{ from: piece.from, to: piece.to, text: JSON.stringify(changed) }]
+      })
+      return changes.length === 0 ? text : jsonTextOf(withTexts(bytes, changes))
+    },
+  }
+}
+
+function isAsked({ text }: Piece): boolean {
+  return /\S/.test(text)
+}

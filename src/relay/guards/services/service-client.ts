@@ -1,0 +1,116 @@
+import { Agent, request } from 'undici'
+import { version } from '../../../domain/version.ts'
+import { lookupBlockingMetadata } from '../../../upstreams/lookup-blocking-metadata.ts'
+import { ServiceFailure } from './service.ts'
+
+/** Maximum size of an answer in bytes. */
+const MAX_ANSWER_BYTES = 1_048_576
+/** Maximum number of connections to one service. Further requests wait, within their timeout. */
+const CONNECTIONS = 128
+/** No request takes longer than the timeout of its guard; these only bound what that cannot. */
+const MAX_MS = 600_000
+
+/** A request to a service. */
+export interface PostRequest {
+  readonly url: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Buffer
+}
+
+/** The bounds of a request. */
+export interface PostBounds {
+  /** Aborted at the timeout, and when nobody waits for the answer any more. */
+  readonly signal: AbortSignal
+  /** Takes memory for bytes that have arrived. Rejects if there is none. */
+  readonly take: (bytes: number) => void | Promise<void>
+}
+
+/**
+ * Asks services. They may have private addresses, because the configuration names them. Redirects are not followed,
+ * because they could lead to any address.
+ */
+export class ServiceClient {
+  #agent: Agent | undefined
+
+  /** Resolves to the JSON of the answer. Rejects with `ServiceFailure`, and with whatever `take` rejects with. */
+  async post({ url, headers, body }: PostRequest, { signal, take }: PostBounds): Promise<unknown> {
+    const response = await request(url, {
+      method: 'POST',
+      dispatcher: (this.#agent ??= newAgent()),
+      signal,
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json',
+        'accept-encoding': 'identity',
+        'user-agent': `sluice/${version()}`,
+        ...headers,
+      },
+      body,
+    }).catch((error: unknown) => {
+      throw unreachable(error)
+    })
+    const { statusCode, body: answer } = response
+    // Destroying the body below emits an error that can be ignored.
+    answer.on('error', () => {})
+    try {
+      if (statusCode !== 200) throw new ServiceFailure(`it answered with status ${statusCode}`)
+      if (Number(response.headers['content-length'] ?? 0) > MAX_ANSWER_BYTES) throw tooLarge()
+      return parsed(await collected(answer, take))
+    } finally {
+      // A body that is not read to its end would keep its connection open.
+      answer.destroy()
+    }
+  }
+
+  /** Ends the requests under way. */
+  async close(): Promise<void> {
+    await this.#agent?.destroy()
+  }
+}
+
+function newAgent(): Agent {
+  return new Agent({
+    allowH2: false,
+    connections: CONNECTIONS,
+    maxHeaderSize: 16_384,
+    headersTimeout: MAX_MS,
+    bodyTimeout: MAX_MS,
+    connect: { timeout: MAX_MS, lookup: lookupBlockingMetadata },
+  })
+}
+
+async function collected(body: AsyncIterable<Buffer>, take: PostBounds['take']): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let length = 0
+  const chunksOf = body[Symbol.asyncIterator]()
+  for (;;) {
+    const next = await chunksOf.next().catch((error: unknown) => {
+      throw unreachable(error)
+    })
+    if (next.done) return Buffer.concat(chunks, length)
+    length += next.value.length
+    if (length > MAX_ANSWER_BYTES) throw tooLarge()
+    await take(next.value.length)
+    chunks.push(next.value)
+  }
+}
+
+function parsed(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString())
+  } catch {
+    throw new ServiceFailure('it answered with something else than JSON')
+  }
+}
+
+function tooLarge(): ServiceFailure {
+  return new ServiceFailure(`its answer is larger than ${MAX_ANSWER_BYTES} bytes`)
+}
+
+// Messages of errors may contain addresses with keys, or bytes of the answer: only their codes are told.
+function unreachable(error: unknown): ServiceFailure {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  return new ServiceFailure(`it cannot be reached${typeof code === 'string' ? ` (${code})` : ''}`, {
+    cause: error,
+  })
+}

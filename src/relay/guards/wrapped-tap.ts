@@ -1,0 +1,121 @@
+import type { TapStep } from '@sluice/wire/sse/stream-tap'
+import type { ErrorContent } from '@sluice/wire/upstream-error'
+import type { Usage } from '@sluice/wire/usage'
+import type { Call } from '../call.ts'
+import type { Tap } from '../dialects/dialect.ts'
+import type { Target } from '../request-stages.ts'
+
+/** A tap around another one, which changes what is sent and leaves the facts about the stream to the inner one. */
+export abstract class WrappedTap implements Tap {
+  protected readonly inner: Tap
+
+  constructor(inner: Tap) {
+    this.inner = inner
+  }
+
+  get isReplay(): true | undefined {
+    return this.inner.isReplay
+  }
+
+  get usage(): Tap['usage'] {
+    return this.inner.usage
+  }
+
+  get served(): Tap['served'] {
+    return this.inner.served
+  }
+
+  get diagnosis(): Tap['diagnosis'] {
+    return this.inner.diagnosis
+  }
+
+  get tools(): Tap['tools'] {
+    return this.inner.tools
+  }
+
+  get error(): Tap['error'] {
+    return this.inner.error
+  }
+
+  get errorFrame(): Tap['errorFrame'] {
+    return this.inner.errorFrame
+  }
+
+  get endsWithError(): boolean {
+    return this.inner.endsWithError
+  }
+
+  get sentEvents(): number {
+    return this.inner.sentEvents
+  }
+
+  get sawEvent(): boolean {
+    return this.inner.sawEvent
+  }
+
+  /** Always false, because events are sent as a whole. */
+  get isMidEvent(): boolean {
+    return false
+  }
+
+  get emittedBytes(): number {
+    return this.inner.emittedBytes
+  }
+
+  get contentFrames(): number {
+    return this.inner.contentFrames
+  }
+
+  get text(): string {
+    return this.inner.text
+  }
+
+  get arrived(): Tap['arrived'] {
+    return this.inner.arrived
+  }
+
+  get goOn(): Tap['goOn'] {
+    return this.inner.goOn
+  }
+
+  get note(): Tap['note'] {
+    return this.inner.note
+  }
+
+  get checking(): Promise<void> | undefined {
+    return this.inner.checking
+  }
+
+  get holdsText(): boolean {
+    return this.inner.holdsText === true
+  }
+
+  /** Whether a guard has ended the stream. */
+  abstract get isBlocked(): boolean
+
+  abstract push(chunk: Buffer): TapStep
+  abstract end(): ReturnType<Tap['end']>
+  abstract finalBytes(charged: Usage): Buffer
+  abstract failureFrame(error: ErrorContent): Buffer
+
+  stopChecking(): void {
+    this.inner.stopChecking?.()
+  }
+
+  keepAliveFrame(): Buffer | undefined {
+    return this.inner.keepAliveFrame()
+  }
+
+  async keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
+    // What a guard has blocked must not be read later.
+    if (!this.isBlocked) await this.inner.keep?.(target, call, charged)
+  }
+
+  provenance(target: Target, call: Call, charged: Usage): ReturnType<NonNullable<Tap['provenance']>> {
+    return this.inner.provenance?.(target, call, charged)
+  }
+
+  release(): void {
+    this.inner.release()
+  }
+}
