@@ -3,6 +3,7 @@ import { manage } from '../fixtures/account.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { type CallOptions, type FullResponse, open } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 
@@ -288,8 +289,7 @@ describe('equal calls under way', () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('many', { kind: 'whole', content: 'one for all', after: release.promise })
     const calls = Array.from({ length: 1_000 }, () => fixture.chat('ann', ask('many')))
-    await fixture.upstream.receivedAtLeast('many', 1)
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await untilOpen(fixture.gateway.url, 1_000)
     release.resolve()
     const answers = await Promise.all(calls)
     expect(asked('many')).toBe(1)
@@ -358,8 +358,7 @@ describe('equal calls under way', () => {
       { kind: 'whole', content: 'second try' },
     )
     const calls = Array.from({ length: 20 }, () => fixture.chat('ann', ask('failing')))
-    await fixture.upstream.receivedAtLeast('failing', 1)
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await untilOpen(fixture.gateway.url, 20)
     release.resolve()
     const answers = await Promise.all(calls)
     expect(answers.map(({ status }) => status).filter((status) => status === 200)).toHaveLength(19)

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { type Nodes, setNodes, SHARED } from './fixture.ts'
@@ -32,8 +32,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     const go = Promise.withResolvers<void>()
     nodes.upstream.script('slow', { kind: 'whole', after: go.promise, usage: usageText(10, 5) })
     const calls = Array.from({ length: 1_000 }, (_, index) => nodes.chat(index % 3, 'ann', ask('slow')))
-    await nodes.upstream.receivedAtLeast('slow', 3)
-    await sleep(500)
+    await Promise.all(nodes.gateways.map(({ url }) => untilOpen(url, 333)))
     go.resolve()
     const answers = await Promise.all(calls)
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
@@ -59,8 +58,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
       node: index % 3,
       answer: await nodes.chat(index % 3, 'ann', ask('slow')).catch(() => undefined),
     }))
-    await nodes.upstream.receivedAtLeast('slow', 3)
-    await sleep(500)
+    await Promise.all(nodes.gateways.map(({ url }) => untilOpen(url, 333)))
     await nodes.gateways[0]?.kill()
     go.resolve()
     const answers = await Promise.all(calls)
