@@ -188,8 +188,7 @@ export class GuardedTap extends WrappedTap {
     const { texts, ends, logprobs, sequence } = eventTexts(this.#stream.dialect, scan, this.#stream)
     const { own, last } = channelsOf({ texts, ends })
     let before = ''
-    for (const [key, open] of this.#open.endedBy(ends))
-      if (!own.has(key)) before += this.#endOf(key, open)
+    for (const [key, open] of this.#open.endedBy(ends)) if (!own.has(key)) before += this.#endOf(key, open)
     if (this.#isBlocked) return before
     const changes: TextChange[] = []
     for (const text of texts) {

@@ -129,7 +129,8 @@ export class HeldChannel {
     }
     this.#pieces.splice(0, count)
     const part = owned(given.slice(0, length))
-    if (!isSame || this.#out !== undefined) this.#out = (this.#out ?? this.#before) + (isSame ? part : owned(out))
+    if (!isSame || this.#out !== undefined)
+      this.#out = (this.#out ?? this.#before) + (isSame ? part : owned(out))
     this.#before += part
     this.undecided = owned(given.slice(length))
   }
