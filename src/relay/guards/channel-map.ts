@@ -34,11 +34,11 @@ export class ChannelMap<Value> {
   *endedBy(ends: Iterable<string>): Generator<[key: string, value: Value]> {
     for (const end of ends) {
       if (end === '') {
-        for (const group of [...this.#groups.values()]) yield* [...group]
+        for (const group of this.#groups.values()) yield* group
         return
       }
       const group = this.#groups.get(groupOf(end))
-      if (end.endsWith('/')) yield* group ? [...group] : []
+      if (end.endsWith('/')) yield* group ?? []
       else {
         const value = group?.get(end)
         if (value !== undefined) yield [end, value]
