@@ -20,6 +20,14 @@ const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
  */
 export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError): Buffer {
   const own = tap.errorFrame && redactFrame(tap.errorFrame, target.channel)
+  if (own) {
+    const held = tap.takeUnjudged?.()
+    if (held && held.length > 0) return Buffer.concat([held, afterHeld(own, target, tap, error)])
+  }
+  return afterHeld(own, target, tap, error)
+}
+
+function afterHeld(own: Buffer | undefined, target: Target, tap: Tap, error: StreamError): Buffer {
   if (own && tap.endsWithError) return own
   const last = tap.failureFrame(streamErrorText(target, error.data))
   if (!own) return last

@@ -123,6 +123,8 @@ export interface Tap extends StorableResponse {
   lastTexts?(): Buffer
   /** Set if events are held for services: returns those that were not sent. */
   heldFrames?(): readonly string[]
+  /** Takes the events that are held for services which change nothing, because the stream breaks off. */
+  takeUnjudged?(): Buffer
   /**
    * Returns an event that only shows that the reply is in progress; undefined if none can be sent now, or if
    * the dialect has none.

@@ -11,6 +11,10 @@ import type { ServiceChecks } from './services/service-checks.ts'
 /** Header with the verdicts; `docs/guards.md: Verdicts`. */
 export const GUARDS_HEADER = 'x-gateway-guards'
 
+/** Maximum length of the verdicts in a header and in a row, and what is left for the number of others. */
+const MAX_TEXT = 4096
+const MORE_LENGTH = 24
+
 /** A guard that applies to a call, and what it has decided so far. */
 export class ActiveGuard {
   readonly guard: Guard
@@ -166,12 +170,22 @@ export class CallGuards {
    * is blocked.
    */
   repeat(text: string, spot: TextSpot & { readonly isJson: boolean }): string | undefined {
-    const screen = this.screenOf(spot)?.screen
-    const applied = screen && (spot.isJson ? applyToJson(screen, text) : screen.apply(text))
-    if (applied?.blockedBy !== undefined) return undefined
-    const checked = applied?.text ?? text
+    const checked = this.screened(text, spot)
+    if (checked === undefined) return undefined
     if (this.pseudonyms.size === 0 || spot.isSigned) return checked
     return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
+  }
+
+  /** A text of the answer without what is found in it. Nothing is recorded, and nothing put back. Undefined if it is blocked. */
+  screened(text: string, spot: TextSpot & { readonly isJson: boolean }): string | undefined {
+    const screen = this.screenOf(spot)?.screen
+    const applied = screen && (spot.isJson ? applyToJson(screen, text) : screen.apply(text))
+    return applied?.blockedBy === undefined ? (applied?.text ?? text) : undefined
+  }
+
+  /** Checks a whole text of the answer, or the arguments of a tool call. */
+  checkAnswerText(text: string, spot: TextSpot & { readonly isJson: boolean }): string {
+    return spot.isJson ? this.checkAnswerJson(text, spot) : this.checkAnswer(text, spot)
   }
 
   /** Checks a text of the answer that is in several parts, such as the lines of subtitles. */
@@ -260,12 +274,24 @@ export class CallGuards {
   /** The verdicts about the request. */
   ofRequest = ''
 
-  /** The verdicts so far: `name=redacted;count=2, other=flagged;count=1`. Empty if no guard has checked anything. */
+  /**
+   * The verdicts so far: `name=redacted;count=2, other=flagged;count=1`. Empty if no guard has checked anything. If it
+   * would be too long, the most severe ones, and how many others there are: `...;more=12`.
+   */
   get text(): string {
-    return this.all
-      .filter(({ hasRun }) => hasRun)
-      .map(({ guard, verdict, matches }) => `${guard.name}=${verdict};count=${matches}`)
-      .join(', ')
+    const run = this.all.filter(({ hasRun }) => hasRun)
+    const whole = run.map(verdictText).join(', ')
+    if (whole.length <= MAX_TEXT) return whole
+    const severity = ({ verdict }: ActiveGuard): number => GUARD_VERDICTS.indexOf(verdict)
+    const kept: string[] = []
+    let length = MORE_LENGTH
+    for (const one of run.toSorted((a, b) => severity(b) - severity(a))) {
+      const text = verdictText(one)
+      length += text.length + 2
+      if (length > MAX_TEXT) break
+      kept.push(text)
+    }
+    return [...kept, `...;more=${run.length - kept.length}`].join(', ')
   }
 
   /** Whether a guard has blocked the call. */
@@ -302,4 +328,8 @@ export function verdictOf(action: GuardAction): GuardVerdict {
 /** Whether what a guard cannot check goes on. */
 export function passesFailures({ guard }: ActiveGuard): boolean {
   return actionOf(guard, false) === 'flag' || guard.on_failure === 'pass'
+}
+
+function verdictText({ guard, verdict, matches }: ActiveGuard): string {
+  return `${guard.name}=${verdict};count=${matches}`
 }

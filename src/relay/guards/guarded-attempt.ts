@@ -38,7 +38,9 @@ export function guardedAttempt(
       const [inner, held, outer] = sharedMemory(memory)
       const tap = request.tap(promptTokens, inner)
       const checks = guards.services?.concerns('output', 'tool_arguments') ? guards.services : undefined
-      const checked = checks ? new HeldTap(tap, { checks, dialect, signsReasoning, isArray }, held) : tap
+      const checked = checks
+        ? new HeldTap(tap, { checks, guards, dialect, signsReasoning, isArray }, held)
+        : tap
       return new GuardedTap(checked, { guards, dialect, signsReasoning, isArray }, outer)
     },
     reply: (bytes) => guardedReply(request.reply(bytes), guards, signsReasoning),

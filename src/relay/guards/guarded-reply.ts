@@ -7,6 +7,7 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
 /**
@@ -15,7 +16,7 @@ import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 export async function guardedAnswer(bytes: Buffer, guards: CallGuards): Promise<Buffer> {
   const { services } = guards
   const isServed = services?.concerns('output', 'tool_arguments') === true
-  const passed = isServed ? await servedTexts(bytes, services, false) : undefined
+  const passed = isServed ? await servedTexts(bytes, services, guards, false) : undefined
   const served = isServed ? withPassed(bytes, passed, guards, false) : bytes
   if (isServed && passed === undefined) return served
   return withPassed(served, checkedTexts(served, guards, false), guards, false)
@@ -81,6 +82,7 @@ function servedReply(
       const checked = await servedTexts(
         reply.preview?.() ?? reply.body(NO_USAGE),
         checks,
+        guards,
         signsReasoning,
         signal,
       )
@@ -104,6 +106,7 @@ function servedReply(
 async function servedTexts(
   bytes: Buffer,
   checks: ServiceChecks,
+  guards: CallGuards,
   signsReasoning: boolean,
   signal?: AbortSignal,
 ): Promise<readonly string[] | undefined> {
@@ -113,7 +116,8 @@ async function servedTexts(
     (found): CheckedText => ({ ...found, text: textAt(scan.bytes, found.from, found.to) }),
   )
   try {
-    return await checks.check({ texts, ...callsAndImages(scan), side: 'response', ...(signal && { signal }) })
+    const answer = { texts, ...callsAndImages(scan), side: 'response', ...(signal && { signal }) } as const
+    return await checkedAnswer(checks, guards, answer)
   } catch (error) {
     if (error instanceof GuardBlock) return undefined
     throw error
@@ -131,7 +135,7 @@ function checkedTexts(
   try {
     return answerTexts(scan, signsReasoning).map((found) => {
       const text = textAt(scan.bytes, found.from, found.to)
-      return found.isJson ? guards.checkAnswerJson(text, found) : guards.checkAnswer(text, found)
+      return guards.checkAnswerText(text, found)
     })
   } catch (error) {
     if (error instanceof GuardBlock) return undefined

@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto'
+import { createHash, type Hash } from 'node:crypto'
 import { ArrayElements, JsonArray } from '@sluice/wire/gemini'
 import { eventTexts, type AnswerOrigin, type Channel, type EventText } from '@sluice/wire/guarded-events'
 import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
@@ -24,6 +24,16 @@ const MAX_REPEATED_LENGTH = 1024 * 1024
 const CHANNEL_BYTES = 8192
 const REPEATED_BYTES = 256
 
+/** Whether events of a dialect repeat what came in pieces. */
+const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
+  chat: false,
+  messages: false,
+  responses: true,
+  gemini: false,
+}
+
+const NO_BYTES = Buffer.alloc(0)
+
 /** A text that goes on as it came. */
 const SAME = Symbol('same')
 
@@ -39,6 +49,8 @@ export interface GuardedStream extends AnswerOrigin {
 interface OpenChannel {
   readonly guarded: GuardedChannel
   channel: Channel
+  /** The digest of what has arrived, in a dialect whose events repeat it. */
+  readonly digest: Hash | undefined
 }
 
 /** Checks what another tap sends: rewrites the texts in its events, in the client's dialect. */
@@ -52,6 +64,8 @@ export class GuardedTap extends WrappedTap {
   /** What became of texts that were repeated, by digest: another text, the same one, or blocked. */
   readonly #repeated = new Map<string, string | typeof SAME | undefined>()
   #repeatedLength = 0
+  /** Digests of texts that came in pieces. */
+  readonly #seen = new Set<string>()
   readonly #memory: EventMemory
   #splitBytes = 0
   /** Events that were added, by which the numbers of later ones are larger. */
@@ -103,8 +117,18 @@ export class GuardedTap extends WrappedTap {
   }
 
   failureFrame(error: ErrorContent): Buffer {
+    const unjudged = this.takeUnjudged()
     const rest = this.#isBlocked ? '' : this.#endAll()
-    return this.#lastWritten(rest + this.#framesOf(this.inner.failureFrame(error)))
+    const last = this.#lastWritten(rest + this.#framesOf(this.inner.failureFrame(error)))
+    return unjudged.length > 0 ? Buffer.concat([unjudged, last]) : last
+  }
+
+  /** What is held for services which change nothing, as the other guards let it pass. */
+  takeUnjudged(): Buffer {
+    const held = this.inner.takeUnjudged?.()
+    if (!held || held.length === 0) return NO_BYTES
+    const sent = this.#guard(held)
+    return this.#written(this.#isBlocked ? sent : sent + this.#endAll())
   }
 
   // A service has blocked what it was asked about: choices that it would have begun end too.
@@ -130,7 +154,7 @@ export class GuardedTap extends WrappedTap {
 
   #account(splitBytes = this.#splitBytes): void {
     this.#splitBytes = splitBytes
-    const repeated = REPEATED_BYTES * this.#repeated.size + 2 * this.#repeatedLength
+    const repeated = REPEATED_BYTES * (this.#repeated.size + this.#seen.size) + 2 * this.#repeatedLength
     this.#memory.resize(splitBytes + CHANNEL_BYTES * this.#open.size + repeated)
   }
 
@@ -224,12 +248,8 @@ export class GuardedTap extends WrappedTap {
       const open = this.#channelOf(channel)
       if (!open) return this.#unchecked(given, text)
       const sent = open.guarded.push(given)
-      if (!open.guarded.isBlocked && isLast) {
-        this.#open.delete(channel.key)
-        const rest = open.guarded.end()
-        if (open.guarded.isBlocked) this.#isBlocked = true
-        return sent + rest
-      }
+      open.digest?.update(given)
+      if (!open.guarded.isBlocked && isLast) return sent + this.#ended(channel.key, open)
       if (open.guarded.isBlocked) this.#isBlocked = true
       return sent
     }
@@ -238,26 +258,39 @@ export class GuardedTap extends WrappedTap {
       if (known === undefined) this.#isBlocked = true
       return known ?? ''
     }
+    const whole = this.#checkedWhole(given, text)
+    if (whole === undefined) this.#isBlocked = true
+    return whole ?? ''
+  }
+
+  /** A text that came at once; undefined if it is blocked. */
+  #checkedWhole(given: string, text: EventText): string | undefined {
     try {
-      const { guards } = this.#stream
-      return text.isJson ? guards.checkAnswerJson(given, text) : guards.checkAnswer(given, text)
+      return this.#stream.guards.checkAnswerText(given, text)
     } catch (error) {
       if (!(error instanceof GuardBlock)) throw error
-      this.#isBlocked = true
-      return ''
+      return undefined
     }
   }
 
+  /** Ends a channel; returns what was held back of it. */
+  #ended(key: string, { guarded, digest }: OpenChannel): string {
+    this.#open.delete(key)
+    if (digest && this.#seen.size < MAX_REPEATED) this.#seen.add(digest.digest('base64'))
+    const rest = guarded.end()
+    if (guarded.isBlocked) this.#isBlocked = true
+    return rest
+  }
+
   #repeatedOf(given: string, text: EventText): string | undefined {
-    const key = createHash('sha256')
-      .update(`${text.place} ${text.isSigned} ${text.isJson} `)
-      .update(given)
-      .digest('base64')
+    const key = digestOf(text).update(given).digest('base64')
     if (this.#repeated.has(key)) {
       const known = this.#repeated.get(key)
       return known === SAME ? given : known
     }
-    const next = this.#stream.guards.repeat(given, text)
+    const next = this.#seen.has(key)
+      ? this.#stream.guards.repeat(given, text)
+      : this.#checkedWhole(given, text)
     const length = next === undefined || next === given ? 0 : next.length
     if (this.#repeated.size >= MAX_REPEATED || this.#repeatedLength + length > MAX_REPEATED_LENGTH) {
       this.#repeated.clear()
@@ -282,7 +315,11 @@ export class GuardedTap extends WrappedTap {
     if (!open)
       this.#open.set(
         channel.key,
-        (open = { guarded: new GuardedChannel(this.#stream.guards, channel), channel }),
+        (open = {
+          guarded: new GuardedChannel(this.#stream.guards, channel),
+          channel,
+          digest: REPEATS[this.#stream.dialect] ? digestOf(channel) : undefined,
+        }),
       )
     open.channel = channel
     return open
@@ -298,12 +335,10 @@ export class GuardedTap extends WrappedTap {
     return sent
   }
 
-  #endOf(key: string, { guarded, channel }: OpenChannel): string {
+  #endOf(key: string, open: OpenChannel): string {
     if (this.#isBlocked) return ''
-    this.#open.delete(key)
-    const rest = guarded.end()
-    if (guarded.isBlocked) this.#isBlocked = true
-    return rest === '' ? '' : this.#addedFrame(channel, rest)
+    const rest = this.#ended(key, open)
+    return rest === '' ? '' : this.#addedFrame(open.channel, rest)
   }
 
   #lastPiece({ channel }: EventText, text: string): string {
@@ -322,4 +357,8 @@ export class GuardedTap extends WrappedTap {
     const changed = withTexts(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
     return withData(frame, changed.toString())
   }
+}
+
+function digestOf({ place, isSigned, isJson }: Pick<EventText, 'place' | 'isSigned' | 'isJson'>): Hash {
+  return createHash('sha256').update(`${place} ${isSigned} ${isJson} `)
 }

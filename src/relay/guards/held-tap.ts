@@ -9,10 +9,11 @@ import type { TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
-import { GuardBlock } from './call-guards.ts'
+import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { ChannelMap, MAX_CHANNELS } from './channel-map.ts'
 import { channelsOf, eventOf, scanned, withData } from './event-frames.ts'
 import { HeldChannel, type HeldSpot, type HeldText } from './held-channel.ts'
+import { checkedAnswer } from './services/checked-answer.ts'
 import { CheckCancelled, type CheckedText, type ServiceChecks } from './services/service-checks.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
@@ -30,6 +31,8 @@ const COMMENT = ': checking\n\n'
 /** How a stream is held for services. */
 export interface HeldStream extends AnswerOrigin {
   readonly checks: ServiceChecks
+  /** The guards of texts, which check what services let pass. */
+  readonly guards: CallGuards
   readonly dialect: ClientProtocol
   /** Whether the inner tap writes one JSON array; events are written all the same. */
   readonly isArray: boolean
@@ -82,6 +85,8 @@ export class HeldTap extends WrappedTap {
   #calls: HeldCall[] = []
   readonly #begun: HeldCall[] = []
   readonly #knownCalls = new Set<string>()
+  /** Addresses of images that services were not asked about. */
+  #images: string[] = []
   /** Texts of the last events, which are sent after the charge, in order. */
   #last: HeldText[] = []
   #checking: Promise<void> | undefined
@@ -166,11 +171,21 @@ export class HeldTap extends WrappedTap {
 
   override stopChecking(): void {
     this.#stop.abort()
+    if (this.#stream.checks.withholds) this.#drop()
+  }
+
+  /** What services that change nothing were not asked about. Nothing is sent after it but the failure. */
+  takeUnjudged(): Buffer {
+    this.#stop.abort()
+    const { withholds } = this.#stream.checks
+    const frames = withholds || this.#isBlocked ? [] : [this.#released, ...this.heldFrames()]
     this.#drop()
+    return Buffer.from(frames.join(''))
   }
 
   override release(): void {
-    this.stopChecking()
+    this.#stop.abort()
+    this.#drop()
     this.#frames.takeBuffered()
     super.release()
   }
@@ -256,6 +271,7 @@ export class HeldTap extends WrappedTap {
     if (this.#passes) return
     this.#whole = []
     this.#calls = []
+    this.#images = []
     this.#passes = this.#stream.checks.failed('the answer is too large to be held')
     if (!this.#passes) {
       this.#isBlocked = true
@@ -314,7 +330,15 @@ export class HeldTap extends WrappedTap {
   }
 
   #noteCalls(scan: ScannedObject): void {
-    for (const call of callsAndImages(scan).calls) {
+    const { calls, images } = callsAndImages(scan)
+    for (const image of images) {
+      const key = JSON.stringify(['', image])
+      if (this.#knownCalls.has(key)) continue
+      this.#knownCalls.add(key)
+      this.#channelBytes += CALL_BYTES + 2 * (key.length + image.length)
+      this.#images.push(image)
+    }
+    for (const call of calls) {
       const key = JSON.stringify(call.id === '' ? [this.#knownCalls.size] : [call.id, call.name])
       if (this.#knownCalls.has(key)) continue
       this.#knownCalls.add(key)
@@ -347,15 +371,17 @@ export class HeldTap extends WrappedTap {
   #check(channels: readonly HeldChannel[]): void {
     const whole = this.#whole
     this.#whole = []
-    if (channels.length + whole.length === 0) return this.#releaseDecided()
+    const calls = this.#callsFor(channels)
+    const images = this.#images
+    this.#images = []
+    if (channels.length + whole.length + calls.length + images.length === 0) return this.#releaseDecided()
     const texts = [
       ...channels.map((channel): CheckedText => ({ ...channel.spot, text: channel.undecided })),
       ...whole.map(({ spot, given }): CheckedText => ({ ...spot, text: given })),
     ]
-    const calls = this.#callsFor(channels)
-    const { checks } = this.#stream
-    this.#checking = checks
-      .check({ texts, calls, images: [], side: 'response', signal: this.#stop.signal })
+    const { checks, guards } = this.#stream
+    const answer = { texts, calls, images, side: 'response', signal: this.#stop.signal } as const
+    this.#checking = checkedAnswer(checks, guards, answer)
       .then((decided) => {
         if (this.#isStopped) return
         for (const [index, channel] of channels.entries()) {
@@ -380,7 +406,8 @@ export class HeldTap extends WrappedTap {
   /** The calls whose arguments are checked now. */
   #callsFor(channels: readonly HeldChannel[]): FoundCall[] {
     const now = new Set(channels)
-    const isDue = ({ channel }: HeldCall): boolean => !channel || now.has(channel)
+    const isDue = ({ call, channel }: HeldCall): boolean =>
+      channel ? now.has(channel) : this.#isFinished || !isBegun(call)
     const due = this.#calls.filter(isDue)
     this.#calls = this.#calls.filter((one) => !isDue(one))
     return due.map(({ call, channel }) => (channel ? { ...call, arguments: channel.text } : call))

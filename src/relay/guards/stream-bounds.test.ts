@@ -86,7 +86,11 @@ class Passing extends ServiceChecks {
 }
 
 const held = (checks: ServiceChecks, memory = new Memory()): HeldTap =>
-  new HeldTap(passing(), { checks, dialect: 'chat', signsReasoning: false, isArray: false }, memory)
+  new HeldTap(
+    passing(),
+    { checks, guards: callGuards(), dialect: 'chat', signsReasoning: false, isArray: false },
+    memory,
+  )
 
 const guarded = (guards: CallGuards, memory = new Memory()): GuardedTap =>
   new GuardedTap(passing(), { guards, dialect: 'chat', signsReasoning: false, isArray: false }, memory)

@@ -1,4 +1,10 @@
-import { jsonTextOf, jsonTexts, type FoundParts, type JsonText } from '@sluice/wire/guarded-calls'
+import {
+  jsonTextOf,
+  jsonTexts,
+  type FoundCall,
+  type FoundParts,
+  type JsonText,
+} from '@sluice/wire/guarded-calls'
 import { withTexts } from '@sluice/wire/guarded-texts'
 import type { Caller } from '../../../accounts/authentication/caller.ts'
 import type { GuardAction, GuardPlace, GuardVerdict } from '../../../domain/guard.ts'
@@ -14,6 +20,9 @@ import type { ServiceClient } from './service-client.ts'
 
 /** Memory per byte of a question: its texts, their JSON, and what is sent. */
 const COPIES = 3
+
+/** The guards that are asked about images. */
+const IMAGE_PLACES = { request: 'input', response: 'output' } as const
 
 /** A text that services check. */
 export interface CheckedText {
@@ -184,8 +193,8 @@ export class ServiceChecks {
     const isCalls = guard.where.includes('tool_arguments')
     const question: Question = {
       texts: asked.map(({ text }) => text),
-      toolCalls: isCalls ? checked.calls : [],
-      images: guard.where.includes('input') || checked.side === 'response' ? checked.images : [],
+      toolCalls: isCalls ? callsWith(checked.calls, checked.texts, texts) : [],
+      images: guard.where.includes(IMAGE_PLACES[checked.side]) ? checked.images : [],
       side: checked.side,
       callId: this.#callId,
     }
@@ -326,6 +335,28 @@ export function noMemory(): GatewayError {
 function reasonOf(error: unknown): string {
   if (error instanceof ServiceFailure || error instanceof CheckRefused) return error.message
   return 'it failed'
+}
+
+/** Calls of tools with their arguments as they were changed. */
+export function callsWith(
+  calls: readonly FoundCall[],
+  given: readonly CheckedText[],
+  next: readonly string[],
+): FoundCall[] {
+  const changes = new Map<string, string>()
+  for (const [index, { place, text }] of given.entries()) {
+    const changed = next[index] ?? text
+    if (place === 'tool_arguments' && changed !== text) changes.set(text, changed)
+  }
+  if (changes.size === 0) return [...calls]
+  return calls.map((call) => {
+    const { arguments: whole } = call
+    const json = changes.has(whole) ? undefined : jsonTexts(whole)
+    const changed = json
+      ? jsonParts(whole, json).written(({ text }) => changes.get(text) ?? text)
+      : (changes.get(whole) ?? whole)
+    return { ...call, arguments: changed }
+  })
 }
 
 /** A part of a text that is asked about. */

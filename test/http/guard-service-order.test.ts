@@ -1,0 +1,188 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { contentFrame, DONE_FRAME, finishFrame, roleFrame, usageText } from '../fixtures/behaviour.ts'
+import { call, streamedContent } from '../fixtures/client.ts'
+import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { streamedGemini, wholeGemini } from '../fixtures/gemini-behaviour.ts'
+import { type GuardServices, startGuardServices } from '../fixtures/guard-services.ts'
+import { manage } from '../fixtures/account.ts'
+
+const CODE = 'code-4711-x'
+const MANY = 300
+
+let services: GuardServices
+let fixture: Fixture
+beforeAll(async () => {
+  services = await startGuardServices()
+  const match = { webhook: { url: services.url } }
+  const words = { words: ['nowhere'] }
+  const guards = [
+    { name: 'watch', do: 'block', mode: 'monitor', match, where: ['output'], tokens: ['token-watch'] },
+    { name: 'codes', do: 'redact', match: { regex: 'code-[0-9]+-x' }, tokens: ['token-both'] },
+    { name: 'asked', do: 'block', match, tokens: ['token-both'] },
+    { name: 'first', do: 'redact', match, where: ['tool_arguments'], tokens: ['token-two'] },
+    { name: 'second', do: 'flag', match, where: ['tool_arguments'], tokens: ['token-two'] },
+    { name: 'calls', do: 'flag', match, where: ['output', 'tool_arguments'], tokens: ['token-calls'] },
+    {
+      name: 'seen',
+      do: 'flag',
+      match: { regex: 'code-[0-9]+-x' },
+      where: ['output', 'tool_arguments'],
+      tokens: ['token-seen'],
+    },
+    ...Array.from({ length: MANY }, (_, index) => ({
+      name: `a-guard-with-a-rather-long-name-that-fills-a-header-${index}`,
+      do: 'flag',
+      match: index === MANY - 1 ? { words: ['plum'] } : words,
+      tokens: ['token-many'],
+    })),
+  ]
+  fixture = await startFixture((upstream) => ({
+    models: priced(['m', 'gem', 'native']),
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('gem', upstream.baseUrl('gem'), { protocol: 'gemini' }),
+      channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
+    ],
+    guards,
+    users: [
+      ROOT,
+      user(
+        2,
+        'ann',
+        ['watch', 'both', 'two', 'calls', 'seen', 'many'].map((name) => token(name)),
+      ),
+      ADMIN_USER,
+    ],
+  }))
+})
+afterAll(async () => {
+  await fixture?.close()
+  await services?.stop()
+})
+beforeEach(() => {
+  services.asked.splice(0)
+})
+
+const asked = (): unknown[] =>
+  services.asked.map(({ body }) => [
+    body.input_type,
+    body.texts,
+    body.tool_calls.map((one: any) => one.function.arguments),
+  ]) // eslint-disable-line
+
+test('a provider that breaks off takes nothing from an answer that is only watched', async () => {
+  fixture.upstream.script('m', {
+    kind: 'stream',
+    frames: [roleFrame(), contentFrame('It is '), contentFrame('a long story')],
+    ending: 'reset',
+  })
+  const { text } = await fixture.chat('watch', askStream('m'))
+  expect(streamedContent(text)).toBe('It is a long story')
+  expect(text).toContain('"error"')
+})
+
+test.each([false, true])(
+  'services get an answer as guards of texts have left it (stream: %s)',
+  async (isStream) => {
+    const said = `It is ${CODE}.`
+    if (isStream)
+      fixture.upstream.script('m', {
+        kind: 'stream',
+        frames: [
+          roleFrame(),
+          contentFrame(said.slice(0, 9)),
+          contentFrame(said.slice(9)),
+          finishFrame(),
+          DONE_FRAME,
+        ],
+        ending: 'no done',
+      })
+    else fixture.upstream.script('m', { kind: 'whole', content: said, usage: usageText(1, 1) })
+    const { text } = await fixture.chat('both', isStream ? askStream('m') : ask('m'))
+    expect(text).not.toContain('4711')
+    expect(isStream ? streamedContent(text) : JSON.parse(text).choices[0].message.content).toBe(
+      'It is [REDACTED].',
+    )
+    expect(asked().at(-1)).toEqual(['response', ['It is [REDACTED].'], []])
+  },
+)
+
+test('the calls of tools go to a service as the one before it has left their arguments', async () => {
+  fixture.upstream.script('m', { kind: 'whole', content: 'ok', usage: usageText(1, 1) })
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: JSON.stringify({ to: CODE }) } }
+  await fixture.chat(
+    'two',
+    ask('m', {
+      messages: [
+        { role: 'user', content: 'hi' },
+        { role: 'assistant', content: null, tool_calls: [call] },
+        { role: 'tool', tool_call_id: 'a', content: 'ok' },
+      ],
+    }),
+  )
+  expect(asked()).toEqual([
+    ['request', ['to', CODE], [`{"to":"${CODE}"}`]],
+    ['request', ['to', '<code>'], ['{"to":"<code>"}']],
+  ])
+})
+
+test.each(['whole', 'streamed'])(
+  'a call of a tool without arguments and texts is asked about (%s)',
+  async (form) => {
+    const given = { text: '', calls: [{ name: 'delete_all', args: '{}' }] }
+    fixture.upstream.script('gem', form === 'whole' ? wholeGemini(given) : streamedGemini(given))
+    const method = form === 'whole' ? 'generateContent' : 'streamGenerateContent?alt=sse'
+    const { text } = await call(
+      fixture.gateway.url,
+      JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }),
+      { path: `/v1beta/models/gem:${method}`, headers: { 'x-goog-api-key': 'sk-calls' } },
+    )
+    expect(text).toContain('delete_all')
+    expect(asked()).toEqual([['response', [], ['{}']]])
+  },
+)
+
+test('an item that a stream has in no pieces has a verdict, once', async () => {
+  let number = 0
+  const event = (type: string, members: object): string =>
+    `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...members })}\n\n`
+  const response = { id: 'r1', object: 'response', status: 'completed', created_at: 1, model: 'native' }
+  const usage = { input_tokens: 1, output_tokens: 1, total_tokens: 2 }
+  const item = {
+    type: 'local_shell_call',
+    id: 's',
+    call_id: 'c',
+    status: 'completed',
+    action: { type: 'exec', command: [CODE] },
+  }
+  fixture.upstream.script('native', {
+    kind: 'stream',
+    ending: 'no done',
+    frames: [
+      event('response.created', { response: { ...response, status: 'in_progress', output: [] } }),
+      event('response.output_item.added', { output_index: 0, item }),
+      event('response.output_item.done', { output_index: 0, item }),
+      event('response.completed', { response: { ...response, output: [item], usage } }),
+    ],
+  })
+  const body = JSON.stringify({ model: 'native', input: 'hi', stream: true })
+  const { text, headers } = await call(fixture.gateway.url, body, { path: '/v1/responses', key: 'seen' })
+  expect(text).toContain(CODE)
+  const query = `GET /api/log/${String(headers['x-request-id'])}` as const
+  const row = (await manage<Record<string, unknown>>(fixture.gateway.url, ADMIN, query)).data
+  expect(row['guards']).toBe('seen=flagged;count=1')
+})
+
+test('the header has the most severe verdicts of many guards, and how many others there are', async () => {
+  fixture.upstream.script('m', { kind: 'whole', content: 'ok', usage: usageText(1, 1) })
+  const { headers } = await fixture.chat(
+    'many',
+    ask('m', { messages: [{ role: 'user', content: 'a plum' }] }),
+  )
+  const verdicts = String(headers['x-gateway-guards'])
+  expect(verdicts.length).toBeLessThanOrEqual(4096)
+  const listed = verdicts.split(', ')
+  expect(listed[0]).toBe(`a-guard-with-a-rather-long-name-that-fills-a-header-${MANY - 1}=flagged;count=1`)
+  expect(listed.at(-1)).toBe(`...;more=${MANY - listed.length + 1}`)
+})
