@@ -12,6 +12,7 @@ import {
   IconMessage,
   IconRoute,
   IconRouteAltLeft,
+  IconShieldCheck,
   IconUsers,
 } from '@tabler/icons-react'
 import { Role } from '../../src/domain/role.ts'
@@ -30,6 +31,7 @@ export interface Page {
     | 'whatIf'
     | 'channels'
     | 'routing'
+    | 'guards'
     | 'users'
     | 'audit'
     | 'settings'
@@ -65,6 +67,7 @@ const PAGES: readonly Page[] = [
   { name: 'whatIf', path: '/what-if', icon: IconCalculator, role: Role.admin, letter: 'i' },
   { name: 'channels', path: '/channels', icon: IconRoute, role: Role.admin, letter: 'c' },
   { name: 'routing', path: '/routing', icon: IconRouteAltLeft, role: Role.admin, letter: 'r' },
+  { name: 'guards', path: '/guards', icon: IconShieldCheck, role: Role.admin, letter: 'a' },
   { name: 'users', path: '/users', icon: IconUsers, role: Role.admin, letter: 'e' },
   {
     name: 'audit',

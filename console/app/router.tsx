@@ -136,6 +136,16 @@ const ofAdmins = [
   }),
   createRoute({
     getParentRoute: () => admin,
+    path: '/guards',
+    component: lazyPage(async () => (await import('../pages/guards/guards-page.tsx')).GuardsPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
+    path: '/guards/$name',
+    component: lazyPage(async () => (await import('../pages/guards/guard-page.tsx')).GuardPage),
+  }),
+  createRoute({
+    getParentRoute: () => admin,
     path: '/users',
     component: lazyPage(async () => (await import('../pages/users/users-page.tsx')).UsersPage),
   }),

@@ -10,6 +10,7 @@ import { common } from './zh/common.ts'
 import { content } from './zh/content.ts'
 import { errors } from './zh/errors.ts'
 import { failures } from './zh/failures.ts'
+import { guards } from './zh/guards.ts'
 import { imports } from './zh/imports.ts'
 import { incidents } from './zh/incidents.ts'
 import { keys } from './zh/keys.ts'
@@ -57,6 +58,7 @@ export const texts: Texts = {
   sessions,
   channels,
   routing,
+  guards,
   failures,
   imports,
   incidents,

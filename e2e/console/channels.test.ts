@@ -15,6 +15,7 @@ const PAGES_OF_ADMINS = [
   '/what-if',
   '/channels',
   '/routing',
+  '/guards',
   '/users',
   '/users/1',
   '/audit',

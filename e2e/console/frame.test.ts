@@ -21,6 +21,8 @@ const PAGES = [
   ['/channels', 'Channels'],
   ['/channels/new', 'Add channel'],
   ['/routing', 'Routing'],
+  ['/guards', 'Guards'],
+  ['/guards?new=1', 'Add guard'],
   ['/users', 'Users'],
   ['/users?new=1', 'Users'],
   ['/audit', 'Audit log'],
@@ -126,14 +128,24 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await expect
       .poll(() => nav.getByRole('link').allInnerTexts())
       .toEqual(['Overview', 'API keys', 'Playground', 'Usage', 'Logs', 'Models'])
-    for (const path of ['/channels', '/channels/new', '/users', '/users/1', '/audit', '/live', '/what-if']) {
+    for (const path of [
+      '/channels',
+      '/channels/new',
+      '/guards',
+      '/guards/secrets',
+      '/users',
+      '/users/1',
+      '/audit',
+      '/live',
+      '/what-if',
+    ]) {
       await page.goto(path)
       await page.getByRole('heading', { level: 1, name: 'This page is for administrators.' }).waitFor()
     }
     await page.waitForLoadState('networkidle')
     expect(
       asked.filter((path) =>
-        /^\/api\/(?:channel|user\/(?!self)|option|group|log\/$|audit|usage(?!\/self))/.test(path),
+        /^\/api\/(?:channel|guards|user\/(?!self)|option|group|log\/$|audit|usage(?!\/self))/.test(path),
       ),
     ).toEqual([])
     await page.context().close()

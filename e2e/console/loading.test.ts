@@ -16,6 +16,8 @@ const PAGES = [
   '/channels',
   '/channels/new',
   '/routing',
+  '/guards',
+  '/guards?new=1',
   '/users',
   '/users/1',
   '/audit',

@@ -145,6 +145,10 @@ describe.skipIf(withoutBrowser())('tables in windows of all widths, in a world o
     ['/users', 768, 'zh-CN', undefined],
     ['/users', 1024, 'en-US', 'Left'],
     ['/users', 1280, 'en-US', 'Last active'],
+    ['/guards', 768, 'en-US', 'Blocked'],
+    ['/guards', 768, 'zh-CN', undefined],
+    ['/guards', 1280, 'en-US', 'Delay p95'],
+    ['/guards', 1280, 'zh-CN', undefined],
     ['/keys', 768, 'en-US', 'Left'],
     ['/users/3?tab=keys', 768, 'en-US', 'Status'],
   ] as const)(

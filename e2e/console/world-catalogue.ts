@@ -252,6 +252,10 @@ models:
       cache_write_5m: 3.75
       service: { batch: 0.5 }
       tiers: [ { above: 200000, input: 6, output: 22.5, cache_read: 0.6 } ]
+guards:
+  - { name: customers, do: replace, match: { pii: [ email, phone, credit_card, iban ] } }
+  - { name: secrets, do: block, where: [ input, tool_results, tool_arguments ], match: { secrets: true }, groups: [ default, research ] }
+  - { name: a-codename-that-nobody-outside-of-the-company-should-ever-read, mode: monitor, do: redact, match: { words: [ project yonder ] } }
 rate_limits:
   critical: { requests: 1000, window: 60s }
   console: { requests: 6000, window: 60s }

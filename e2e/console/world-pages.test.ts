@@ -21,6 +21,8 @@ const PAGES = [
   ['/channels', 'table[aria-label="Channels"] tbody tr'],
   ['/channels/8', 'form input'],
   ['/routing?model=gpt-5-mini', 'ol[aria-label="Route"] li'],
+  ['/guards', 'table[aria-label="Guards"] tbody tr'],
+  ['/guards/customers', 'form textarea'],
   ['/users', 'table[aria-label="Users"] tbody tr'],
   ['/users/3', 'form input'],
   ['/users/3?tab=calls', 'table[aria-label="Calls"] tbody tr'],

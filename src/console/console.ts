@@ -194,7 +194,7 @@ function absent(error: NodeJS.ErrnoException): undefined {
 
 /** The pages of the console; `:id` is one segment. */
 const PAGES =
-  /^\/(?:$|(?:login|setup|keys|playground|usage|live|what-if|logs|sessions|models|channels|routing|users|audit|settings|import|account)$|(?:keys|logs|sessions|channels|users)\/[^/]+$)/
+  /^\/(?:$|(?:login|setup|keys|playground|usage|live|what-if|logs|sessions|models|channels|routing|guards|users|audit|settings|import|account)$|(?:keys|logs|sessions|channels|guards|users)\/[^/]+$)/
 
 /** URL prefix of the built files; each has the hash of its content in its name. */
 const ASSETS = '/assets/'

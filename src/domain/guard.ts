@@ -137,7 +137,8 @@ export function declaredMatch(match: GuardMatch): Record<string, unknown> {
   }
 }
 
-const HIDDEN = '***'
+/** What stands in the place of a secret where a guard is shown. */
+export const HIDDEN = '***'
 
 /** What a guard looks for, as `redaction/rule.ts` compiles it. */
 export function textMatch(match: TextMatch) {

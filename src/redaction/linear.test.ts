@@ -1,5 +1,6 @@
 import process from 'node:process'
 import { describe, expect, it } from 'vitest'
+import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule, PII_KINDS, type TextMatch } from './rule.ts'
 import { Screen } from './screen.ts'
 
@@ -45,6 +46,12 @@ function streamed(screen: Screen, text: string): void {
   stream.end()
 }
 
+function replaced(screen: Screen, text: string): void {
+  const stream = screen.stream(new Pseudonyms({ key: Buffer.from('a key'), user: '' }))
+  for (let at = 64; at < text.length; at += 64) stream.readTo(text, at)
+  stream.readTo(text, text.length)
+}
+
 describe('the time of a rule', () => {
   for (const [match, unit] of ATTACKS)
     it(`grows with the length of the text for ${JSON.stringify(match).slice(0, 50)} on ${unit}…`, () => {
@@ -54,5 +61,20 @@ describe('the time of a rule', () => {
       // What grows with the square takes 64 times as long.
       expect(cost(() => screen.apply(long)) / cost(() => screen.apply(text))).toBeLessThan(3 * FACTOR)
       expect(cost(() => streamed(screen, long)) / cost(() => streamed(screen, text))).toBeLessThan(3 * FACTOR)
+    })
+
+  for (const [match, unit] of [
+    [{ regex: '[a-z ]+' }, 'ab '],
+    [{ regex: ['a b|b a', 'b.a'] }, 'a b '],
+    [{ pii: PII_KINDS }, '0 1'],
+  ] satisfies [TextMatch, string][])
+    it(`grows with the length of a text whose matches of ${JSON.stringify(match).slice(0, 50)} are replaced`, () => {
+      const rule = compileRule('r', match)
+      const screen = new Screen([
+        { rule, do: 'replace' },
+        { rule, do: 'redact' },
+      ])
+      const [text, long] = [unit.repeat(LENGTH / unit.length), unit.repeat((FACTOR * LENGTH) / unit.length)]
+      expect(cost(() => replaced(screen, long)) / cost(() => replaced(screen, text))).toBeLessThan(3 * FACTOR)
     })
 })

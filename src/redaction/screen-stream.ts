@@ -1,4 +1,4 @@
-import { Scanner } from './automaton/scanner.ts'
+import { Scanner, type Span } from './automaton/scanner.ts'
 import type { Pseudonyms } from './pseudonyms.ts'
 import { byStart, type Found, type ScreenRule } from './screen-rule.ts'
 
@@ -50,8 +50,10 @@ export class ScreenStream {
   /** End of the matches that were replaced last. */
   #covered = 0
   #blockedBy: number | undefined
+  /** Matches that overlap and begin with one that becomes a token, as far as they were looked at. */
+  #run: { readonly first: Found; looked: number; end: number; open: Span[] } | undefined
 
-  /** @param pseudonyms Makes the tokens of rules that replace; only for a text that is pushed whole. */
+  /** @param pseudonyms Makes the tokens of rules that replace: all of a match waits for its end. */
   constructor(screen: Screening, pseudonyms?: Pseudonyms, sink?: PieceSink) {
     this.#sink = sink
     this.#screen = screen
@@ -95,10 +97,28 @@ export class ScreenStream {
     return this.#read(text, true)
   }
 
+  /** Like `push`, for a text that is there as a whole: reads on to a position, and ends with the last one. */
+  readTo(whole: string, end: number): string {
+    if (this.#blockedBy !== undefined) return ''
+    this.#text = end < whole.length ? whole.slice(0, end) : whole
+    return this.#scan(end >= whole.length).result
+  }
+
   #read(chunk: string, isEnd: boolean): string {
     if (this.#blockedBy !== undefined) return ''
-    const text = this.#text === '' ? chunk : this.#text + chunk
-    this.#text = text
+    this.#text = this.#text === '' ? chunk : this.#text + chunk
+    const { result, needed } = this.#scan(isEnd)
+    const drop = Math.min(needed, this.#passed) - this.#base
+    if (drop > 0 && this.#blockedBy === undefined) {
+      this.#text = this.#text.slice(drop)
+      this.#base += drop
+    }
+    return result
+  }
+
+  /** Reads on to the end of the text. Returns what may be passed on, and from where on the text is needed again. */
+  #scan(isEnd: boolean): { readonly result: string; readonly needed: number } {
+    const text = this.#text
     const length = this.#base + text.length
     let safe = isEnd || !endsInHalf(text) ? length : length - 1
     let needed = length
@@ -114,13 +134,7 @@ export class ScreenStream {
       if (scanner.spans.length > 0) this.#take(scanner, rule, kind, this.#alsoFound)
     }
     if (this.#alsoFound.length > 0) this.#countFlagged(isEnd)
-    const result = this.#compose(isEnd ? Infinity : safe)
-    const drop = Math.min(needed, this.#passed) - this.#base
-    if (drop > 0 && this.#blockedBy === undefined) {
-      this.#text = text.slice(drop)
-      this.#base += drop
-    }
-    return result
+    return { result: this.#compose(isEnd ? Infinity : safe), needed }
   }
 
   /** Counts the matches of rules for which no text waits, as far as each of them is decided. */
@@ -137,13 +151,20 @@ export class ScreenStream {
   }
 
   #take(scanner: Scanner, rule: number, kind: string, into: Found[]): void {
-    for (const span of scanner.spans) into.push({ span, rule, kind })
+    const [first] = scanner.spans
+    if (!first) return
+    // Matches that wait may be many: only those after the first new one can be out of order.
+    const later = into.findLastIndex(({ span }) => span.start < first.start) + 1
+    const added = into.splice(later)
+    for (const span of scanner.spans) added.push({ span, rule, kind })
     scanner.spans.length = 0
-    if (into.length > 1) into.sort(byStart)
+    if (added.length > 1) added.sort(byStart)
+    for (const one of added) into.push(one)
   }
 
   /** The text up to a position before which all is decided, with the matches replaced. */
-  #compose(safe: number): string {
+  #compose(decided: number): string {
+    let safe = decided
     const base = this.#base
     const found = this.#found
     if (this.#growing.length > 0) this.#grow()
@@ -154,6 +175,10 @@ export class ScreenStream {
       const next = found[done] as Found
       const { span, rule, kind } = next
       if (span.start >= safe) break
+      if (this.#isUnsettled(next, done, safe)) {
+        safe = span.start
+        break
+      }
       this.#count(next)
       const screened = this.#screen.rules[rule] as ScreenRule
       if (screened.do === 'flag') continue
@@ -180,6 +205,29 @@ export class ScreenStream {
     const rest = this.#keep(this.#passed, limit)
     this.#passed = limit
     return result === '' ? rest : result + rest
+  }
+
+  /**
+   * Whether what a token will stand for is not known yet: the match may become longer, or others that overlap it may
+   * begin or grow. Each match is looked at once, however often this is asked.
+   */
+  #isUnsettled(next: Found, at: number, safe: number): boolean {
+    const { span } = next
+    if (safe === Infinity || !this.#pseudonyms || span.start < this.#covered) return false
+    if (this.#screen.rules[next.rule]?.do !== 'replace') return false
+    if (this.#run?.first !== next) this.#run = { first: next, looked: 0, end: span.end, open: [] }
+    const run = this.#run
+    for (;;) {
+      const one = this.#found[at + run.looked]
+      if (!one || one.span.start >= Math.min(safe, Math.max(run.end, span.end))) break
+      run.looked += 1
+      if (this.#screen.rules[one.rule]?.do === 'flag') continue
+      run.end = Math.max(run.end, one.span.end)
+      if (one.span.isOpen) run.open.push(one.span)
+    }
+    for (const { end } of run.open) run.end = Math.max(run.end, end)
+    run.open = run.open.filter(({ isOpen }) => isOpen)
+    return run.open.length > 0 || run.end > safe
   }
 
   /** Matches that were counted may have become longer. */

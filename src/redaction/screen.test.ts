@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { RE2JS } from 're2js'
 import { describe, expect, it } from 'vitest'
 import { lawRuns } from '../../test/tier.ts'
+import { Pseudonyms } from './pseudonyms.ts'
 import { compileRule, type Rule, type TextMatch } from './rule.ts'
 import { Screen } from './screen.ts'
 import type { ScreenRule } from './screen-rule.ts'
@@ -150,6 +151,45 @@ describe('a screen', () => {
       }),
       { numRuns: lawRuns(5000) },
     )
+  })
+
+  it('writes the same tokens however a text is read', () => {
+    const made = () => new Pseudonyms({ key: Buffer.from('a key'), user: 'ann' })
+    fc.assert(
+      fc.property(screen, text, sizes, (screen, text, sizes) => {
+        const [whole, pushed, read] = [made(), made(), made()]
+        const expected = screen.apply(text, whole)
+        const pieces = cut(text, sizes)
+        const stream = screen.stream(pushed)
+        const output = pieces.map((piece) => stream.push(piece)).join('') + stream.end()
+        const { counts, blockedBy } = stream
+        expect({ text: output, counts, blockedBy }).toEqual(expected)
+        const reader = screen.stream(read)
+        let at = 0
+        let given = ''
+        for (const { length } of pieces) given += reader.readTo(text, (at += length))
+        expect({ text: given, counts: reader.counts, blockedBy: reader.blockedBy }).toEqual(expected)
+        for (const one of [pushed, read]) expect([...one.entries()]).toEqual([...whole.entries()])
+      }),
+      { numRuns: lawRuns(5000) },
+    )
+  })
+
+  it('waits with a token until its match has ended, and those that overlap it', () => {
+    const tokens = (regexes: readonly string[], pieces: readonly string[]) => {
+      const pseudonyms = new Pseudonyms({ key: Buffer.from('a key'), user: 'ann' })
+      const rules = regexes.map((regex) => ({ rule: compile({ regex }), do: 'replace' as const }))
+      const stream = new Screen(rules).stream(pseudonyms)
+      const outputs = pieces.map((piece) => stream.push(piece))
+      outputs.push(stream.end())
+      const values = [...pseudonyms.entries()]
+      return outputs.map((output) =>
+        values.reduce((text, [token, value]) => text.replaceAll(token, `<${value}>`), output),
+      )
+    }
+    expect(tokens(['a(?:bc)*'], ['xa', 'bc', 'b', 'cbx'])).toEqual(['x', '', '', '<abcbc>bx', ''])
+    expect(tokens(['abc', 'cd+'], ['xab', 'c', 'd', 'dx'])).toEqual(['x', '', '', '<abcdd>x', ''])
+    expect(tokens(['abc', 'cdd'], ['xabc', 'd', 'x'])).toEqual(['x', '', '<abc>dx', ''])
   })
 
   it('hides what a match gains when it goes on in the next piece', () => {

@@ -64,9 +64,9 @@ export class Screen {
     return { text: screened, counts: stream.counts, blockedBy: stream.blockedBy }
   }
 
-  /** A stream of its own for one text. */
-  stream(): ScreenStream {
-    return new ScreenStream(this)
+  /** A stream of its own for one text. With `pseudonyms` the rules that replace write their tokens. */
+  stream(pseudonyms?: Pseudonyms): ScreenStream {
+    return new ScreenStream(this, pseudonyms)
   }
 
   #found(text: string): readonly Found[] {

@@ -28,6 +28,8 @@ import type { Target } from './request-stages.ts'
 const MAX_UNREAD_MS = 60_000
 /** Maximum bytes of a response that are held until its kind is known. */
 const MAX_UNKNOWN_BYTES = 65_536
+/** Maximum bytes of a response that are held until guards have checked it. */
+const MAX_HELD_BYTES = 64 * 1024 * 1024
 
 /**
  * Handles images and audio: their bytes are sent to the client as they arrive, with little memory, except for
@@ -75,12 +77,32 @@ export class PassedResponse extends ResponseHandler {
       this.upstream.cancel()
       return this.onFailure(this.#failureOf(passthrough, passthrough.error))
     }
+    if (passthrough.isBlocked) return this.#refuse(isOver)
     if (isOver) return this.onEnd()
+    if (passthrough.held !== undefined) this.#hold(passthrough.held)
     if (passthrough.hasBegun) this.#sendWhenDurable()
     else if (this.#outgoingBytes > MAX_UNKNOWN_BYTES) {
       this.upstream.cancel()
       this.onFailure(noUsableResponse('no answer of its protocol'))
     }
+  }
+
+  // A guard has ended the stream: what arrived is charged, and nothing more is sent of it.
+  #refuse(isComplete: boolean): void {
+    if (!isComplete) this.upstream.cancel()
+    const ending = this.#isDraining ? 'client_gone' : isComplete ? 'complete' : 'cut'
+    this.#finish(ending, isComplete, () => this.#passthrough?.rest())
+  }
+
+  #hold(bytes: number): void {
+    this.memory.resize(bytes)
+    if (bytes > MAX_HELD_BYTES) {
+      this.upstream.cancel()
+      return this.onFailure(noUsableResponse('answer too large'))
+    }
+    if (!this.memory.isShort || this.#pauses.has('memory')) return
+    this.#pauses.begin('memory')
+    void this.memory.whenEnough().then(() => this.#pauses.end('memory'))
   }
 
   onEnd(): void {

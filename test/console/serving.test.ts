@@ -47,6 +47,8 @@ describe('a page of the console', () => {
     '/channels',
     '/channels/new',
     '/channels/3',
+    '/guards',
+    '/guards/secrets',
     '/users',
     '/users/1',
     '/audit',

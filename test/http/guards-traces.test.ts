@@ -27,11 +27,12 @@ beforeAll(async () => {
     guards: [
       { name: 'in', do: 'block', where: ['input'], match, tokens: ['token-strict'] },
       { name: 'out', do: 'redact', where: ['output'], match, tokens: ['token-ann'] },
+      { name: 'half', do: 'redact', where: ['output'], match, tokens: ['token-half'], sample: 0.5 },
       { name: 'stop', do: 'block', where: ['output'], match, tokens: ['token-stopped'] },
     ],
     users: [
       ROOT,
-      user(2, 'ann', [token('ann'), token('strict'), token('stopped'), token('free')]),
+      user(2, 'ann', [token('ann'), token('strict'), token('stopped'), token('free'), token('half')]),
       ADMIN_USER,
     ],
   }))
@@ -57,6 +58,22 @@ test('a kept response is stored as it was sent, and read as the guards of the ke
   const refused = await read('stopped', open.id)
   expect(refused.text).toContain('"status":"incomplete"')
   expect(refused.text).not.toContain('code-1-x')
+})
+
+test('a guard with a sample checks a kept response at each read, or at none', async () => {
+  const verdicts = new Set<string>()
+  for (let made = 0; made < 16; made += 1) {
+    fixture.upstream.script('claude', wholeMessage([{ text: 'it is code-1-x' }]))
+    const { id } = JSON.parse((await respond('free', { model: 'claude', input: 'hi' })).text) as {
+      id: string
+    }
+    const reads = new Set<string>()
+    for (let times = 0; times < 5; times += 1)
+      reads.add((await read('half', id)).text.includes('[REDACTED]') ? 'checked' : 'not checked')
+    expect(reads.size).toBe(1)
+    for (const one of reads) verdicts.add(one)
+  }
+  expect(verdicts.size).toBe(2)
 })
 
 test('a response that its provider stores is guarded when it is read', async () => {

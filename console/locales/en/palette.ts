@@ -24,6 +24,7 @@ export const palette = {
     logs: 'logs calls requests',
     sessions: 'sessions conversations caches 会话',
     routing: 'routing route simulate 路由',
+    guards: 'guards redaction block secrets pii 防护规则',
     channels: 'channels upstreams providers',
     account: 'account profile password access token',
     models: 'models prices',

@@ -12,6 +12,7 @@ export const settings = {
   fromFile: 'from gateway.yaml',
   fromLine: (file: string, line: number) => `from ${file}, line ${line}`,
   discard: 'Discard',
+  groupGuards: 'Guards of groups',
   groupBudgets: 'Budgets of groups',
   groupBudgetsHint: 'What all keys of a group may spend in each period. Empty: no budget.',
   periodOf: (group: string) => `Budget period of ${group}`,

@@ -11,6 +11,7 @@ export const settings: Texts['settings'] = {
   fromFile: '来自 gateway.yaml',
   fromLine: (file, line) => `来自 ${file} 第 ${line} 行`,
   discard: '放弃',
+  groupGuards: '分组的防护规则',
   groupBudgets: '分组预算',
   groupBudgetsHint: '一个分组的所有密钥在每个周期内可花费的上限。留空表示没有预算。',
   periodOf: (group) => `${group} 的预算周期`,

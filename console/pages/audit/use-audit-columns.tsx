@@ -74,6 +74,20 @@ function Changes({ entry: { object, changes } }: { readonly entry: AuditEntry })
   )
 }
 
+/** Characters of a value that are shown at first. */
+const SHOWN_CHARACTERS = 96
+
+/** A value; a long one, such as a list of guards, is folded. */
+function Value({ text }: { readonly text: string }) {
+  if (text.length <= SHOWN_CHARACTERS) return text
+  return (
+    <details>
+      <summary>{`${text.slice(0, SHOWN_CHARACTERS)}…`}</summary>
+      {text}
+    </details>
+  )
+}
+
 function ChangeList({ changes }: { readonly changes: readonly ChangeInWords[] }) {
   const { audit } = useTexts()
   return (
@@ -83,10 +97,15 @@ function ChangeList({ changes }: { readonly changes: readonly ChangeInWords[] })
           <span>{field}:</span>{' '}
           {before !== undefined && (
             <>
-              <del title={audit.before}>{before}</del> <span aria-hidden>{'→'}</span>{' '}
+              <del title={audit.before}>
+                <Value text={before} />
+              </del>{' '}
+              <span aria-hidden>{'→'}</span>{' '}
             </>
           )}
-          <ins title={audit.after}>{after}</ins>
+          <ins title={audit.after}>
+            <Value text={after} />
+          </ins>
         </li>
       ))}
     </ul>

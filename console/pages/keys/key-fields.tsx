@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import type { ApiKey } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { ContentInputs } from '../../components/content-inputs.tsx'
+import { GuardNamesInput } from '../../components/guard-names-input.tsx'
 import { LimitInputs } from '../../components/limit-inputs.tsx'
 import { moneyUnit } from '../../components/money.ts'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
@@ -102,6 +103,7 @@ export function KeyFieldInputs({
         {...form.getInputProps('addresses')}
       />
       <ContentInputs form={form} hint={content.keyHint} />
+      <GuardNamesInput {...form.getInputProps('guards')} />
     </Stack>
   )
 }

@@ -39,6 +39,7 @@ export interface TypedKey extends TypedLimits, TypedContent, Readonly<Record<Tex
   readonly models: string[]
   readonly group: string
   readonly addresses: string
+  readonly guards: string[]
 }
 
 /** The presets of a key's expiry, in days. */
@@ -60,6 +61,7 @@ const NEW_KEY: TypedKey = {
   models: [],
   group: '',
   addresses: '',
+  guards: [],
 }
 
 /** The form of a key, empty or with the fields of an existing one. */
@@ -98,6 +100,7 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
     models: allowedModels(key) ?? [],
     group: key.group,
     addresses: key.allow_ips ?? '',
+    guards: [...key.guards],
   }
 }
 
@@ -119,6 +122,7 @@ export function keyFieldsOf(
     model_limits_enabled: typed.models.length > 0,
     model_limits: typed.models.join(','),
     allow_ips: typed.addresses.trim(),
+    guards: typed.guards,
     group: typed.group,
   }
 }
@@ -144,6 +148,7 @@ const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
   model_limits: 'models',
   group: 'group',
   allow_ips: 'addresses',
+  guards: 'guards',
 }
 
 /** Shows an error at the field that it names; returns false where it names none. */

@@ -17,7 +17,7 @@ import { useKeyChanges } from './use-key-changes.ts'
 
 /** The editable fields of a key. */
 export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
-  const { common, keys } = useTexts()
+  const { common, guards, keys } = useTexts()
   const { display, profile } = useSignedIn()
   const limitLabels = useLimitLabels()
   const contentLabels = useContentLabels()
@@ -30,7 +30,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     form,
     object: apiKey,
     typedOf: (key) => typedKey(key, display),
-    labels: { ...keyLabels(keys), ...limitLabels, ...contentLabels },
+    labels: { ...keyLabels(keys), ...limitLabels, ...contentLabels, guards: guards.title },
     save(typed, version, over) {
       const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, over ?? apiKey)
       // Each call changes the remaining quota, so that it is only sent where it was typed.

@@ -5,7 +5,7 @@ import { shownVerdict } from '../../components/cache-breaks.ts'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
-import { DetailList } from './details-frame.tsx'
+import { DetailList } from '../../components/detail-list.tsx'
 
 /** The session of a call, what prompt caches saved it, and why one was not read; nothing without any of them. */
 export function CacheDetails({ call }: { readonly call: CallDetail }) {

@@ -8,10 +8,12 @@ import classes from './call-details.module.css'
 import { CacheDetails } from './cache-details.tsx'
 import { CallContentSection } from './call-content.tsx'
 import { CostLines } from './cost-lines.tsx'
-import { type DetailRows, DetailsFrame } from './details-frame.tsx'
+import { DetailsFrame } from './details-frame.tsx'
+import type { DetailRows } from '../../components/detail-list.tsx'
 import { TimingBar } from './timing-bar.tsx'
 import { useOriginRows } from './use-origin-rows.tsx'
 import { FailureExplanation } from './failure-explanation.tsx'
+import { GuardDetails } from './guard-details.tsx'
 
 /** Cost, timing and origin of a call. */
 export function CallDetails({ call }: { readonly call: CallDetail }) {
@@ -43,6 +45,7 @@ export function CallDetails({ call }: { readonly call: CallDetail }) {
       rows={rows}
     >
       <FailureExplanation call={call} />
+      <GuardDetails call={call} />
       <CallContentSection call={call} />
       <h3>{texts.call.cost}</h3>
       <CostLines call={call} />

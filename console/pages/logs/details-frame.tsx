@@ -1,11 +1,9 @@
 import type { ReactNode } from 'react'
 import { CopyButton } from '../../components/copy-button.tsx'
+import { DetailList, type DetailRows } from '../../components/detail-list.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
-
-/** Labels with their values. */
-export type DetailRows = readonly (readonly [label: string, value: ReactNode])[]
 
 /** What the details of every call have: model and time above, whom it belongs to and its id below. */
 export function DetailsFrame({
@@ -39,21 +37,5 @@ export function DetailsFrame({
         <CopyButton label={texts.copyId} text={call.id} />
       </p>
     </>
-  )
-}
-
-/** Labels with their values side by side. A row without a value is left out. */
-export function DetailList({ rows }: { readonly rows: DetailRows }) {
-  return (
-    <dl className={classes['rows']}>
-      {rows
-        .filter(([, value]) => value !== '')
-        .map(([label, value]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{value}</dd>
-          </div>
-        ))}
-    </dl>
   )
 }

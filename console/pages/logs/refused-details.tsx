@@ -4,7 +4,8 @@ import { useSignedIn } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
-import { type DetailRows, DetailsFrame } from './details-frame.tsx'
+import { DetailsFrame } from './details-frame.tsx'
+import type { DetailRows } from '../../components/detail-list.tsx'
 import { useOriginRows } from './use-origin-rows.tsx'
 
 /** A call that was refused before it began: the sentence that its client got, and what has to change. */

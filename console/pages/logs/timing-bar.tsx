@@ -1,4 +1,5 @@
 import type { CallDetail } from '../../api/calls.ts'
+import { DetailList } from '../../components/detail-list.tsx'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
@@ -29,14 +30,7 @@ export function TimingBar({ call: { timing } }: { readonly call: CallDetail }) {
           <span data-part="streaming" style={{ flexGrow: streaming }} />
         </div>
       )}
-      <dl className={classes['rows']}>
-        {rows.map(([label, time]) => (
-          <div key={label}>
-            <dt>{label}</dt>
-            <dd>{duration(time)}</dd>
-          </div>
-        ))}
-      </dl>
+      <DetailList rows={rows.map(([label, time]) => [label, duration(time)])} />
     </>
   )
 }

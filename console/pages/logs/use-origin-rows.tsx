@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router'
 import type { CallDetail, RefusedCall } from '../../api/calls.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import type { DetailRows } from './details-frame.tsx'
+import type { DetailRows } from '../../components/detail-list.tsx'
 
 /** Key, user and channel of a call, with links to their pages. */
 export function useOriginRows(call: CallDetail | RefusedCall): DetailRows {

@@ -15,6 +15,7 @@ import { AlertsSection } from './alerts-section.tsx'
 import { lineOf } from './declared.ts'
 import { DeclaredSection } from './declared-section.tsx'
 import { GroupBudgets } from './group-budgets.tsx'
+import { GroupGuards } from './group-guards.tsx'
 import { GroupRows } from './group-rows.tsx'
 import { ModelRows } from './model-rows.tsx'
 import { SettingInput } from './setting-input.tsx'
@@ -131,7 +132,7 @@ function OptionSections({ options, declared, form: { typed, type, refused } }: S
 
 /** The options that are objects by group or model. */
 function OptionsByName({ options, declared, form: { typed, type, groups, setGroups } }: Sections) {
-  const { settings } = useTexts()
+  const { guards, settings } = useTexts()
   const valueOf = (wanted: string): string =>
     typed.get(wanted) ?? options.find(({ key }) => key === wanted)?.value ?? '{}'
   const names = groups.map(({ name }) => name.trim()).filter((name) => name !== '')
@@ -146,6 +147,14 @@ function OptionsByName({ options, declared, form: { typed, type, groups, setGrou
           value={valueOf('GroupBudget')}
           declared={declared}
           onChange={(value) => type('GroupBudget', value)}
+        />
+      </FormSection>
+      <FormSection title={settings.groupGuards} text={guards.namesHint}>
+        <GroupGuards
+          names={names}
+          value={valueOf('GroupGuards')}
+          declared={declared}
+          onChange={(value) => type('GroupGuards', value)}
         />
       </FormSection>
       <FormSection title={settings.fallback} text={settings.fallbackHint}>
@@ -188,6 +197,7 @@ function labelOf(settings: Texts['settings'], key: string): string {
   const options: Readonly<Record<string, readonly string[]>> = settings.options
   const byName: Readonly<Record<string, string>> = {
     GroupBudget: settings.groupBudgets,
+    GroupGuards: settings.groupGuards,
     ModelFallback: settings.modelSettings.fallback,
     ModelSuccessor: settings.modelSettings.successor,
     ModelBalance: settings.modelSettings.balance,

@@ -11,29 +11,36 @@ import { useTexts } from '../../locales/use-texts.tsx'
 /** Whether calls reach a collector of OpenTelemetry: what was sent, what was lost, and why. */
 export function TelemetrySection() {
   const { telemetry } = useTexts().settings
-  const { profile } = useSignedIn()
-  const columns = useColumns()
   const section = useRef<HTMLElement>(null)
-  const enabled = useIsSeen(section)
+  const isSeen = useIsSeen(section)
   return (
     <section ref={section} aria-label={telemetry.title}>
       <h2>{telemetry.title}</h2>
       <p>{telemetry.hint}</p>
-      <QueryResult query={useQuery({ ...telemetryQuery(profile.id), enabled })} rows={2}>
-        {(signals) =>
-          signals.length === 0 ? (
-            <Empty text={telemetry.empty} />
-          ) : (
-            <DataTable
-              label={telemetry.table}
-              columns={columns}
-              rows={signals}
-              keyOf={({ signal }) => signal}
-            />
-          )
-        }
-      </QueryResult>
+      {isSeen && <Signals />}
     </section>
+  )
+}
+
+function Signals() {
+  const { telemetry } = useTexts().settings
+  const { profile } = useSignedIn()
+  const columns = useColumns()
+  return (
+    <QueryResult query={useQuery(telemetryQuery(profile.id))} rows={2}>
+      {(signals) =>
+        signals.length === 0 ? (
+          <Empty text={telemetry.empty} />
+        ) : (
+          <DataTable
+            label={telemetry.table}
+            columns={columns}
+            rows={signals}
+            keyOf={({ signal }) => signal}
+          />
+        )
+      }
+    </QueryResult>
   )
 }
 

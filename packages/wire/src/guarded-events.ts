@@ -112,11 +112,45 @@ function chatTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Event
             node,
             channel(key, (text) => `${JSON.stringify(key)}:${JSON.stringify(text)}`, { isSigned }, isDelta),
           )
-        } else if (key === 'tool_calls' && scan.kindOf(node) === 'array') readCalls(node)
+        } else if (key === 'content' && scan.kindOf(node) === 'array') readContent(node)
+        else if (key === 'audio' && scan.kindOf(node) === 'object') readAudio(node)
+        else if (key === 'tool_calls' && scan.kindOf(node) === 'array') readCalls(node)
         else if (key === 'reasoning_details' && scan.kindOf(node) === 'array') readDetails(node)
         else if (isDelta && key === 'function_call' && scan.kindOf(node) === 'object') readFunctionCall(node)
         else if (isDelta) texts.push(...generatedTexts(scan, node, key))
       }
+    }
+    // Some providers stream lists of blocks: the texts of all events are one text, and their thoughts another.
+    const readContent = (blocks: Node): void => {
+      for (const block of scan.elements(blocks)) {
+        const kind = scan.kindOf(block) === 'object' ? stringIn(scan, block, 'type') : undefined
+        const text = kind === undefined ? undefined : scan.memberOf(block, 'text')
+        const thoughts = kind === 'thinking' ? scan.memberOf(block, 'thinking') : undefined
+        if (text !== undefined && scan.kindOf(text) === 'string') piece(text, blockChannel('content', ''))
+        else if (thoughts !== undefined && scan.kindOf(thoughts) === 'array')
+          for (const one of scan.elements(thoughts)) {
+            const thought = scan.kindOf(one) === 'object' ? scan.memberOf(one, 'text') : undefined
+            if (thought !== undefined && scan.kindOf(thought) === 'string')
+              piece(thought, blockChannel('content thinking', 'thinking'))
+          }
+        else texts.push(...generatedTexts(scan, block, 'content'))
+      }
+    }
+    const blockChannel = (name: string, within: '' | 'thinking'): Channel => {
+      const block = (text: string): string => `{"type":"text","text":${JSON.stringify(text)}}`
+      const rest = (text: string): string =>
+        within === '' ? block(text) : `{"type":"thinking","thinking":[${block(text)}]}`
+      return channel(name, (text) => `"content":[${rest(text)}]`, {
+        isSigned: within !== '' && signsReasoning,
+      })
+    }
+    const readAudio = (audio: Node): void => {
+      const node = scan.memberOf(audio, 'transcript')
+      if (node === undefined || scan.kindOf(node) !== 'string') return
+      piece(
+        node,
+        channel('audio', (text) => `"audio":{"transcript":${JSON.stringify(text)}}`),
+      )
     }
     const readFunctionCall = (call: Node): void => {
       const node = scan.memberOf(call, 'arguments')

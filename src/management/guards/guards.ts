@@ -22,6 +22,7 @@ import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-fi
 import { addCurrentObject, versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
+import { withKeptSecrets } from './kept-secrets.ts'
 
 /** Maximum number of guards that can be added over HTTP. */
 const MAX_GUARDS = 200
@@ -190,8 +191,14 @@ export async function addGuard(
 ): Promise<GuardObject> {
   if (services.settings().guards.some(({ name }) => name === given.name))
     throw new GatewayError('invalid_request', `name: there is a guard "${given.name}" already`)
-  await setGuard(services, given.name, given as JsonObject)
+  await setGuard(services, given.name, withSecrets(given, undefined))
   return present(services, given.name)
+}
+
+/** A declaration with the secrets of the guard that it replaces. */
+function withSecrets(given: z.output<typeof newGuard>, present: Guard | undefined): JsonObject {
+  const match = withKeptSecrets(given.match as Json | undefined, present?.match)
+  return { ...given, ...(match !== undefined && { match }) } as JsonObject
 }
 
 /** Replaces a guard that was added. */
@@ -202,7 +209,8 @@ export async function changeGuard(
   await addCurrentObject(
     async () => {
       await requireStored(services, given.name, version)
-      await setGuard(services, given.name, given as JsonObject)
+      const replaced = services.settings().guards.find(({ name }) => name === given.name)
+      await setGuard(services, given.name, withSecrets(given, replaced))
     },
     () => present(services, given.name),
   )

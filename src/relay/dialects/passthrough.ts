@@ -1,3 +1,4 @@
+import type { MediaAnswer } from '@sluice/wire/guarded-media'
 import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { ImageForm } from '../../domain/price.ts'
@@ -30,6 +31,10 @@ export interface Passthrough {
   readonly hasBegun: boolean
   /** The upstream's error, in place of the response or in the middle of it. */
   readonly error: StreamError | undefined
+  /** Bytes that it holds back in memory; undefined if they are few. */
+  readonly held?: number
+  /** Whether a guard has ended the answer: only `rest` is sent of it. */
+  readonly isBlocked?: boolean
   /** The tap of a stream of events, whose clients can be informed why it ends. */
   readonly tap?: Tap
   push(chunk: Buffer): PassedBytes
@@ -47,6 +52,8 @@ export interface Passthrough {
 
 /** The responses of an endpoint that are passed through unchanged. */
 export interface PassedResponses {
+  /** What its texts are about, which guards check; undefined if it has none. */
+  readonly about?: MediaAnswer
   /** Media types to request from the upstream. */
   readonly accept: string
   /** Begins a response of this type; undefined if the endpoint does not have the type. */

@@ -1,9 +1,11 @@
 import type { Guard, GuardAction, GuardPlace, GuardVerdict, TextGuard } from '../../domain/guard.ts'
 import { GUARD_VERDICTS, isTextGuard } from '../../domain/guard.ts'
 import { GatewayError } from '../../errors.ts'
-import { applyToJson } from '../../redaction/json-text.ts'
+import { applyToJson, JsonTextStream } from '../../redaction/json-text.ts'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { Screen } from '../../redaction/screen.ts'
+import { screenParts } from '../../redaction/screen-parts.ts'
+import type { KnownTextsOfUser } from './known-texts.ts'
 import type { ServiceChecks } from './services/service-checks.ts'
 
 /** Header with the verdicts; `docs/guards.md: Verdicts`. */
@@ -65,6 +67,8 @@ export class CallGuards {
   readonly all: readonly ActiveGuard[]
   /** The tokens that stand for values of this call's request. */
   readonly pseudonyms: Pseudonyms
+  /** Texts of the user in which guards have found nothing. */
+  readonly known: KnownTextsOfUser
   /** The guards that services decide; undefined if there are none. */
   readonly services: ServiceChecks | undefined
   readonly #makeScreen: ScreenMaker
@@ -73,9 +77,11 @@ export class CallGuards {
   constructor(
     all: readonly ActiveGuard[],
     pseudonyms: Pseudonyms,
+    known: KnownTextsOfUser,
     makeScreen: ScreenMaker,
     services?: ServiceChecks,
   ) {
+    this.known = known
     this.all = all
     this.pseudonyms = pseudonyms
     this.services = services
@@ -107,29 +113,35 @@ export class CallGuards {
   }
 
   /**
-   * Checks a text of the request in pieces: `push` and `end` throw `GuardBlock`. Undefined if a guard replaces, because
-   * tokens are made for whole texts only.
+   * Checks a text of the request step by step: each returns what goes on, up to a position of the text, and throws
+   * `GuardBlock`. Undefined if no guard checks it.
    */
-  requestChannel(
-    spot: TextSpot,
-  ): { readonly push: (text: string) => string; readonly end: () => string } | undefined {
+  requestSteps(
+    text: string,
+    spot: TextSpot & { readonly isJson: boolean },
+  ): ((end: number) => string) | undefined {
     const place = this.screenOf(spot)
-    if (!place || place.guards.some(({ guard }) => actionOf(guard, spot.isSigned) === 'replace'))
-      return undefined
-    const stream = place.screen.stream()
+    if (!place) return undefined
+    const stream = spot.isJson
+      ? new JsonTextStream(place.screen, this.pseudonyms)
+      : place.screen.stream(this.pseudonyms)
     let counted: readonly number[] = []
-    const step = (work: () => string): string => {
+    let read = 0
+    return (end) => {
       const beganMs = performance.now()
-      const text = work()
+      const checked =
+        stream instanceof JsonTextStream ? stream.push(text.slice(read, end)) : stream.readTo(text, end)
+      const isEnd = end >= text.length && stream instanceof JsonTextStream
+      const passed = isEnd ? checked + stream.end() : checked
+      read = end
       const counts = [...stream.counts]
       const added = counts.map((count, index) => count - (counted[index] ?? 0))
       counted = counts
       this.record(place, added, spot.isSigned, performance.now() - beganMs)
       const blocking = stream.blockedBy === undefined ? undefined : place.guards[stream.blockedBy]
       if (blocking) throw new GuardBlock(blocking)
-      return text
+      return passed
     }
-    return { push: (text) => step(() => stream.push(text)), end: () => step(() => stream.end()) }
   }
 
   /** Checks the arguments of a tool call in the request: the strings in their JSON. */
@@ -160,6 +172,36 @@ export class CallGuards {
     const checked = applied?.text ?? text
     if (this.pseudonyms.size === 0 || spot.isSigned) return checked
     return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
+  }
+
+  /** Checks a text of the answer that is in several parts, such as the lines of subtitles. */
+  checkAnswerParts(parts: readonly string[], spot: TextSpot): readonly string[] {
+    let checked = parts
+    this.#check(spot, '', ({ screen }) => {
+      const { parts: screened, ...rest } = screenParts(screen, parts)
+      checked = screened
+      return { text: '', ...rest }
+    })
+    return this.#restoredParts(checked)
+  }
+
+  /**
+   * Does to the parts of a text of the answer what was done to the whole text. Nothing is recorded. Undefined if it is
+   * blocked.
+   */
+  repeatParts(parts: readonly string[], spot: TextSpot): readonly string[] | undefined {
+    const screen = this.screenOf(spot)?.screen
+    const screened = screen && screenParts(screen, parts)
+    return screened?.blockedBy === undefined ? this.#restoredParts(screened?.parts ?? parts) : undefined
+  }
+
+  #restoredParts(parts: readonly string[]): readonly string[] {
+    return this.pseudonyms.size === 0 ? parts : parts.map((part) => this.pseudonyms.restore(part))
+  }
+
+  /** The matches so far, of all guards. */
+  get matches(): number {
+    return this.all.reduce((sum, { matches }) => sum + matches, 0)
   }
 
   /** Whether an answer may have anything to check or to put back. */

@@ -2,7 +2,8 @@ import { CLIENT_PROTOCOLS, type ClientProtocol, type ProtocolName } from '@sluic
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
 import type { AttemptRequest } from '../request-stages.ts'
-import { guardedReply } from './guarded-reply.ts'
+import { guardedPassed } from './guarded-passed.ts'
+import { guardedReply, restoredReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
 import { HeldTap } from './held-tap.ts'
 
@@ -22,11 +23,14 @@ export function guardedAttempt(
   { guards, plan }: Pick<Call, 'guards' | 'plan'>,
 ): AttemptRequest {
   if (!guards?.concernsAnswer) return request
+  if (request.passed) return { ...request, passed: guardedPassed(request.passed, guards) }
   const { name } = plan.dialect
   // A stream that does not consist of events is one JSON array.
   const isArray = plan.request.streamType !== undefined
   const dialect = CLIENT_PROTOCOLS.find((one): one is ClientProtocol => one === name)
-  if (!dialect || request.passed) return request
+  // Results of rerank may repeat the documents of the request.
+  if (!dialect)
+    return { ...request, reply: (bytes) => restoredReply(request.reply(bytes), guards.pseudonyms) }
   const signsReasoning = SIGNS_REASONING[request.protocol]
   return {
     ...request,

@@ -23,8 +23,11 @@ export class GuardedChannel {
   /** Matches that were recorded already, by the position of their guard. */
   #counted: readonly number[] = []
   #isOver = false
+  readonly #isRepeated: boolean
 
-  constructor(guards: CallGuards, spot: TextSpot & { readonly isJson: boolean }) {
+  /** @param isRepeated Whether it repeats another text, so that its matches are not counted again. */
+  constructor(guards: CallGuards, spot: TextSpot & { readonly isJson: boolean }, isRepeated = false) {
+    this.#isRepeated = isRepeated
     this.#guards = guards
     this.#spot = spot
     this.#place = guards.screenOf(spot)
@@ -58,6 +61,7 @@ export class GuardedChannel {
     if (!stream || !place) return unscreened
     const beganMs = performance.now()
     const text = step(stream)
+    if (this.#isRepeated && !this.isBlocked) return text
     const tookMs = performance.now() - beganMs
     const counts = [...stream.counts]
     const added = counts.map((count, index) => count - (this.#counted[index] ?? 0))

@@ -4,6 +4,7 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { refusedAnswer } from '@sluice/wire/refused-answer'
 import { NO_USAGE } from '@sluice/wire/usage'
+import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
@@ -59,6 +60,12 @@ function screenedReply(reply: WholeReply, guards: CallGuards, signsReasoning: bo
       if (checked !== undefined) await reply.keep?.(target, call, charged)
     },
   }
+}
+
+/** A whole answer that repeats texts of the request, with what was replaced there put back. */
+export function restoredReply(reply: WholeReply, pseudonyms: Pseudonyms): WholeReply {
+  if (pseudonyms.size === 0) return reply
+  return { ...reply, body: (charged) => Buffer.from(pseudonyms.restoreJson(reply.body(charged).toString())) }
 }
 
 /** An answer that services check before it goes on. The other guards check what they let pass. */

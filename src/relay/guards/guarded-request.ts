@@ -4,7 +4,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { FormPart } from '@sluice/wire/multipart'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { Body, FormBody } from '../body-reader.ts'
-import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { type CallGuards, GuardBlock, type TextSpot } from './call-guards.ts'
 import { checkedParts, checkedScan } from './services/checked-request.ts'
 import { CheckRefused } from './services/service-checks.ts'
 
@@ -29,7 +29,7 @@ async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Pro
   return refusing(guards, async () => {
     const checked: FormPart[] = []
     for (const part of parts) {
-      const next = isText(part) ? guards.checkRequest(part.text, INPUT) : part.text
+      const next = isText(part) ? await longText(guards, part.text, { ...INPUT, isJson: false }) : part.text
       checked.push(next === part.text ? part : { ...part, text: next, isChanged: true })
     }
     return guards.services ? checkedParts(guards.services, checked, isText) : checked
@@ -95,15 +95,23 @@ async function changesOf(
   let size = 0
   for (const found of texts) {
     const { from, to } = found
+    const place = guards.screenOf(found)
+    const name = place && guards.known.nameOf(place.screen, bytes.subarray(from, to), found.isJson)
+    if (place && name !== undefined && guards.known.has(name)) {
+      guards.record(place, [], found.isSigned, 0)
+      continue
+    }
+    const before = guards.matches
     size += to - from
     const piece = (): TextChange | undefined => changeOf(guards, bytes, found)
     const change =
-      to - from > TURN_CHARACTERS && !found.isJson
+      to - from > TURN_CHARACTERS
         ? await longChange(guards, bytes, found)
         : size < TURN_CHARACTERS
           ? piece()
           : await TURN_BUDGET.work(piece)
     if (change) changes.push(change)
+    else if (name !== undefined && guards.matches === before) guards.known.add(name)
   }
   return changes
 }
@@ -115,13 +123,21 @@ async function longChange(
   found: FoundText,
 ): Promise<TextChange | undefined> {
   const text = textAt(bytes, found.from, found.to)
-  const channel = guards.requestChannel(found)
-  if (!channel) return TURN_BUDGET.work(() => changeOf(guards, bytes, found))
-  let checked = ''
-  for (let at = 0; at < text.length; at += TURN_CHARACTERS)
-    checked += await TURN_BUDGET.work(() => channel.push(text.slice(at, at + TURN_CHARACTERS)))
-  checked += channel.end()
+  const checked = await longText(guards, text, found)
   return checked === text ? undefined : { from: found.from, to: found.to, text: JSON.stringify(checked) }
+}
+
+async function longText(
+  guards: CallGuards,
+  text: string,
+  spot: TextSpot & { isJson: boolean },
+): Promise<string> {
+  const step = guards.requestSteps(text, spot)
+  if (!step) return text
+  let checked = ''
+  for (let end = TURN_CHARACTERS; end - TURN_CHARACTERS < text.length; end += TURN_CHARACTERS)
+    checked += await TURN_BUDGET.work(() => step(Math.min(end, text.length)))
+  return checked
 }
 
 function changeOf(guards: CallGuards, bytes: Buffer, found: FoundText): TextChange | undefined {

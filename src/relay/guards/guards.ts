@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import {
   type Guard,
@@ -14,6 +15,7 @@ import type { GuardFigures } from '../../telemetry/guard-figures.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Routes } from '../routing.ts'
 import { ActiveGuard, CallGuards, type ScreenMaker } from './call-guards.ts'
+import { KnownTexts } from './known-texts.ts'
 import type { Service } from './services/service.ts'
 import { ServiceChecks, type CheckServices } from './services/service-checks.ts'
 import { serviceOf } from './services/services.ts'
@@ -32,6 +34,7 @@ export class Guards {
   readonly #random: () => number
   /** Compiled once for each declaration, which a reload replaces. */
   readonly #rules = new WeakMap<Guard, Rule>()
+  readonly #known = new KnownTexts()
   readonly #asked = new WeakMap<Guard, Service>()
   /** Screens by the guards and what they do, for each version of the configuration. */
   readonly #screens = new WeakMap<Settings, Map<string, Screen>>()
@@ -50,12 +53,16 @@ export class Guards {
     return this.for(settings, caller, new Set(models), new Set(groups))
   }
 
-  /** The guards of a call for these models, charged to one of these groups; undefined if there are none. */
+  /**
+   * The guards of a call for these models, charged to one of these groups; undefined if there are none. `read`: the id of
+   * the response that is read, so that a guard with a sample checks it at each read or at none.
+   */
   for(
     settings: Settings,
     caller: Caller,
     models: ReadonlySet<string>,
     groups: ReadonlySet<string>,
+    read?: string,
   ): CallGuards | undefined {
     if (settings.guards.length === 0) return undefined
     const added = new Set([
@@ -65,11 +72,12 @@ export class Guards {
     const applying = settings.guards.filter(
       (guard) =>
         (added.has(guard.name) || fits(guard, caller, models, groups)) &&
-        (guard.sample === 1 || this.#random() < guard.sample),
+        (guard.sample === 1 || this.#drawn(guard, read) < guard.sample),
     )
     if (applying.length === 0) return undefined
     const pseudonyms = new Pseudonyms({ key: this.#services.key, user: String(caller.user.id) })
     const active = applying.map((guard) => new ActiveGuard(guard))
+    const known = this.#known.of(caller.user.id)
     const asked = active.flatMap((one) =>
       isServiceGuard(one.guard) ? [{ active: one, service: this.#serviceOf(one.guard) }] : [],
     )
@@ -77,7 +85,13 @@ export class Guards {
       asked.length === 0
         ? undefined
         : new ServiceChecks(asked, { services: this.#services, settings, caller, pseudonyms })
-    return new CallGuards(active, pseudonyms, (rules) => this.#screenOf(settings, rules), services)
+    return new CallGuards(active, pseudonyms, known, (rules) => this.#screenOf(settings, rules), services)
+  }
+
+  /** A number in [0, 1): by chance, or always the same for a guard and an id. */
+  #drawn({ name }: Guard, id: string | undefined): number {
+    if (id === undefined) return this.#random()
+    return createHmac('sha256', this.#services.key).update(`${name} ${id}`).digest().readUInt32BE() / 2 ** 32
   }
 
   /** Counts the verdicts of a call that has ended. */

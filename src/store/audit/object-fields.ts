@@ -75,10 +75,29 @@ export function entryFields({ section, name, value }: StoredEntry, secrets: Secr
       secret: secretValue(secret ?? null, secrets),
     }
   }
+  if (section === 'guards') return guardFields(asObject(value), secrets)
   if (section === 'options' && SECRET_OPTIONS.has(name)) return { value: secretValue(value, secrets) }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }
+}
+
+/** Members of services of guards that are secrets. */
+const GUARD_SECRETS = ['headers', 'keys', 'key'] as const
+
+function guardFields(guard: JsonObject, secrets: Secrets): Fields {
+  const match = asObject(guard['match'] ?? null)
+  const service = Object.keys(match).find((kind) => Object.keys(asObject(match[kind] ?? null)).length > 0)
+  if (service === undefined) return guard
+  const given = asObject(match[service] ?? null)
+  const isSecret = (name: string): boolean => GUARD_SECRETS.some((one) => one === name)
+  const shown = Object.entries(given).filter(([name]) => !isSecret(name))
+  const hidden = Object.entries(given).filter(([name]) => isSecret(name))
+  return {
+    ...guard,
+    match: { ...match, [service]: Object.fromEntries(shown) },
+    ...(hidden.length > 0 && { credentials: secretValue(Object.fromEntries(hidden), secrets) }),
+  }
 }
 
 function receiverHost(value: Json): string {

@@ -87,6 +87,7 @@ function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: n
 
 function imageResponses(request: ImageRequest): PassedResponses {
   return {
+    about: 'images',
     accept: 'application/json, text/event-stream',
     begin(contentType) {
       if (/^text\/event-stream\b/i.test(contentType)) return imageEvents(request)

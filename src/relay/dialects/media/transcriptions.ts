@@ -61,6 +61,7 @@ export const transcriptions = (
 
 function transcriptResponses(length: RecordingLength): PassedResponses {
   return {
+    about: 'transcript',
     accept: 'application/json, text/plain, text/event-stream',
     begin(contentType) {
       if (/^text\/html\b/i.test(contentType)) return undefined

@@ -1,0 +1,34 @@
+import { TagsInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { guardsQuery } from '../api/guards.ts'
+import { useTexts } from '../locales/use-texts.tsx'
+import { useSignedIn } from './session.tsx'
+
+/** The names of guards of a key or a group. Administrators, who may list guards, choose from them. */
+export function GuardNamesInput({
+  label,
+  ...input
+}: {
+  readonly label?: string
+  readonly value?: string[]
+  readonly disabled?: boolean
+  readonly error?: ReactNode
+  readonly onChange?: (names: string[]) => void
+}) {
+  const { guards } = useTexts()
+  const { profile, isAdmin } = useSignedIn()
+  const [isUsed, setIsUsed] = useState(false)
+  const { data: known = [] } = useQuery({ ...guardsQuery(profile.id), enabled: isUsed && isAdmin })
+  return (
+    <TagsInput
+      label={label ?? guards.title}
+      description={label === undefined ? guards.namesHint : undefined}
+      data={known.map(({ name }) => name)}
+      splitChars={[',', ' ', '\n']}
+      spellCheck={false}
+      {...input}
+      onFocus={() => setIsUsed(true)}
+    />
+  )
+}

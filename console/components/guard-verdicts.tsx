@@ -1,0 +1,26 @@
+import type { GuardVerdict } from '../../src/domain/guard.ts'
+import { useTexts } from '../locales/use-texts.tsx'
+import { useFormats } from './session.tsx'
+import { StateMark, type Tone } from './state-mark.tsx'
+
+const TONES: Readonly<Record<GuardVerdict, Tone>> = {
+  allowed: 'ok',
+  flagged: 'warn',
+  redacted: 'warn',
+  blocked: 'bad',
+  failed_passed: 'warn',
+  failed_blocked: 'bad',
+}
+
+/** What a guard decided, with the number of its matches. */
+export function VerdictMark({ verdict, count }: { readonly verdict: GuardVerdict; readonly count: number }) {
+  const { guards: t } = useTexts()
+  const formats = useFormats()
+  const word = t.verdicts[verdict]
+  return (
+    <StateMark
+      tone={TONES[verdict]}
+      word={count === 0 ? word : t.counted(word, formats.count(count), count)}
+    />
+  )
+}

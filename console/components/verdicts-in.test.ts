@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import { verdictsIn } from './verdicts-in.ts'
+
+test('the verdicts of a row have name, verdict and number of matches', () => {
+  expect(verdictsIn('secrets=redacted;count=2, no.words-1=failed_blocked;count=0')).toEqual([
+    { name: 'secrets', verdict: 'redacted', count: 2 },
+    { name: 'no.words-1', verdict: 'failed_blocked', count: 0 },
+  ])
+})
+
+test('what is no verdict is left out', () => {
+  expect(verdictsIn('')).toEqual([])
+  expect(verdictsIn('a=eaten;count=1, b=allowed, c=allowed;count=x')).toEqual([])
+})

@@ -1,0 +1,124 @@
+import { useForm } from '@mantine/form'
+import { GUARD_PLACES } from '../../../src/domain/guard.ts'
+import { ApiError } from '../../api/api-error.ts'
+import type { Guard, GuardFields } from '../../api/guards.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { fieldsOf, linesOf, MATCH_FORMS, matchOf, OTHER, type TypedMatch, typedMatch } from './match-forms.ts'
+
+/** The scopes of a guard: lists of names. */
+export const SCOPES = ['models', 'groups', 'users', 'tokens'] as const
+
+type Scope = (typeof SCOPES)[number]
+
+/** The typed values of a guard. */
+export interface TypedGuard extends Readonly<Record<Scope, string[]>>, TypedMatch {
+  readonly name: string
+  readonly do: Guard['do']
+  readonly mode: Guard['mode']
+  readonly where: string[]
+  readonly with: string
+  readonly sample: string
+  /** The following four are about services that check texts, which no form has: kinds without a form have them. */
+  readonly timeout: string
+  readonly on_failure: Guard['on_failure']
+  readonly charge: boolean
+  readonly most_delay: string
+}
+
+const DEFAULT_TIMEOUT_MS = 2000
+
+/** The form of a guard, empty or with the fields of an existing one. */
+export function useGuardForm(guard: Guard | undefined) {
+  const { common, guards } = useTexts()
+  return useForm<TypedGuard>({
+    mode: 'controlled',
+    initialValues: typedGuard(guard),
+    validate: {
+      name: (name) => (/^[A-Za-z0-9._-]{1,64}$/.test(name.trim()) ? null : guards.nameHint),
+      where: (places) => (places.length === 0 ? common.required : null),
+      json: (json, { kind }) => (kind !== OTHER || isObject(json) ? null : guards.notAnObject),
+      sample: (share) => (isShare(share) ? null : guards.notAShare),
+      values: (values, { kind }) =>
+        fieldsOf(kind).some(({ name, input }) => {
+          const value = values[name] ?? ''
+          if (Array.isArray(value)) return value.length === 0
+          return input === 'lines' && linesOf(value).length === 0
+        })
+          ? common.required
+          : null,
+    },
+  })
+}
+
+/** The form values of a guard; without one, those of a new one. */
+export function typedGuard(guard: Guard | undefined): TypedGuard {
+  return {
+    name: guard?.name ?? '',
+    do: guard?.do ?? 'block',
+    mode: guard?.mode ?? 'monitor',
+    where: guard ? [...guard.where] : [...GUARD_PLACES],
+    ...typedMatch(guard?.match ?? MATCH_FORMS.secrets.constant),
+    with: guard?.with ?? '[REDACTED]',
+    models: [...(guard?.models ?? [])],
+    groups: [...(guard?.groups ?? [])],
+    users: [...(guard?.users ?? [])],
+    tokens: [...(guard?.tokens ?? [])],
+    sample: String(guard?.sample ?? 1),
+    timeout: durationText(guard?.timeout ?? DEFAULT_TIMEOUT_MS),
+    on_failure: guard?.on_failure ?? 'block',
+    charge: guard?.charge ?? false,
+    most_delay: String(guard?.most_delay ?? 0),
+  }
+}
+
+/** The guard in the form of gateway.yaml. */
+export function guardFieldsOf(typed: TypedGuard): GuardFields {
+  const scopes = SCOPES.filter((scope) => typed[scope].length > 0).map((scope) => [scope, typed[scope]])
+  return {
+    name: typed.name.trim(),
+    do: typed.do,
+    mode: typed.mode,
+    where: typed.where,
+    match: matchOf(typed),
+    with: typed.with,
+    sample: Number(typed.sample),
+    ...(Object.fromEntries(scopes) as Partial<Record<Scope, string[]>>),
+    ...(typed.kind === OTHER && {
+      timeout: typed.timeout.trim(),
+      on_failure: typed.on_failure,
+      charge: typed.charge,
+      most_delay: Number(typed.most_delay) || 0,
+    }),
+  }
+}
+
+/** The form that `useGuardForm` returns. */
+export type GuardForm = ReturnType<typeof useGuardForm>
+
+/** Shows an error at the field that it names; false where it names none. */
+export function showAtField(error: unknown, form: GuardForm): boolean {
+  const field = error instanceof ApiError ? error.field : undefined
+  if (field === undefined) return false
+  const shown = field === 'match' ? (form.values.kind === OTHER ? 'json' : 'values') : field
+  if (!(shown in form.values)) return false
+  form.setFieldError(shown, (error as ApiError).message)
+  return true
+}
+
+function isObject(json: string): boolean {
+  try {
+    const value: unknown = JSON.parse(json)
+    return typeof value === 'object' && value !== null && !Array.isArray(value)
+  } catch {
+    return false
+  }
+}
+
+function isShare(text: string): boolean {
+  const share = Number(text)
+  return text.trim() !== '' && share >= 0 && share <= 1
+}
+
+function durationText(milliseconds: number): string {
+  return milliseconds % 1000 === 0 ? `${milliseconds / 1000}s` : `${milliseconds}ms`
+}

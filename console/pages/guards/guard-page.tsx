@@ -1,0 +1,182 @@
+import { Button, Group } from '@mantine/core'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
+import { type ReactNode, useRef } from 'react'
+import { addGuard, changeGuard, type Guard, type GuardFields, guardsQuery } from '../../api/guards.ts'
+import { focusInvalid } from '../../components/focus-invalid.ts'
+import { Gone } from '../../components/gone.tsx'
+import { LeaveGuard } from '../../components/leave-guard.tsx'
+import { showNotice } from '../../components/notify.tsx'
+import { PageHead } from '../../components/page-head.tsx'
+import { QueryResult } from '../../components/query-result.tsx'
+import { Refusal } from '../../components/refusal.tsx'
+import { useSignedIn } from '../../components/session.tsx'
+import { StateMark } from '../../components/state-mark.tsx'
+import { useAction } from '../../components/use-action.ts'
+import { useEdit } from '../../components/use-edit.tsx'
+import { type Texts, useTexts } from '../../locales/use-texts.tsx'
+import {
+  type GuardForm,
+  guardFieldsOf,
+  SCOPES,
+  showAtField,
+  type TypedGuard,
+  typedGuard,
+  useGuardForm,
+} from './guard-form.ts'
+import { GuardInputs } from './guard-inputs.tsx'
+import { ManagedGuard } from './managed-guard.tsx'
+import { TryText } from './try-text.tsx'
+
+/** The page for a new guard, which can be tried before it is added. */
+export function NewGuard() {
+  const { guards: t, common } = useTexts()
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const navigate = useNavigate()
+  const form = useGuardForm(undefined)
+  const element = useRef<HTMLFormElement>(null)
+  const saving = useAction(async (typed: TypedGuard) => {
+    try {
+      const { name } = await addGuard(guardFieldsOf(typed))
+      await client.invalidateQueries({ queryKey: [profile.id, 'guards'] })
+      showNotice(t.saved(name))
+      return navigate({ to: '/guards/$name', params: { name }, ignoreBlocker: true })
+    } catch (error) {
+      if (!showAtField(error, form)) throw error
+      focusInvalid(element.current)
+    }
+  })
+  return (
+    <>
+      <PageHead title={t.add} above={<Link to="/guards">{t.back}</Link>} />
+      <form
+        ref={element}
+        noValidate
+        onSubmit={form.onSubmit(
+          (typed) => void saving.run(typed),
+          () => focusInvalid(element.current),
+        )}
+      >
+        <GuardInputs form={form} isNew />
+        <LeaveGuard isChanged={form.isDirty()} />
+        <Refusal error={saving.error} />
+        <Group gap="sm">
+          <Button type="submit" loading={saving.isRunning}>
+            {t.save}
+          </Button>
+          <Button variant="subtle" component={Link} to="/guards">
+            {common.cancel}
+          </Button>
+        </Group>
+      </form>
+      <TryText given={() => draftOf(form, element.current)} />
+    </>
+  )
+}
+
+/** The page of a guard: its fields, and what it would do with a text. */
+export function GuardPage() {
+  const { name = '' } = useParams({ strict: false })
+  const { guards: t } = useTexts()
+  const { profile } = useSignedIn()
+  return (
+    <QueryResult query={useQuery(guardsQuery(profile.id))} rows={8}>
+      {(all) => {
+        const guard = all.find((one) => one.name === name)
+        if (!guard) return <Gone text={t.gone} to="/guards" label={t.back} />
+        return guard.managed ? (
+          <>
+            <GuardHead guard={guard} />
+            <ManagedGuard guard={guard} />
+            <TryText given={() => ({ guards: [guard.name] })} />
+          </>
+        ) : (
+          <GuardFieldsForm key={guard.name} guard={guard} />
+        )
+      }}
+    </QueryResult>
+  )
+}
+
+function GuardHead({ guard: { name, mode } }: { readonly guard: Guard }): ReactNode {
+  const { guards: t } = useTexts()
+  return (
+    <PageHead
+      title={name}
+      above={<Link to="/guards">{t.back}</Link>}
+      beside={<StateMark tone={mode === 'enforce' ? 'ok' : 'off'} word={t.modes[mode]} />}
+    />
+  )
+}
+
+function GuardFieldsForm({ guard }: { readonly guard: Guard }) {
+  const { guards: t, common } = useTexts()
+  const { profile } = useSignedIn()
+  const client = useQueryClient()
+  const form = useGuardForm(guard)
+  const element = useRef<HTMLFormElement>(null)
+  const edit = useEdit<TypedGuard, Guard>({
+    form,
+    object: guard,
+    typedOf: typedGuard,
+    labels: labelsOf(t),
+    save: (typed, version) => changeGuard({ ...guardFieldsOf(typed), version }),
+    reload: () => client.invalidateQueries({ queryKey: [profile.id, 'guards'] }),
+    saved: ({ name }) => t.saved(name),
+    showAtField(error) {
+      const isShown = showAtField(error, form)
+      if (isShown) focusInvalid(element.current)
+      return isShown
+    },
+  })
+  return (
+    <>
+      <GuardHead guard={guard} />
+      <form ref={element} noValidate onSubmit={form.onSubmit(edit.save, () => focusInvalid(element.current))}>
+        <GuardInputs form={form} isNew={false} />
+        <Refusal error={edit.error} />
+        <Button type="submit" loading={edit.isSaving} disabled={!form.isDirty()}>
+          {common.saveChanges}
+        </Button>
+        {edit.dialogs}
+      </form>
+      <TryText given={() => draftOf(form, element.current)} />
+    </>
+  )
+}
+
+const DRAFT = 'draft'
+
+/** The guard as it is typed, which needs no name to be tried; undefined if it is invalid. */
+function draftOf(
+  form: GuardForm,
+  element: HTMLFormElement | null,
+): { readonly guard: GuardFields } | undefined {
+  const { errors } = form.validate()
+  const isNameless = form.values.name.trim() === ''
+  if (isNameless) form.clearFieldError('name')
+  if (Object.keys(errors).some((field) => field !== 'name' || !isNameless)) {
+    focusInvalid(element)
+    return undefined
+  }
+  return { guard: { ...guardFieldsOf(form.values), ...(isNameless && { name: DRAFT }) } }
+}
+
+function labelsOf(t: Texts['guards']): Readonly<Partial<Record<keyof TypedGuard, string>>> {
+  return {
+    do: t.do,
+    mode: t.mode,
+    where: t.where,
+    kind: t.kind,
+    values: t.match,
+    json: t.json,
+    with: t.with,
+    ...Object.fromEntries(SCOPES.map((scope) => [scope, t.scopeNames[scope]])),
+    sample: t.sample,
+    timeout: t.timeout,
+    on_failure: t.onFailure,
+    charge: t.charge,
+    most_delay: t.mostDelay,
+  }
+}

@@ -1,0 +1,30 @@
+import type { Guard } from '../../api/guards.ts'
+import { DetailList } from '../../components/detail-list.tsx'
+import { useFormats } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { SCOPES } from './guard-form.ts'
+import { kindOf, matchSummary } from './match-forms.ts'
+
+/** A guard of the file, which can be changed there alone. */
+export function ManagedGuard({ guard }: { readonly guard: Guard }) {
+  const { guards: t } = useTexts()
+  const { percent } = useFormats()
+  const kinds: Readonly<Record<string, string>> = t.kinds
+  const kind = kindOf(guard.match)
+  return (
+    <>
+      <p>{t.managedHint(guard.managed_by)}</p>
+      <DetailList
+        rows={[
+          [t.do, t.actions[guard.do]],
+          [t.with, guard.do === 'redact' ? guard.with : ''],
+          [t.where, guard.where.map((place) => t.places[place]).join(', ')],
+          [t.kind, kinds[kind] ?? kind],
+          [t.match, matchSummary(guard.match)],
+          ...SCOPES.map((scope) => [t.scopeNames[scope], guard[scope]?.join(', ') ?? t.all] as const),
+          [t.sample, percent(guard.sample)],
+        ]}
+      />
+    </>
+  )
+}

@@ -1,0 +1,42 @@
+import { expect, test } from 'vitest'
+import { kindOf, linesOf, matchOf, matchSummary, OTHER, typedMatch } from './match-forms.ts'
+
+test.each([
+  [{ regex: ['code-[0-9]+', ' spaced '], most: 64 }],
+  [{ words: ['project yonder', 'x'] }],
+  [{ secrets: true }],
+  [{ pii: ['email', 'iban'] }],
+  [{ webhook: { url: 'https://checks.example', headers: {} } }],
+  // A form of lines could not give these back.
+  [{ regex: ['one\ntwo'], most: 256 }],
+  [{ words: ['kept'], later: true }],
+])('a match is the same after its form was opened and saved: %j', (match) => {
+  expect(matchOf(typedMatch(match))).toEqual(match)
+})
+
+test.each([
+  [{ regex: ['a'], most: 256 }, 'regex'],
+  [{ words: ['a'] }, 'words'],
+  [{ secrets: true }, 'secrets'],
+  [{ pii: ['email'] }, 'pii'],
+  [{ webhook: {} }, OTHER],
+  [{ regex: ['one\ntwo'], most: 256 }, OTHER],
+  [{}, OTHER],
+] as const)('%j is typed as %s', (match, kind) => {
+  expect(typedMatch(match).kind).toBe(kind)
+})
+
+test('an empty number is left to its default, and empty lines are no expressions', () => {
+  expect(matchOf({ kind: 'regex', values: { regex: 'a\n\n b\n', most: '' }, json: '' })).toEqual({
+    regex: ['a', ' b'],
+  })
+  expect(linesOf(' \r\nx\r\n')).toEqual(['x'])
+})
+
+test('a list shows the kind of a match with what it finds', () => {
+  expect([kindOf({ pii: ['email', 'ip'] }), matchSummary({ pii: ['email', 'ip'] })]).toEqual([
+    'pii',
+    'email, ip',
+  ])
+  expect([kindOf({ lakera: { key: 'k' } }), matchSummary({ lakera: { key: 'k' } })]).toEqual(['lakera', ''])
+})

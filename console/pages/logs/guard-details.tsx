@@ -1,0 +1,33 @@
+import { Link } from '@tanstack/react-router'
+import type { CallDetail } from '../../api/calls.ts'
+import { DetailList } from '../../components/detail-list.tsx'
+import { VerdictMark } from '../../components/guard-verdicts.tsx'
+import { useSignedIn } from '../../components/session.tsx'
+import { verdictsIn } from '../../components/verdicts-in.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+
+/** What guards decided about a call; nothing if none has checked it. */
+export function GuardDetails({ call }: { readonly call: Pick<CallDetail, 'guards'> }) {
+  const { guards: t } = useTexts()
+  const { isAdmin } = useSignedIn()
+  const verdicts = verdictsIn(call.guards)
+  if (verdicts.length === 0) return null
+  return (
+    <>
+      <h3>{t.title}</h3>
+      <DetailList
+        rows={verdicts.map(({ name, verdict, count }) => [
+          name,
+          <>
+            <VerdictMark verdict={verdict} count={count} />{' '}
+            {isAdmin && (
+              <Link to="/guards/$name" params={{ name }}>
+                {t.open(name)}
+              </Link>
+            )}
+          </>,
+        ])}
+      />
+    </>
+  )
+}

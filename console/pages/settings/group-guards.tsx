@@ -1,0 +1,41 @@
+import type { DeclaredFile } from '../../api/options.ts'
+import { GuardNamesInput } from '../../components/guard-names-input.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { lineOf } from './declared.ts'
+import classes from './settings-page.module.css'
+
+/** The guards that check the calls of groups in addition; those of the file are locked. */
+export function GroupGuards({
+  names,
+  value,
+  declared,
+  onChange,
+}: {
+  readonly names: readonly string[]
+  /** A JSON object from groups to lists of names. */
+  readonly value: string
+  readonly declared: DeclaredFile
+  readonly onChange: (value: string) => void
+}) {
+  const { guards, settings } = useTexts()
+  const given = JSON.parse(value) as Readonly<Record<string, string[]>>
+  return names.map((name) => {
+    const line = lineOf(declared, 'groups', name, 'guards')
+    return (
+      <div key={name} className={classes['row']}>
+        <GuardNamesInput
+          label={guards.namesOf(name)}
+          disabled={line !== undefined}
+          value={given[name] ?? []}
+          onChange={(chosen) => {
+            const { [name]: _, ...others } = given
+            onChange(JSON.stringify(chosen.length === 0 ? others : { ...given, [name]: chosen }))
+          }}
+        />
+        {line !== undefined && (
+          <span className={classes['from']}>{settings.fromLine(declared.file, line)}</span>
+        )}
+      </div>
+    )
+  })
+}

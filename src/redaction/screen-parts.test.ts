@@ -1,0 +1,66 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { compileRule } from './rule.ts'
+import { Screen } from './screen.ts'
+import { screenParts } from './screen-parts.ts'
+
+const CODE = compileRule('code', { regex: 'code-[0-9]+-x' })
+const SPOKEN = compileRule('spoken', { regex: 'four two' })
+const redacting = new Screen([
+  { rule: CODE, do: 'redact', with: '#' },
+  { rule: SPOKEN, do: 'redact', with: '#' },
+])
+
+test.each([
+  [['say code-1-x now'], ['say # now'], [1, 0]],
+  [
+    ['say code-', '1-x now'],
+    ['say code-', '1-x now'],
+    [0, 0],
+  ],
+  [
+    ['it is four', 'two, and', 'four two'],
+    ['it is #', ', and', '#'],
+    [0, 2],
+  ],
+  [
+    [' say four', ' two', ' out'],
+    [' say #', '', ' out'],
+    [0, 1],
+  ],
+  [
+    ['four', '', 'two'],
+    ['#', '', ''],
+    [0, 1],
+  ],
+  [[], [], [0, 0]],
+  [
+    ['', ''],
+    ['', ''],
+    [0, 0],
+  ],
+])('%j becomes %j', (parts, expected, counts) => {
+  expect(screenParts(redacting, parts)).toEqual({ parts: expected, counts, blockedBy: undefined })
+})
+
+test('a block is known, whatever part it is in', () => {
+  const blocking = new Screen([{ rule: SPOKEN, do: 'block' }])
+  expect(screenParts(blocking, ['one', 'four', 'two']).blockedBy).toBe(0)
+  expect(screenParts(blocking, ['one', 'four']).blockedBy).toBeUndefined()
+})
+
+test('parts without a match stay as they are, and together they are what the whole text becomes', () => {
+  const part = fc.stringMatching(/^[ a-df-z]{0,8}$/)
+  fc.assert(
+    fc.property(fc.array(part, { maxLength: 8 }), (parts) => {
+      expect(screenParts(redacting, parts).parts).toEqual(parts)
+    }),
+  )
+  const spaced = fc.constantFrom(' ', 'four ', 'two ', 'code-', '1-x ', 'a ').map((text) => ` ${text}`)
+  fc.assert(
+    fc.property(fc.array(spaced, { maxLength: 8 }), (parts) => {
+      const { parts: screened } = screenParts(redacting, parts)
+      expect(screened.join('')).toBe(redacting.apply(parts.join('')).text)
+    }),
+  )
+})

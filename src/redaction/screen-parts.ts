@@ -1,0 +1,49 @@
+import type { Screen } from './screen.ts'
+import { ScreenStream } from './screen-stream.ts'
+
+/** What became of a text that is in several parts. */
+export interface ScreenedParts {
+  readonly parts: readonly string[]
+  /** Matches by rule. */
+  readonly counts: readonly number[]
+  readonly blockedBy: number | undefined
+}
+
+/**
+ * Screens a text that is in several parts, such as the lines of subtitles: a match may begin in one and end in another.
+ * What stands in the place of a match is in the part where it begins. Parts without a space between them are words of their
+ * own.
+ */
+export function screenParts(screen: Screen, parts: readonly string[]): ScreenedParts {
+  const starts: number[] = []
+  let text = ''
+  for (const part of parts) {
+    if (text !== '' && part !== '' && !/\s$/.test(text) && !/^\s/.test(part)) text += ' '
+    starts.push(text.length)
+    text += part
+  }
+  const result = parts.map(() => '')
+  const endOf = (index: number): number => (starts[index] ?? 0) + (parts[index] ?? '').length
+  let at = 0
+  const moveTo = (position: number): void => {
+    while (at + 1 < parts.length && (starts[at + 1] ?? 0) <= position) at += 1
+  }
+  const stream = new ScreenStream(screen, undefined, {
+    keep(kept, position) {
+      const end = position + kept.length
+      for (let from = position; from < end; ) {
+        moveTo(from)
+        const next = Math.min(end, starts[at + 1] ?? Number.POSITIVE_INFINITY)
+        // What is between two parts belongs to neither.
+        result[at] += kept.slice(from - position, Math.max(0, Math.min(next, endOf(at)) - position))
+        from = next
+      }
+      moveTo(end)
+    },
+    write(written) {
+      result[at] += written
+    },
+  })
+  stream.whole(text)
+  return { parts: result, counts: stream.counts, blockedBy: stream.blockedBy }
+}

@@ -1,0 +1,112 @@
+import { scanObject } from '@sluice/wire/json/json-scan'
+import { expect, test } from 'vitest'
+import { GUARD_PLACES, type Guard, textMatch } from '../../domain/guard.ts'
+import { Pseudonyms } from '../../redaction/pseudonyms.ts'
+import { compileRule } from '../../redaction/rule.ts'
+import { Screen } from '../../redaction/screen.ts'
+import { ActiveGuard, CallGuards } from './call-guards.ts'
+import { guardedScan } from './guarded-request.ts'
+import { KnownTexts } from './known-texts.ts'
+
+const MATCH = { kind: 'pii', kinds: ['email'] } as const
+const REPLACING: Guard = {
+  name: 'mail',
+  where: GUARD_PLACES,
+  do: 'replace',
+  mode: 'enforce',
+  match: MATCH,
+  models: undefined,
+  groups: undefined,
+  users: undefined,
+  tokens: undefined,
+  sample: 1,
+  timeout: 2000,
+  on_failure: 'block',
+  charge: false,
+  most_delay: 0,
+  with: '#',
+}
+
+const SCREEN = new Screen([
+  { rule: compileRule(REPLACING.name, textMatch(MATCH)), do: REPLACING.do, with: REPLACING.with },
+])
+
+function replacing(known = new KnownTexts()): CallGuards {
+  const pseudonyms = new Pseudonyms({ key: Buffer.from('a key'), user: '1' })
+  return new CallGuards([new ActiveGuard(REPLACING)], pseudonyms, known.of(1), () => SCREEN)
+}
+
+const LINE = 'Write to ann@example.com or bea@example.org about "it".\n'
+const LONG = LINE.repeat(2_000_000 / LINE.length)
+
+/** Turns of the event loop during a piece of work. */
+async function turnsOf(work: () => Promise<unknown>): Promise<number> {
+  let turns = 0
+  let isOver = false
+  const count = (): void => {
+    turns += 1
+    if (!isOver) setImmediate(count)
+  }
+  setImmediate(count)
+  await work()
+  isOver = true
+  return turns
+}
+
+test.each([
+  ['a text', { messages: [{ role: 'user', content: LONG }] }],
+  [
+    'the arguments of a tool',
+    {
+      messages: [
+        {
+          role: 'assistant',
+          tool_calls: [
+            { id: 'c', type: 'function', function: { name: 'f', arguments: JSON.stringify({ text: LONG }) } },
+          ],
+        },
+      ],
+    },
+  ],
+])('%s of two megabytes whose values are replaced shares the event loop', async (_, body) => {
+  const guards = replacing()
+  const scan = scanObject(Buffer.from(JSON.stringify(body)))
+  let next = scan
+  const turns = await turnsOf(async () => (next = await guardedScan(guards, scan)))
+  expect(turns).toBeGreaterThan(20)
+  expect(guards.pseudonyms.size).toBe(2)
+  const sent = next.bytes.toString()
+  expect(sent).not.toContain('@example')
+  expect(sent.match(/\[\[EMAIL_[0-9a-f]{8}\]\]/g)).toHaveLength(2 * Math.floor(2_000_000 / LINE.length))
+  const [first, second] = [...guards.pseudonyms.entries()].map(([token]) => token)
+  const expected = JSON.stringify(body)
+    .replaceAll('ann@example.com', String(first))
+    .replaceAll('bea@example.org', String(second))
+  expect(sent).toBe(expected)
+  expect(guards.text).toBe(`mail=redacted;count=${2 * Math.floor(2_000_000 / LINE.length)}`)
+})
+
+const ask = async (known: KnownTexts, ...contents: string[]) => {
+  const guards = replacing(known)
+  const messages = contents.map((content) => ({ role: 'user', content }))
+  const scan = scanObject(Buffer.from(JSON.stringify({ messages })))
+  const next = await guardedScan(guards, scan)
+  return { sent: next.bytes.toString(), verdicts: guards.text, tookMs: guards.all[0]?.tookMs }
+}
+
+test('a text in which nothing was found is not checked again; what was found is replaced each time', async () => {
+  const known = new KnownTexts()
+  const plain = 'Nothing to see here. '.repeat(50)
+  const told = `${plain} ann@example.com`
+  await ask(known, plain, told)
+  expect(known.size).toBe(1)
+  const again = await ask(known, plain)
+  expect([again.verdicts, again.tookMs, again.sent]).toEqual([
+    'mail=allowed;count=0',
+    0,
+    expect.stringContaining(plain),
+  ])
+  const third = await ask(known, plain, told, plain)
+  expect([third.verdicts, third.sent.includes('ann@')]).toEqual(['mail=redacted;count=1', false])
+  expect(third.tookMs).toBeGreaterThan(0)
+})

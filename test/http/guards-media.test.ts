@@ -1,0 +1,373 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall, type Part, recordingParts, waveFile } from '../fixtures/form.ts'
+import { answered, events, json } from '../fixtures/media-fixture.ts'
+
+const ACTIONS = ['block', 'redact', 'flag'] as const
+const CODE = 'four two'
+const match = { regex: ['four\\s+two', 'code-[0-9]+-x'] }
+
+let fixture: Fixture
+let database: GatewayDatabase
+beforeAll(async () => {
+  fixture = await startFixture((upstream) => ({
+    models: { ...priced(['m', 'rank']), pictures: { price: { image: { default: 0.02 } } } },
+    channels: [
+      channel('m', upstream.baseUrl('m')),
+      channel('pictures', upstream.baseUrl('pictures')),
+      channel('rank', upstream.baseUrl('rank'), { protocol: 'rerank' }),
+    ],
+    guards: [
+      ...ACTIONS.map((action) => ({
+        name: `${action}-output`,
+        do: action,
+        match,
+        where: ['output'],
+        tokens: [`token-${action}`],
+      })),
+      { name: 'swap', do: 'replace', match, where: ['input'], tokens: ['token-swap'] },
+    ],
+    users: [
+      ROOT,
+      user(
+        2,
+        'ann',
+        [...ACTIONS, 'swap', 'plain'].map((name) => token(name)),
+      ),
+    ],
+  }))
+  database = databaseOf(fixture.gateway.dataDir)
+})
+afterAll(() => fixture?.close())
+
+function transcribe(
+  key: string,
+  behaviour: Behaviour,
+  fields: Record<string, string> = {},
+  path = '/v1/audio/transcriptions',
+): Promise<FullResponse> {
+  fixture.upstream.script('m', behaviour)
+  const more = Object.entries(fields).map(([name, content]): Part => ({ name, content }))
+  const body = formBytes(recordingParts('m', waveFile(1), more))
+  return call(fixture.gateway.url, body, formCall(path, key, body))
+}
+const draw = (key: string, behaviour: Behaviour, fields: object = {}): Promise<FullResponse> => {
+  fixture.upstream.script('pictures', behaviour)
+  const body = { model: 'pictures', prompt: 'a circle', ...fields }
+  return call(fixture.gateway.url, body, { path: '/v1/images/generations', key })
+}
+const rowOf = ({ headers }: FullResponse) => {
+  const row = database.usageOf(String(headers['x-request-id'])) as unknown as Record<string, unknown>
+  return { note: row['note'], guards: row['guards'], reason: row['reason'], quota: row['quota'] }
+}
+const verdictsOf = ({ headers }: FullResponse): unknown => headers['x-gateway-guards']
+type Event = Readonly<Record<string, unknown>>
+const eventsIn = ({ text }: FullResponse): Event[] =>
+  text
+    .split('\n\n')
+    .flatMap((frame) => /^data: (.+)$/m.exec(frame)?.[1] ?? [])
+    .filter((data) => data !== '[DONE]')
+    .map((data) => JSON.parse(data) as Event)
+
+const VERBOSE = {
+  task: 'transcribe',
+  duration: 2.5,
+  text: `Say ${CODE} now.`,
+  segments: [
+    { id: 0, start: 0, end: 1, text: 'Say four', tokens: [1, 2, 3] },
+    { id: 1, start: 1, end: 2.5, text: ' two now.', tokens: [4] },
+  ],
+  words: ['Say', 'four', 'two', 'now'].map((word, index) => ({ word, start: index, end: index + 1 })),
+  logprobs: [{ token: 'four', logprob: -0.1 }],
+}
+const SRT =
+  '1\r\n00:00:00,000 --> 00:00:01,000\r\nSay four\r\n\r\n2\r\n00:00:01,000 --> 00:00:02,500\r\ntwo now.\r\n'
+
+describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcript of %s', (path) => {
+  test('in JSON is redacted, and so is all that repeats it', async () => {
+    const answer = await transcribe('redact', json(VERBOSE), { response_format: 'verbose_json' }, path)
+    const { segments, words, ...rest } = JSON.parse(answer.text) as typeof VERBOSE
+    expect(rest).toEqual({ task: 'transcribe', duration: 2.5, text: 'Say [REDACTED] now.', logprobs: [] })
+    expect(segments.map((one) => [one.text, one.tokens])).toEqual([
+      ['Say [REDACTED]', []],
+      [' now.', []],
+    ])
+    expect(words.map(({ word }) => word)).toEqual(['Say', '[REDACTED]', '', 'now'])
+    expect(verdictsOf(answer)).toBe('redact-output=redacted;count=1')
+    expect(rowOf(answer)).toMatchObject({ guards: 'redact-output=redacted;count=1', note: '' })
+  })
+
+  test('in JSON is empty if it is blocked, and is charged', async () => {
+    const answer = await transcribe('block', json(VERBOSE), {}, path)
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([
+      200,
+      { task: 'transcribe', duration: 2.5, text: '', segments: [], words: [], logprobs: [] },
+    ])
+    expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', guards: 'block-output=blocked;count=1' })
+    expect(rowOf(answer).quota).toBeGreaterThan(0)
+  })
+
+  test('that is flagged, or that no guard checks, keeps its bytes', async () => {
+    const text = JSON.stringify(VERBOSE, undefined, 1)
+    const flagged = await transcribe('flag', answered('application/json', text), {}, path)
+    expect([flagged.text, verdictsOf(flagged)]).toEqual([text, 'flag-output=flagged;count=1'])
+    const plain = await transcribe('plain', answered('application/json', text), {}, path)
+    expect([plain.text, verdictsOf(plain)]).toEqual([text, undefined])
+  })
+
+  test('as text is redacted or empty', async () => {
+    const said = `Say ${CODE} now.\n`
+    const redacted = await transcribe('redact', answered('text/plain', said), {}, path)
+    expect(redacted.text).toBe('Say [REDACTED] now.\n')
+    const blocked = await transcribe('block', answered('text/plain', said), {}, path)
+    expect([blocked.status, blocked.text, rowOf(blocked).note]).toEqual([200, '', 'guard_blocked'])
+    const flagged = await transcribe('flag', answered('text/plain', said), {}, path)
+    expect(flagged.text).toBe(said)
+  })
+
+  test('as subtitles is redacted over the end of a cue, and keeps its times', async () => {
+    const redacted = await transcribe('redact', answered('text/plain', SRT), { response_format: 'srt' }, path)
+    expect(redacted.text).toBe(SRT.replace('four', '[REDACTED]').replace('two now', ' now'))
+    const blocked = await transcribe('block', answered('text/plain', SRT), { response_format: 'srt' }, path)
+    expect(blocked.text).toBe('')
+  })
+})
+
+const said = (text: string): Event & { type: string } => ({
+  type: 'transcript.text.delta',
+  delta: text,
+  logprobs: [{ token: text, logprob: -1 }],
+})
+const DONE = {
+  type: 'transcript.text.done',
+  text: `Say ${CODE} now.`,
+  logprobs: [],
+  usage: { input_tokens: 9, output_tokens: 7, total_tokens: 16 },
+}
+const STREAM = events(said('Say f'), said('our t'), said('wo now.'), DONE)
+
+describe('a streamed transcript', () => {
+  test('is redacted across events, and its end repeats what was sent', async () => {
+    const answer = await transcribe('redact', STREAM, { stream: 'true' })
+    const given = eventsIn(answer)
+    const deltas = given.filter(({ type }) => type === 'transcript.text.delta')
+    expect(deltas.map(({ delta }) => delta).join('')).toBe('Say [REDACTED] now.')
+    expect(given.at(-1)).toEqual({ ...DONE, text: 'Say [REDACTED] now.' })
+    expect(answer.text).not.toMatch(/our t|"token":"/)
+    expect(rowOf(answer)).toMatchObject({ guards: 'redact-output=redacted;count=1', reason: 'complete' })
+  })
+
+  test('ends before a blocked match with its last event', async () => {
+    const answer = await transcribe('block', STREAM, { stream: 'true' })
+    const given = eventsIn(answer)
+    expect(given.at(-1)).toEqual({ type: 'transcript.text.done', text: 'Say ' })
+    expect(
+      given
+        .slice(0, -1)
+        .map(({ delta }) => delta)
+        .join(''),
+    ).toBe('Say ')
+    expect(answer.text).not.toMatch(/four|our|now/)
+    expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', guards: 'block-output=blocked;count=1' })
+    expect(rowOf(answer).quota).toBeGreaterThan(0)
+  })
+
+  test('that is blocked does not wait for its provider', async () => {
+    const frames = ['Say f', 'our t', 'wo now.'].map((text) => `data: ${JSON.stringify(said(text))}\n\n`)
+    const answer = await transcribe(
+      'block',
+      { kind: 'stream', frames, usage: null, ending: 'stall' },
+      { stream: 'true' },
+    )
+    expect(eventsIn(answer).at(-1)).toEqual({ type: 'transcript.text.done', text: 'Say ' })
+    expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', reason: 'cut' })
+  })
+
+  test('that ends like the beginning of a match is sent in full', async () => {
+    const text = 'Say four'
+    const answer = await transcribe('redact', events(said(text), { ...DONE, text }), { stream: 'true' })
+    const given = eventsIn(answer)
+    expect(given.map(({ type, delta, text }) => delta ?? [type, text])).toEqual([
+      ...given.slice(0, -1).map(({ delta }) => delta),
+      ['transcript.text.done', text],
+    ])
+    expect(
+      given
+        .slice(0, -1)
+        .map(({ delta }) => delta)
+        .join(''),
+    ).toBe(text)
+  })
+
+  test('has its segments checked as one text', async () => {
+    const segment = (text: string, id: string) => ({
+      type: 'transcript.text.segment',
+      id,
+      text,
+      speaker: 'A',
+    })
+    const answer = await transcribe(
+      'redact',
+      events(segment('Say four', '0'), segment(' two now.', '1'), DONE),
+      { stream: 'true' },
+    )
+    const given = eventsIn(answer)
+    const texts = given.filter(({ type }) => type === 'transcript.text.segment').map(({ text }) => text)
+    expect(texts.join('')).toBe('Say [REDACTED] now.')
+    expect(given.at(-1)?.['text']).toBe('Say [REDACTED] now.')
+  })
+
+  test('whose only text is in its last event is checked', async () => {
+    const redacted = await transcribe('redact', events(DONE), { stream: 'true' })
+    expect(eventsIn(redacted)).toEqual([{ ...DONE, text: 'Say [REDACTED] now.' }])
+    const blocked = await transcribe('block', events(DONE), { stream: 'true' })
+    expect(eventsIn(blocked)).toEqual([{ type: 'transcript.text.done', text: '' }])
+    expect(rowOf(blocked).note).toBe('guard_blocked')
+  })
+})
+
+const PICTURES = {
+  created: 1,
+  data: [
+    { b64_json: 'aGVsbG8=', revised_prompt: `A "circle", ${CODE}` },
+    { b64_json: 'aGVsbG8=', revised_prompt: 'A square' },
+  ],
+}
+
+describe('the revised prompt of a picture', () => {
+  test('is redacted; the pictures stay', async () => {
+    const answer = await draw('redact', json(PICTURES), { n: 2 })
+    expect(JSON.parse(answer.text)).toEqual({
+      ...PICTURES,
+      data: [
+        { b64_json: 'aGVsbG8=', revised_prompt: 'A "circle", [REDACTED]' },
+        { b64_json: 'aGVsbG8=', revised_prompt: 'A square' },
+      ],
+    })
+    expect(verdictsOf(answer)).toBe('redact-output=redacted;count=1')
+  })
+
+  test('takes the pictures with it if it is blocked; they are charged', async () => {
+    const answer = await draw('block', json(PICTURES), { n: 2 })
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { created: 1, data: [] }])
+    expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', quota: 20_000 })
+  })
+
+  test('shows the value that was replaced in the prompt', async () => {
+    await draw('swap', json(PICTURES), { prompt: `paint ${CODE}` })
+    const sent = JSON.parse(fixture.upstream.received('pictures').at(-1)?.text ?? '') as { prompt: string }
+    expect(sent.prompt).toMatch(/^paint \[\[SWAP_[0-9a-f]{8}\]\]$/)
+    const data = [{ url: 'https://x.example/1.png', revised_prompt: sent.prompt }]
+    const answer = await draw('swap', json({ created: 1, data }), { prompt: `paint ${CODE}` })
+    expect(JSON.parse(answer.text)).toEqual({
+      created: 1,
+      data: [{ url: 'https://x.example/1.png', revised_prompt: `paint ${CODE}` }],
+    })
+  })
+
+  test('without a match keeps the bytes of the answer', async () => {
+    const text = JSON.stringify({ ...PICTURES, data: PICTURES.data.slice(1) }, undefined, 2)
+    const answer = await draw('redact', answered('application/json', text))
+    expect(answer.text).toBe(text)
+  })
+})
+
+test('an answer whose texts cannot be found is not sent', async () => {
+  const deep = '['.repeat(20_000) + ']'.repeat(20_000)
+  const body = `{"data":[{"b64_json":"aGk=","revised_prompt":"${CODE}"}],"deep":${deep}}`
+  expect((await draw('plain', answered('application/json', body))).status).toBe(200)
+  const answer = await draw('redact', answered('application/json', body))
+  expect([answer.status, answer.text]).toEqual([500, expect.stringContaining('upstream_error')])
+  expect(answer.text).not.toContain(CODE)
+})
+
+interface Chunk {
+  readonly choices: {
+    readonly delta: { readonly content?: unknown; readonly audio?: { transcript?: string } }
+  }[]
+}
+const chunk = (delta: object, finish: string | null = null): string =>
+  `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: finish }] })}\n\n`
+const chat = async (key: string, deltas: readonly object[]): Promise<{ text: string; chunks: Chunk[] }> => {
+  const frames = [...deltas.map((delta) => chunk(delta)), chunk({}, 'stop'), 'data: [DONE]\n\n']
+  fixture.upstream.script('m', { kind: 'stream', frames, ending: 'no done' })
+  const answer = await call(
+    fixture.gateway.url,
+    { model: 'm', stream: true, messages: [{ role: 'user', content: 'hi' }] },
+    { path: '/v1/chat/completions', key },
+  )
+  return { text: answer.text, chunks: eventsIn(answer) as unknown as Chunk[] }
+}
+const deltasOf = (chunks: readonly Chunk[]) =>
+  chunks.flatMap(({ choices }) => choices.map(({ delta }) => delta))
+
+test('the transcript of spoken chat answers is redacted across events', async () => {
+  const audio = ['Say fo', 'ur tw', 'o.'].map((transcript) => ({ audio: { id: 'a', transcript } }))
+  const { chunks, text } = await chat('redact', [
+    { role: 'assistant' },
+    ...audio,
+    { audio: { id: 'a', data: 'AAAA' } },
+  ])
+  const said = deltasOf(chunks).map((delta) => delta.audio?.transcript ?? '')
+  expect(said.join('')).toBe('Say [REDACTED].')
+  expect(text).toContain('AAAA')
+  const blocked = await chat('block', audio)
+  expect(
+    deltasOf(blocked.chunks)
+      .map((delta) => delta.audio?.transcript ?? '')
+      .join(''),
+  ).toBe('Say ')
+  expect(blocked.text).toContain('content_filter')
+})
+
+test('content in blocks is redacted across events, its thoughts by themselves', async () => {
+  const block = (text: string) => ({ content: [{ type: 'text', text }] })
+  const thought = (text: string) => ({
+    content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }],
+  })
+  const { chunks, text } = await chat('redact', [
+    thought('hm fo'),
+    thought('ur two'),
+    block('Say fo'),
+    block('ur two'),
+    { content: ' now' },
+  ])
+  const blocks = deltasOf(chunks).flatMap(({ content }) =>
+    typeof content === 'string'
+      ? [{ type: 'text', text: content }]
+      : ((content ?? []) as { type: string; text?: string; thinking?: { text: string }[] }[]),
+  )
+  const textOf = (type: string): string =>
+    blocks
+      .filter((one) => one.type === type)
+      .map((one) => one.text ?? one.thinking?.map((part) => part.text).join(''))
+      .join('')
+  expect([textOf('text'), textOf('thinking')]).toEqual(['Say [REDACTED] now', 'hm [REDACTED]'])
+  expect(text).not.toMatch(/ur two/)
+})
+
+test('documents that rerank returns have the values that were replaced', async () => {
+  const result = (document: unknown) => ({
+    id: 'r',
+    results: [{ index: 0, relevance_score: 0.9, document }],
+    meta: { billed_units: { search_units: 1 } },
+  })
+  const ask = () =>
+    call(
+      fixture.gateway.url,
+      { model: 'rank', query: 'q', documents: [`see ${CODE}`], return_documents: true },
+      { path: '/v1/rerank', key: 'swap' },
+    )
+  fixture.upstream.script('rank', json(result({ text: 'x' })))
+  await ask()
+  const sent = JSON.parse(fixture.upstream.received('rank').at(-1)?.text ?? '') as { documents: unknown[] }
+  expect(JSON.stringify(sent)).not.toContain(CODE)
+  const [document] = sent.documents
+  fixture.upstream.script('rank', json(result(typeof document === 'string' ? { text: document } : document)))
+  const answer = await ask()
+  expect([answer.status, answer.text]).toEqual([200, expect.stringContaining(`see ${CODE}`)])
+})
