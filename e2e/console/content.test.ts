@@ -73,6 +73,67 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     },
   )
 
+  test.each([
+    {
+      locale: 'en-US',
+      hint: 'Less than the operator keeps, never more.',
+      kept: ['What is kept of calls', 'Outlines without texts'],
+      time: ['Kept for', '7 days'],
+      share: ['Share of calls', 'Enter a number from 0 to 100.', '12.5'],
+      save: 'Save changes',
+      saved: { content_log_what: 'metadata', content_log_sample: 0.125, content_log_keep: 604_800 },
+    },
+    {
+      locale: 'zh-CN',
+      hint: '只能比运营方的设置更少，不能更多。',
+      kept: ['调用内容的保留', '不保留'],
+      time: ['保留时间', '1 小时'],
+      share: ['调用比例', '请输入 0 到 100 之间的数字。', '5'],
+      save: '保存更改',
+      saved: { content_log_what: 'none', content_log_sample: 0.05, content_log_keep: 3_600 },
+    },
+  ])('the holder of a key lessens what is kept of its calls, in $locale', async (words) => {
+    const tokens = () => stage.api<{ items: { id: number }[] }>('GET', `/api/user/${PEOPLE.caller.id}/tokens`)
+    const [token] = (await tokens()).items
+    const page = await stage.open('caller', `/keys/${token?.id}?tab=settings`, { locale: words.locale })
+    const choose = async ([name = '', option = '']: readonly string[]): Promise<void> => {
+      await page.getByRole('combobox', { name, exact: true }).click()
+      await page.getByRole('option', { name: option, exact: true }).click()
+    }
+    const [share = '', refusal = '', percent = ''] = words.share
+    const save = page.getByRole('button', { name: words.save })
+    await page.getByText(words.hint, { exact: true }).waitFor()
+    await choose(words.kept)
+    await choose(words.time)
+    await page.getByRole('textbox', { name: share, exact: true }).fill('101')
+    await save.click()
+    await page.getByText(refusal).waitFor()
+    await page.getByRole('textbox', { name: share, exact: true }).fill(percent)
+    const { violations } = await new AxeBuilder({ page }).withTags(TAGS).analyze()
+    expect(violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`)).toEqual([])
+    await save.click()
+    await expect.poll(async () => (await tokens()).items[0], SOON).toMatchObject(words.saved)
+    await page.context().close()
+  })
+
+  test('an administrator says what is kept of a user, and takes it back', async () => {
+    const page = await stage.open('root', `/users/${PEOPLE.caller.id}`)
+    const choose = async (name: string, option: string): Promise<void> => {
+      await page.getByRole('combobox', { name, exact: true }).click()
+      await page.getByRole('option', { name: option, exact: true }).click()
+    }
+    const saved = () => stage.api<object>('GET', `/api/user/${PEOPLE.caller.id}`)
+    await choose('What is kept of calls', 'Everything, byte for byte')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await expect
+      .poll(saved)
+      .toMatchObject({ content_log_what: 'full', content_log_sample: null, content_log_keep: null })
+    await choose('What is kept of calls', 'As set in general')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await expect.poll(saved).toMatchObject({ content_log_what: '' })
+    await page.context().close()
+  })
+
   test('a session reads as a thread, in which nothing is said twice', async () => {
     const page = await stage.open('root', `/sessions/${calls[0]?.session}`)
     await page.getByRole('button', { name: 'Read as a thread' }).click()

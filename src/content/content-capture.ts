@@ -3,8 +3,8 @@ import type { ContentPolicy } from '../domain/content-log.ts'
 import { GrowingBytes } from './growing-bytes.ts'
 import type { ContentBytes } from './parts.ts'
 
-/** A call whose content is kept. */
-export interface CapturedCall extends ContentPolicy {
+/** A call whose content may be kept. */
+export interface CapturableCall {
   readonly id: string
   readonly userId: number
   readonly tokenId: number
@@ -12,14 +12,17 @@ export interface CapturedCall extends ContentPolicy {
   readonly startedMs: number
 }
 
+/** A call whose content is kept. */
+export interface CapturedCall extends CapturableCall, ContentPolicy {}
+
 /** Why a call's content is not kept. */
 export type DropReason = 'full' | 'failed'
 
 /** The queue behind captures: counts what they hold, and takes what is complete. */
 export interface CaptureQueue {
   /** Takes memory for a call; false if its share, or the whole, is used up. */
-  take(call: CapturedCall, bytes: number): boolean
-  give(call: CapturedCall, bytes: number): void
+  take(call: CapturableCall, bytes: number): boolean
+  give(call: CapturableCall, bytes: number): void
   /** Adds the content of a call, whose memory is already taken. */
   add(call: CapturedCall, content: ContentBytes, bytes: number): void
   dropped(reason: DropReason): void
@@ -30,10 +33,13 @@ export interface CaptureQueue {
  * call is dropped, and counted. `docs/api.md: Content log`.
  */
 export class ContentCapture {
-  readonly #call: CapturedCall
+  readonly #call: CapturableCall
   readonly #queue: CaptureQueue
-  readonly #requestReceived: Buffer
+  readonly #decide: () => ContentPolicy | undefined
+  readonly #requestReceived: Buffer | undefined
   #requestSent: Buffer | undefined
+  /** What is kept; known once the call is settled. */
+  #policy: ContentPolicy | undefined
   #answerReceived = new GrowingBytes()
   /** The answer as sent, from the byte on at which it differs from the one received. */
   #answerSent: GrowingBytes | undefined
@@ -43,18 +49,33 @@ export class ContentCapture {
   #isOver = false
   #isRelayed = false
   #isClosed = false
-  /** Called once with what is kept of the call; with undefined if it is dropped. */
-  onOver: ((content: ContentBytes | undefined) => void) | undefined
+  /** Called once with what is kept of the call and how; with undefined if nothing is. */
+  onOver: ((content: ContentBytes | undefined, policy: ContentPolicy | undefined) => void) | undefined
   readonly #take = (bytes: number): boolean => {
     if (!this.#queue.take(this.#call, bytes)) return false
     this.#taken += bytes
     return true
   }
 
-  constructor(call: CapturedCall, queue: CaptureQueue, requestReceived: Buffer) {
+  /**
+   * `requestReceived` is undefined if it is not in memory. `decide` is called once the call is settled, because it
+   * may be served by another group than it began with.
+   */
+  constructor(
+    call: CapturableCall,
+    queue: CaptureQueue,
+    requestReceived: Buffer | undefined,
+    decide: () => ContentPolicy | undefined,
+  ) {
     this.#call = call
     this.#queue = queue
     this.#requestReceived = requestReceived
+    this.#decide = decide
+  }
+
+  /** Whether `onOver` is still to be called. */
+  get isAwaited(): boolean {
+    return this.onOver !== undefined && !this.#isOver
   }
 
   /** Begins an attempt: what an earlier one received was not delivered. */
@@ -68,9 +89,11 @@ export class ContentCapture {
 
   /** Notes a request as it is sent. A further one after an answer is added to the former. */
   readonly onBody = (body: Buffer | OutgoingBody): void => {
-    if (this.#isOver || !Buffer.isBuffer(body)) return
+    if (this.#isOver) return
+    const bytes = Buffer.isBuffer(body) ? body : body.whole?.()
+    if (!bytes) return
     const before = this.#answerReceived.length > 0 ? this.#requestSent : undefined
-    this.#requestSent = before ? Buffer.concat([before, body]) : body
+    this.#requestSent = before ? Buffer.concat([before, bytes]) : bytes
   }
 
   /** Notes bytes of the upstream's answer. */
@@ -93,9 +116,17 @@ export class ContentCapture {
     if (!this.#answerSent.add(piece, this.#take)) this.#drop('full')
   }
 
-  /** Notes that the relay has settled the call. */
+  /** Notes that the relay has settled the call. From now on the request's memory is the queue's. */
   relayed(): void {
+    if (this.#isOver || this.#isRelayed) return
     this.#isRelayed = true
+    this.#policy = this.#decide()
+    if (!this.#policy) return this.forget()
+    const received = this.#requestReceived
+    const sent = this.#requestSent
+    if (sent === received || (sent && received && sent.equals(received))) this.#requestSent = undefined
+    const bytes = (received?.length ?? 0) + (this.#requestSent?.length ?? 0)
+    if (!this.#take(1 + bytes)) return this.#drop('full')
     this.#finish()
   }
 
@@ -105,34 +136,41 @@ export class ContentCapture {
     this.#finish()
   }
 
+  /** Keeps nothing of the call, which is no loss. */
+  forget(): void {
+    if (!this.#isOver) this.#end()
+  }
+
   #finish(): void {
-    if (this.#isOver || !this.#isRelayed || !this.#isClosed) return
-    const received = this.#requestReceived
-    const sent = this.#requestSent
-    const isSame = !sent || sent === received || sent.equals(received)
-    if (!this.#take(1 + received.length + (isSame ? 0 : sent.length))) return this.#drop('full')
+    const policy = this.#policy
+    if (this.#isOver || !this.#isClosed || !policy) return
     this.#isOver = true
+    const [received, sent] = [this.#requestReceived, this.#requestSent]
     const answer = this.#answerReceived.bytes
     const answered = this.#answerSent?.bytes ?? answer.subarray(0, this.#equalBytes)
     const isDelivered = !this.#answerSent && this.#equalBytes === answer.length
     const content: ContentBytes = {
-      request_received: received,
-      ...(!isSame && { request_sent: sent }),
+      ...(received && { request_received: received }),
+      ...(sent && { request_sent: sent }),
       ...(answer.length > 0 && { answer_received: answer }),
       ...(!isDelivered && { answer_sent: answered }),
     }
-    this.#queue.add(this.#call, content, this.#taken)
-    this.onOver?.(content)
+    this.#queue.add({ ...this.#call, ...policy }, content, this.#taken)
+    this.onOver?.(content, policy)
   }
 
   #drop(reason: DropReason): void {
+    this.#end()
+    this.#queue.dropped(reason)
+  }
+
+  #end(): void {
     this.#isOver = true
     this.#queue.give(this.#call, this.#taken)
     this.#taken = 0
     this.#requestSent = undefined
     this.#answerReceived = new GrowingBytes()
     this.#answerSent = undefined
-    this.#queue.dropped(reason)
-    this.onOver?.(undefined)
+    this.onOver?.(undefined, undefined)
   }
 }

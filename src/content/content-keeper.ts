@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { seal, type Secrets, unseal } from '../store/secrets.ts'
 import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
@@ -32,6 +33,8 @@ const KEY_BYTES = 32
 const MAX_MOVED_BYTES = 4 * 1024 * 1024
 /** How often a deletion begins anew because content of its keys came in meanwhile. */
 const MAX_ROUNDS = 3
+/** Places of requests among the parts. */
+const REQUEST_PARTS: ReadonlySet<number> = new Set([0, 1])
 const NOWHERE = { object: '', objectAt: 0, objectBytes: 0 }
 
 /** A call's content, compressed. */
@@ -116,6 +119,10 @@ export class ContentKeeper implements ContentWork {
     return { removedContents: await this.#shelf.prune(dayOf(nowMs), nowMs - MARK_MS) }
   }
 
+  users(): Promise<readonly number[]> {
+    return this.#shelf.users()
+  }
+
   async sweep(): Promise<number> {
     const nowMs = Date.now()
     const bucket = await this.#bucket()
@@ -174,7 +181,9 @@ export class ContentKeeper implements ContentWork {
     const { userId, fromMs, toMs } = mark
     const [fromDay, toDay] = [dayOf(fromMs), dayOf(Math.max(fromMs, toMs - 1))]
     // From now on calls of these users and days are kept under the new keys.
-    const { successors, elsewhere } = await this.#shelf.write((writer) => this.#successors(writer, mark))
+    const { concerned, successors, elsewhere } = await this.#shelf.write((writer) =>
+      this.#successors(writer, mark),
+    )
     const moved = await this.#movedInBucket(elsewhere, successors).catch(() => undefined)
     // What the bucket does not give now stays marked, and is removed later.
     if (!moved) return { wasKept: true, isWhole: false, isStuck: true }
@@ -185,14 +194,15 @@ export class ContentKeeper implements ContentWork {
         const entries = await writer.entriesOfKey(key.id)
         const successor = successors.get(key.id)
         const others = entries.filter((entry) => !isMarked(mark, entry))
+        const isMovable = others.every((entry) => entry.object === '' || moved.has(placeText(entry)))
         // Another deletion or a node has put entries under this key meanwhile: the mark stays, and is carried out later.
-        if (!successor || others.some((entry) => entry.object !== '' && !moved.has(placeText(entry)))) {
+        if (!concerned.has(key.id) || !isMovable || (!successor && others.length > 0)) {
           if (others.length < entries.length) isWhole = false
           continue
         }
         for (const entry of others) {
           const anew =
-            entry.object === ''
+            entry.object === '' && successor
               ? this.#resealed(entry, key, successor, await writer.sealedOf(entry))
               : moved.get(placeText(entry))
           if (anew) await writer.replace(anew)
@@ -206,11 +216,15 @@ export class ContentKeeper implements ContentWork {
     })
   }
 
-  /** The keys of which a deletion concerns something, with those that follow them, and what must be moved in the bucket. */
+  /**
+   * The keys of which a deletion concerns something, with those that follow them where they have more, and what must be
+   * moved in the bucket.
+   */
   async #successors(
     writer: ShelfWriter,
     mark: ContentDeletion,
   ): Promise<{
+    readonly concerned: ReadonlySet<string>
     readonly successors: ReadonlyMap<string, DataKey>
     readonly elsewhere: readonly { readonly entry: EntryHead; readonly key: StoredKey }[]
   }> {
@@ -230,13 +244,15 @@ export class ContentKeeper implements ContentWork {
     const successors = new Map<string, DataKey>()
     const elsewhere: { readonly entry: EntryHead; readonly key: StoredKey }[] = []
     for (const [key, entries] of concerned) {
+      // Nothing is left of it, and what comes later gets a new key.
+      if (entries.every((entry) => isMarked(mark, entry))) continue
       const successor = newest.get(ownerText(key)) ?? (await this.#newKey(writer, key))
       newest.set(ownerText(key), successor)
       successors.set(key.id, successor)
       for (const entry of entries)
         if (entry.object !== '' && !isMarked(mark, entry)) elsewhere.push({ entry, key })
     }
-    return { successors, elsewhere }
+    return { concerned: new Set([...concerned.keys()].map(({ id }) => id)), successors, elsewhere }
   }
 
   /**
@@ -431,11 +447,13 @@ function redactedParts(
   lengths: readonly number[],
 ): { readonly content: Buffer; readonly lengths: readonly number[] } {
   let at = 0
-  const parts = lengths.map((length) => {
+  const parts = lengths.map((length, index) => {
     if (length < 0) return undefined
-    const part = redactedContent(Buffer.from(content.buffer, content.byteOffset + at, length))
+    const part = Buffer.from(content.buffer, content.byteOffset + at, length)
     at += length
-    return part
+    // A form with a file: its other fields cannot be told from it.
+    if (REQUEST_PARTS.has(index) && !isUtf8(part)) return undefined
+    return redactedContent(part)
   })
   return {
     content: Buffer.concat(parts.filter((part) => part !== undefined)),

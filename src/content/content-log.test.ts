@@ -39,7 +39,7 @@ function callOf(userId: number): CapturedCall {
 
 /** Says something in a call of a user, and ends the call. */
 function say(log: ContentLog, call: CapturedCall, request: Buffer, answer: Buffer, sent = answer): void {
-  const capture = log.capture(call, request)
+  const capture = log.capture(call, request, () => call)
   capture.beginAttempt()
   capture.answerReceived(answer)
   capture.answerSent(sent)
@@ -82,7 +82,7 @@ test('an answer is kept once if the client got the same bytes, however they were
     [shorter, ['one']],
     [other, ['one ', 'TWO', ' three']],
   ] as const) {
-    const capture = log.capture(call, Buffer.from('request'))
+    const capture = log.capture(call, Buffer.from('request'), () => call)
     capture.onBody(Buffer.from('request'))
     for (const piece of ['one t', 'wo three']) capture.answerReceived(Buffer.from(piece))
     for (const piece of sent) capture.answerSent(Buffer.from(piece))
@@ -100,7 +100,7 @@ test('an answer is kept once if the client got the same bytes, however they were
 test('what an attempt received that was not delivered is not kept', async () => {
   const { log, dropped } = openLog()
   const call = callOf(1)
-  const capture = log.capture(call, Buffer.from('request'))
+  const capture = log.capture(call, Buffer.from('request'), () => call)
   for (const answer of ['error', 'answer']) {
     capture.beginAttempt()
     capture.onBody(Buffer.from(`request for ${answer}`))
@@ -113,4 +113,55 @@ test('what an attempt received that was not delivered is not kept', async () => 
   const read = await log.read(call.id)
   expect(Buffer.from(read?.content ?? []).toString()).toBe('requestrequest for answeranswer')
   expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
+})
+
+test('the request of a call whose client reads slowly is held by the queue, from the charge on', async () => {
+  const { log, dropped } = openLog()
+  const call = callOf(1)
+  const capture = log.capture(call, Buffer.alloc(MIB), () => call)
+  capture.onBody(Buffer.alloc(MIB, 'sent'))
+  expect(log.held).toBe(0)
+  capture.relayed()
+  expect(log.held).toBe(2 * MIB + 1)
+  capture.closed()
+  await log.flush()
+  expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
+})
+
+test('what the group that served the call does not keep is forgotten, and not counted as dropped', async () => {
+  const { log, dropped } = openLog()
+  const call = callOf(1)
+  const capture = log.capture(call, Buffer.from('request'), () => undefined)
+  capture.answerReceived(Buffer.from('answer'))
+  capture.closed()
+  capture.relayed()
+  await log.flush()
+  expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
+  expect(await log.read(call.id)).toBeUndefined()
+})
+
+test('of two deletions at the same time, each removes what it concerns, and what neither concerns stays', async () => {
+  const { log } = openLog()
+  const owners = [11, 12, 13].flatMap((tokenId) => [1, 2, 3].map(() => ({ ...callOf(1), tokenId })))
+  for (const call of owners) say(log, call, Buffer.from('request'), Buffer.from(`answer for ${call.tokenId}`))
+  await log.flush()
+  const period = { userId: 1, fromMs: 0, toMs: Date.now() + 1_000 }
+  const deletions = [11, 12].map((tokenId) => log.delete({ ...period, tokenId }))
+  expect(await Promise.all(deletions)).toEqual([true, true])
+  for (const { id, tokenId } of owners) {
+    const read = await log.read(id)
+    if (tokenId === 13) expect(Buffer.from(read?.content ?? []).toString()).toBe('requestanswer for 13')
+    else expect(read).toBeUndefined()
+  }
+  expect(await log.users()).toEqual([1])
+  await log.delete({ ...period, tokenId: undefined })
+  expect(await log.users()).toEqual([])
+})
+
+test('form data that is no text is not kept at level redacted, because its fields cannot be screened', async () => {
+  const { log } = openLog()
+  const call = { ...callOf(1), what: 'redacted' as const }
+  say(log, call, Buffer.from([0xff, 0xfe]), Buffer.from('answer'))
+  await log.flush()
+  expect((await log.read(call.id))?.lengths).toEqual([-1, -1, 6, -1])
 })

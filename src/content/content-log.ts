@@ -1,8 +1,14 @@
 import { existsSync } from 'node:fs'
-import type { BucketKey, ContentLogSettings } from '../domain/content-log.ts'
+import type { BucketKey, ContentLogSettings, ContentPolicy } from '../domain/content-log.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { TwoLevelPool } from '../limits/fair-pool.ts'
-import { type CapturedCall, type CaptureQueue, ContentCapture, type DropReason } from './content-capture.ts'
+import {
+  type CapturableCall,
+  type CapturedCall,
+  type CaptureQueue,
+  ContentCapture,
+  type DropReason,
+} from './content-capture.ts'
 import { ContentThread } from './content-thread.ts'
 import type { BatchedCall, ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
 import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
@@ -86,15 +92,19 @@ export class ContentLog implements CaptureQueue {
   }
 
   /** Begins to collect the content of a call. */
-  capture(call: CapturedCall, requestReceived: Buffer): ContentCapture {
-    return new ContentCapture(call, this, requestReceived)
+  capture(
+    call: CapturableCall,
+    requestReceived: Buffer | undefined,
+    decide: () => ContentPolicy | undefined,
+  ): ContentCapture {
+    return new ContentCapture(call, this, requestReceived, decide)
   }
 
-  take({ userId, tokenId }: CapturedCall, bytes: number): boolean {
+  take({ userId, tokenId }: CapturableCall, bytes: number): boolean {
     return bytes === 0 || this.#pool.take({ client: userId, key: tokenId }, bytes)
   }
 
-  give({ userId, tokenId }: CapturedCall, bytes: number): void {
+  give({ userId, tokenId }: CapturableCall, bytes: number): void {
     if (bytes > 0) this.#pool.give({ client: userId, key: tokenId }, bytes)
   }
 
@@ -147,6 +157,11 @@ export class ContentLog implements CaptureQueue {
     await this.#flushWithin(DELETE_WAIT_MS)
     if (this.#isUnused) return false
     return this.#thread.ask('delete', deletion)
+  }
+
+  /** The users of whom content may be kept. */
+  async users(): Promise<readonly number[]> {
+    return this.#isUnused ? [] : this.#thread.ask('users', undefined)
   }
 
   async prune(): Promise<{ readonly removedContents: number }> {

@@ -63,6 +63,8 @@ export interface ContentWork {
   delete(deletion: ContentDeletion): Promise<boolean>
   /** Removes what is past its retention, and completes deletions that were interrupted. */
   prune(): Promise<{ readonly removedContents: number }>
+  /** The users of whom content may be kept. */
+  users(): Promise<readonly number[]>
   /** Removes objects that are past their day, or that nothing refers to. Resolves to their number. */
   sweep(): Promise<number>
 }

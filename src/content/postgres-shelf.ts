@@ -11,6 +11,8 @@ const STATEMENT_MS = 60_000
 const SCHEMA_LOCK = 5_202_611_200_006n
 const WRITE_LOCK = 5_202_611_200_007n
 const DAY_MS = 86_400_000
+/** Maximum wait for those who read the table of keys, before it is written anew. */
+const REWRITE_LOCK_MS = 3_000
 
 // `key_id` has no foreign key: destroying a key must not wait for its entries.
 const SCHEMA = [
@@ -19,6 +21,8 @@ const SCHEMA = [
   'create index if not exists content_keys_by_user on content_keys (user_id, day)',
   `create table if not exists content_deletions (
     id bigserial primary key, user_id bigint, token_id bigint, from_ms bigint, to_ms bigint, at_ms bigint, done boolean)`,
+  // A row for each removal of keys whose bytes may still be in the file of the table.
+  'create table if not exists content_rewrites (id bigserial primary key)',
   `create table if not exists content_entries (
     id text, drop_day bigint, user_id bigint, token_id bigint, started_ms bigint, expires_ms bigint, what text,
     bytes bigint, sha256 text, lengths text, key_id text, object text, object_at bigint, object_bytes bigint,
@@ -67,6 +71,7 @@ export class PostgresShelf implements Shelf {
       try {
         const writer = new PostgresWriter(query, (day) => this.#partition(query, day))
         const result = await work(writer)
+        if (writer.hasRemovedKeys) await query(TO_REWRITE)
         await query('commit')
         if (writer.hasRemovedKeys) await rewriteKeys(query)
         return result
@@ -107,11 +112,17 @@ export class PostgresShelf implements Shelf {
     return new Set(rows.map(({ object }) => object))
   }
 
+  async users(): Promise<readonly number[]> {
+    const rows = await this.#read<{ id: number }>('select distinct user_id as id from content_keys', [])
+    return rows.map(({ id }) => id)
+  }
+
   prune(today: number, marksMs: number): Promise<number> {
     return this.#withClient(async (query) => {
       if (!(await exists(query))) return 0
       const keys = await query('delete from content_keys where end_day <= $1 returning id', [today])
-      if (keys.length > 0) await rewriteKeys(query)
+      if (keys.length > 0) await query(TO_REWRITE)
+      await rewriteKeys(query)
       await query('delete from content_deletions where done and at_ms < $1', [marksMs])
       const past = await partitionsUntil(query, today)
       for (const name of past) await query(`drop table if exists ${name}`)
@@ -206,9 +217,25 @@ async function partitionsUntil(query: Query, today: number): Promise<readonly st
   })
 }
 
-/** Writes the table of keys anew, because the rows of deleted ones stay in its file until then. */
+const TO_REWRITE = 'insert into content_rewrites default values'
+
+/**
+ * Writes the table of keys anew, because the rows of deleted ones stay in its file until then. What cannot be done
+ * now (somebody reads the table all the time, the disk is full) is done when this is called again.
+ */
 async function rewriteKeys(query: Query): Promise<void> {
-  await query('vacuum full content_keys')
+  const [row] = await query('select max(id) as last from content_rewrites')
+  const last = row?.['last']
+  if (typeof last !== 'number') return
+  try {
+    await query(`set lock_timeout = ${REWRITE_LOCK_MS}`)
+    await query('vacuum full content_keys')
+    await query('delete from content_rewrites where id <= $1', [last])
+  } catch {
+    // The rows of content_rewrites stay.
+  } finally {
+    await query('reset lock_timeout')
+  }
 }
 
 function marksOf(rows: readonly Readonly<Record<string, unknown>>[]): DeletionMark[] {

@@ -120,6 +120,12 @@ export class SqliteShelf implements Shelf {
     return Promise.resolve(new Set(rows.map((row) => String(row['object']))))
   }
 
+  users(): Promise<readonly number[]> {
+    if (!existsSync(join(this.#folder, 'keys.db'))) return Promise.resolve([])
+    const rows = this.#keysFile().prepare('SELECT DISTINCT user_id AS id FROM data_keys').all()
+    return Promise.resolve(rows.map((row) => Number(row['id'])))
+  }
+
   prune(today: number, marksMs: number): Promise<number> {
     if (!existsSync(join(this.#folder, 'keys.db'))) return Promise.resolve(0)
     return this.write(async () => {

@@ -44,6 +44,7 @@ import type { Relay } from '../relay/relay.ts'
 import { truncateName } from '../relay/truncate-name.ts'
 import type { Request, RequestListener } from '../http/request.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
+import { timeOfId } from '../store/usage-id.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { refuseLoop } from '../upstreams/loop-detection.ts'
 
@@ -115,9 +116,11 @@ export class App {
   }
 
   readonly listener: RequestListener = (request, response) => {
+    const id = randomUUIDv7()
     const exchange: ClientExchange = {
-      id: randomUUIDv7(),
-      startedMs: Date.now(),
+      id,
+      // Calls are found by the time in their id.
+      startedMs: timeOfId(id),
       startedAt: performance.now(),
       request,
       response,

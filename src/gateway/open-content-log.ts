@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Environment } from '../config/environment.ts'
 import { ContentLog, type ContentLogServices } from '../content/content-log.ts'
 import { sqlitePath } from '../domain/database-url.ts'
+import type { Store } from '../store/store.ts'
 import type { Secrets } from '../store/secrets.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
 import type { OpenedLedger } from './open-ledger.ts'
@@ -31,11 +32,32 @@ export function openContentLog(
   })
 }
 
-/** Pruning that also removes content past its retention; of several workers, the first does. */
+/**
+ * Pruning that also removes content past its retention, and that of users who are deleted, for where it could not be
+ * deleted with them. Of several workers, the first does.
+ */
 export function withContent(
   { prune, others }: Pick<OpenedLedger, 'prune' | 'others'>,
-  content: ContentLog,
+  content: Pick<ContentLog, 'prune' | 'users' | 'delete'>,
+  store: Pick<Store, 'read'>,
 ): Prune {
   if (others && 'index' in others && others.index !== 1) return prune
-  return async (days, signal) => ({ ...(await prune(days, signal)), ...(await content.prune()) })
+  return async (days, signal) => {
+    const pruned = await prune(days, signal)
+    const deletedUsers = await deleteContentOfGone(content, store)
+    return { ...pruned, ...(await content.prune()), ...(deletedUsers > 0 && { deletedUsers }) }
+  }
+}
+
+async function deleteContentOfGone(
+  content: Pick<ContentLog, 'users' | 'delete'>,
+  store: Pick<Store, 'read'>,
+): Promise<number> {
+  let deleted = 0
+  for (const id of await content.users()) {
+    if (await store.read('userById', id)) continue
+    await content.delete({ userId: id, tokenId: undefined, fromMs: 0, toMs: Date.now() + 1 })
+    deleted += 1
+  }
+  return deleted
 }

@@ -244,7 +244,7 @@ export async function serve({
       ...kept,
       prompts: conversations.prompts,
       affinity: conversations.affinity,
-      cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, elsewhere }),
+      cache: new AnswerCache({ ...callServices, ...shared, ...kept, ...conversations, content, elsewhere }),
       breaks: conversations.breaks,
       guardKey: guardKey(secrets),
       guardFigures,
@@ -327,7 +327,7 @@ export async function serve({
   const uploads = removeUploadsRegularly(environment.dataDir)
   opened.defer(() => uploads.stop())
   const pruning = pruneRegularly(
-    withContent(accounts, content),
+    withContent(accounts, content, store),
     () => retentionDays(inForce.settings.options),
     log,
   )

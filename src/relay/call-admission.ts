@@ -50,7 +50,7 @@ export class CallAdmission {
 
   /** Holds what a request may cost, and makes its call. */
   async admit(
-    { dialect, body, caller, settings, request, routes, guards }: AdmittedRequest,
+    { dialect, body, caller, settings, request, routes, guards, received = body }: AdmittedRequest,
     incoming: IncomingCall,
     leading?: Leading,
   ): Promise<void> {
@@ -113,7 +113,17 @@ export class CallAdmission {
     call.guards = guards
     if (leading) leading.call = call
     if (settings.options.cache) call.cacheStatus = leading ? 'miss' : 'bypass'
-    const content = request.isFree ? undefined : captureOf(this.#services.content, call, caller, bytes)
+    if (!request.isFree)
+      call.content = captureOf(this.#services, {
+        id: incoming.id,
+        startedMs,
+        caller,
+        settings,
+        response: call.response,
+        body: received,
+        groups: plans.map(({ group }) => group.name),
+        servedBy: () => call.plan.group.name,
+      })
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.#running.add(call, caller)
     try {
@@ -128,7 +138,7 @@ export class CallAdmission {
     } finally {
       this.#running.delete(entry)
       if (!hold.isSettled && !hold.isParked) call.settleForNothing(undefined)
-      content?.relayed()
+      call.content?.relayed()
     }
   }
 }

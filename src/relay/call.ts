@@ -115,8 +115,6 @@ export class Call implements MediaRequester {
   content: ContentCapture | undefined
   /** What the client calls the session, if telemetry is on and it has a name. */
   sessionName: string | undefined
-  /** Whether telemetry gets the content of the call when that is complete. */
-  awaitsContent = false
   /** Set if telemetry is on and the call is a stream. */
   readonly chunkGaps: ChunkGaps | undefined
   #names: AnswerNames | undefined

@@ -1,53 +1,81 @@
+import type { Response } from '@sluice/http1'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { ContentCapture } from '../content/content-capture.ts'
 import type { ContentLog } from '../content/content-log.ts'
 import { type ContentPolicy, contentPolicy, EXPORTED_LEVELS } from '../domain/content-log.ts'
+import type { Settings } from '../domain/settings.ts'
 import type { CallContent, Telemetry } from '../telemetry/telemetry.ts'
-import type { Call } from './call.ts'
+import type { Body, FormBody } from './body-reader.ts'
 
 /** What calls need of the content log. */
 export type ContentLogForCalls = Pick<ContentLog, 'capture' | 'redact'>
 
+/** A call whose content may be kept. */
+export interface CapturableCall {
+  readonly id: string
+  /** Unix milliseconds. */
+  readonly startedMs: number
+  readonly caller: Caller
+  readonly settings: Settings
+  readonly response: Response
+  /** As it was received: what guards have made of it is not that. */
+  readonly body: Body | FormBody
+  /** Names of the groups that may serve the call. */
+  readonly groups: readonly string[]
+  /** The group that has served it, once it is over. */
+  readonly servedBy: () => string
+}
+
+/** Where content goes. */
+interface ContentReceivers {
+  readonly content: ContentLogForCalls
+  readonly telemetry: Telemetry | undefined
+}
+
 /** Begins to collect what is said in a call; undefined if nothing of it is kept. */
-export function captureOf(
-  log: ContentLogForCalls,
-  call: Call,
-  { user, token }: Caller,
-  body: Buffer,
-): ContentCapture | undefined {
-  const { plan, incoming, response } = call
-  const { contentLog, groups } = plan.settings
-  const ofGroup = groups.get(plan.group.name)?.contentLog
-  const policy = contentPolicy(contentLog, ofGroup, user, token, Math.random)
-  if (!policy) return undefined
-  const { id, startedMs } = incoming
-  const content = log.capture({ ...policy, id, userId: user.id, tokenId: token.id, startedMs }, body)
-  call.content = content
-  const { telemetry } = call.services
-  if (telemetry?.takesContent && EXPORTED_LEVELS.has(policy.what))
-    exportContent(log, policy, call, content, telemetry)
-  response.onPiece = (piece) => content.answerSent(piece)
-  response.onClosed(() => content.closed())
-  if (response.isAborted) content.closed()
-  return content
+export function captureOf(receivers: ContentReceivers, call: CapturableCall): ContentCapture | undefined {
+  const { caller, settings, response } = call
+  const { contentLog, groups } = settings
+  const { user, token } = caller
+  let drawn: number | undefined
+  // One number for all groups, so that a call of which a share is kept is not asked twice.
+  const random = (): number => (drawn ??= Math.random())
+  const policyIn = (group: string): ContentPolicy | undefined =>
+    contentPolicy(contentLog, groups.get(group)?.contentLog, user, token, random)
+  const policies = call.groups.map(policyIn)
+  if (policies.every((policy) => policy === undefined)) return undefined
+  const { id, startedMs } = call
+  const capture = receivers.content.capture(
+    { id, userId: user.id, tokenId: token.id, startedMs },
+    receivedBytes(call.body),
+    () => policyIn(call.servedBy()),
+  )
+  if (policies.some((policy) => policy && EXPORTED_LEVELS.has(policy.what)))
+    exportContent(receivers, id, capture)
+  response.onPiece = (piece) => capture.answerSent(piece)
+  response.onClosed(() => capture.closed())
+  if (response.isAborted) capture.closed()
+  return capture
+}
+
+/** The bytes of a request; undefined if they are on disk. */
+function receivedBytes({ bytes }: Body | FormBody): Buffer | undefined {
+  return Buffer.isBuffer(bytes) ? bytes : undefined
 }
 
 /** Hands what is kept of a call to telemetry, as the client sent and got it. */
 function exportContent(
-  log: ContentLogForCalls,
-  { what }: ContentPolicy,
-  call: Call,
+  { content: log, telemetry }: ContentReceivers,
+  id: string,
   capture: ContentCapture,
-  telemetry: Telemetry,
 ): void {
-  const { id } = call.incoming
-  call.awaitsContent = true
-  capture.onOver = (kept) => {
-    call.awaitsContent = false
+  if (!telemetry?.takesContent) return
+  capture.onOver = (kept, policy) => {
     const { request_received: request, answer_received, answer_sent } = kept ?? {}
     const content = request && { request, answer: answer_sent ?? answer_received }
-    if (!content || !telemetry.hasRoomFor(content)) telemetry.content(id, undefined)
-    else if (what === 'full') telemetry.content(id, content)
+    const isExported = policy !== undefined && EXPORTED_LEVELS.has(policy.what)
+    if (!isExported || !content || !telemetry.hasRoomFor(content)) telemetry.content(id, undefined)
+    else if (policy.what === 'full') telemetry.content(id, content)
     else
       redacted(log, content).then(
         (said) => telemetry.content(id, said),

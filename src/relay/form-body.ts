@@ -36,6 +36,16 @@ export class EditedForm implements OutgoingBody {
     this.length = length
   }
 
+  whole(): Buffer | undefined {
+    const bytes = this.#bytes
+    if (!Buffer.isBuffer(bytes)) return undefined
+    return Buffer.concat(
+      this.#pieces.map(({ source, size }) =>
+        Buffer.isBuffer(source) ? source : bytes.subarray(source.from, source.from + size),
+      ),
+    )
+  }
+
   async read(position: number): Promise<Buffer> {
     const piece = this.#pieces.find(({ at, size }) => position < at + size)
     if (!piece) throw new RangeError('there is nothing at this position')

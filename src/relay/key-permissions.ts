@@ -6,6 +6,11 @@ import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
 import { truncateName } from './truncate-name.ts'
 
+/** The token without limits on its models. */
+export function withAnyModel(token: Token): Token {
+  return { ...token, model_limits_enabled: false }
+}
+
 /** Models that a token's `model_limits` allows; undefined if all are allowed. */
 export function allowedNames(token: Token): ReadonlySet<string> | undefined {
   if (!token.model_limits_enabled) return undefined

@@ -430,7 +430,13 @@ export class Relay {
       const guarded = await guardedRequest(guards, body, dialects.json?.scanLimits)
       const isSame = guarded === body && request.body === undefined
       const next = isSame ? request : await parseRequest(dialects, guarded, headers, { ...reader, guards })
-      const changed = { ...parsed, body: guarded, request: withoutModelSuffix(next, settings), guards }
+      const changed = {
+        ...parsed,
+        body: guarded,
+        request: withoutModelSuffix(next, settings),
+        guards,
+        received: body,
+      }
       guards.ofRequest = guards.text
       await this.#answer(changed, incoming)
     } finally {

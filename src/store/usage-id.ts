@@ -7,6 +7,11 @@ export function firstIdOf(ms: number): string {
   return `${hex.slice(0, 8)}-${hex.slice(8)}`
 }
 
+/** Returns the time in a UUID of version 7, in Unix milliseconds. */
+export function timeOfId(id: string): number {
+  return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
+}
+
 /** Returns the start of the call with this id, in Unix milliseconds; undefined for any other text. */
 export function startMsOfCall(id: string): number | undefined {
   const [, high, low] = /^([0-9a-f]{8})-([0-9a-f]{4})(?:-|$)/.exec(id) ?? []

@@ -1,3 +1,4 @@
+import { secondsToFirstByte } from '../domain/records/usage.ts'
 import {
   type AttributeValues,
   commonAttributes,
@@ -15,7 +16,6 @@ export function callAttributes(call: TracedCall): AttributeValues {
   const { facts, settlement, names } = call
   const { stream } = facts
   const { output, isGenerated } = OPERATIONS[facts.kind]
-  const firstByteMs = settlement.first_byte_ms ?? null
   const counts = tokenCounts(settlement.usage, call.mayHaveMedia)
   return {
     ...commonAttributes(call),
@@ -26,7 +26,7 @@ export function callAttributes(call: TracedCall): AttributeValues {
     'gen_ai.response.id': names?.id,
     'gen_ai.response.model': names?.model ?? settlement.upstream_model,
     'gen_ai.response.finish_reasons': isGenerated && finishReasons(call),
-    'gen_ai.response.time_to_first_chunk': stream && firstByteMs !== null ? firstByteMs / 1000 : undefined,
+    'gen_ai.response.time_to_first_chunk': stream ? secondsToFirstByte(settlement) : undefined,
     ...usageAttributes(counts),
     'gen_ai.usage.cost.amount': costOf(call),
     'gen_ai.usage.cost.currency': 'USD',
@@ -45,6 +45,7 @@ export function callAttributes(call: TracedCall): AttributeValues {
     'sluice.settlement': settlement.reason,
     'sluice.service_tier': settlement.service_tier || undefined,
     'sluice.attempts': call.attempts.length,
+    'sluice.cache': settlement.cache || undefined,
   }
 }
 

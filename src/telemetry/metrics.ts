@@ -1,5 +1,5 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Settlement } from '../domain/records/usage.ts'
+import { secondsToFirstByte, type Settlement } from '../domain/records/usage.ts'
 import { WHOLE_KINDS } from '../domain/token-kinds.ts'
 import { type MetricRow, METRICS, type MetricSources } from './metric-table.ts'
 import { Counter, Histogram, type Metric, type Sample } from './series.ts'
@@ -60,12 +60,13 @@ export class Metrics {
 
   /** Records a settled call. `held` is the amount that its hold paid for, in quota units. */
   settled(settlement: Settlement, stream: boolean, durationMs: number, held: number): void {
-    const { model, channel, usage, quota, reason, first_byte_ms = null } = settlement
+    const { model, channel, usage, quota, reason } = settlement
     const { callSeconds, firstByteSeconds } = this.#series
     const streamed = stream ? 'true' : 'false'
     this.add('settlements', 1, reason)
     callSeconds.record(durationMs / 1000, model, channel, streamed)
-    if (first_byte_ms !== null) firstByteSeconds.record(first_byte_ms / 1000, model, channel, streamed)
+    const firstByte = secondsToFirstByte(settlement)
+    if (firstByte !== undefined) firstByteSeconds.record(firstByte, model, channel, streamed)
     if (quota > 0) this.add('quota', quota, model, channel)
     if (quota > held) this.add('holdExceeded', 1, model, channel)
     for (const kind of COUNTS) {

@@ -146,3 +146,28 @@ test('a database that takes no content delays no call; what finds no room is dro
   const after = await say('cyd', 'afterwards')
   expect((await contentOf(url(), OPERATOR, String(after.headers['x-request-id']))).what).toBe('full')
 })
+
+test('the content of an account that is deleted while the content log is away is deleted later, without anybody asking again', async () => {
+  const { headers } = await say('dan', 'the last words of dan')
+  const id = String(headers['x-request-id'])
+  await contentOf(url(), OPERATOR, id)
+  const blocked = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'))
+  blocked.exec('BEGIN EXCLUSIVE')
+  const deleted = await manage(url(), OPERATOR, 'DELETE /api/user/5')
+  blocked.exec('ROLLBACK')
+  blocked.close()
+  expect({ status: deleted.status, message: deleted.message }).toEqual({
+    status: 503,
+    message: 'the user is deleted; what was said in its calls will be within an hour',
+  })
+  expect((await manage(url(), OPERATOR, 'DELETE /api/user/5')).status).toBe(404)
+  // A minute after a start, everything past its time is removed.
+  await fixture.gateway.stop()
+  await fixture.gateway.restart()
+  expect((await lookAt(url(), OPERATOR, id)).status).toBe(200)
+  await expect
+    .poll(async () => (await lookAt(url(), OPERATOR, id)).status, { timeout: 120_000, interval: 1_000 })
+    .toBe(404)
+  using file = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'), { readOnly: true })
+  expect(file.prepare('SELECT id FROM data_keys WHERE user_id = 5').all()).toEqual([])
+})

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { ADMIN, ADMIN_USER, plainConfiguration, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { startGuardServices } from '../fixtures/guard-services.ts'
 
 const ANN = { id: 2, accessToken: 'the-access-token-of-ann' }
 
@@ -151,4 +152,41 @@ test('the verdicts of a call are in its row and in the metrics, and a match in n
   )
   expect(JSON.stringify(data)).toContain('filed=flagged;count=1')
   expect(JSON.stringify(data)).not.toContain('code-4711')
+})
+
+test('the secrets of a service are shown nowhere, and stay where they are not given anew', async () => {
+  const key = 'a-key-that-nobody-sees'
+  const services = await startGuardServices()
+  onTestFinished(() => services.stop())
+  const { url } = services
+  const match = (headers: object, at = url) => ({ webhook: { url: at, headers } })
+  const guard = { name: 'served', do: 'block', where: ['output'] }
+  const made = await asAdmin<Shown>('POST /api/guards', { ...guard, match: match({ authorization: key }) })
+  expect([made.status, made.data['match']]).toEqual([200, match({ authorization: '***' })])
+  const kept = await asAdmin<Shown>('PUT /api/guards', {
+    ...guard,
+    timeout: '9s',
+    match: match({ authorization: '***' }),
+  })
+  expect([kept.status, kept.data['timeout']]).toEqual([200, 9_000])
+  await say('hello')
+  expect(services.asked.map(({ headers }) => headers.authorization)).toEqual([key])
+  for (const wrong of [match({ authorization: '***' }, 'http://127.0.0.1:8'), match({ other: '***' })]) {
+    const refused = await asAdmin('PUT /api/guards', { ...guard, match: wrong })
+    expect([refused.status, refused.message]).toEqual([
+      400,
+      expect.stringContaining('expected headers in full'),
+    ])
+  }
+  const audit = await asAdmin('GET /api/audit?kind=guard')
+  expect(JSON.stringify([await guards(), audit.body])).not.toContain(key)
+  expect(JSON.stringify(audit.body)).toContain(url)
+  expect(fixture.gateway.logs()).not.toContain(key)
+  expect((await asAdmin('DELETE /api/guards/served')).status).toBe(200)
+})
+
+test('a service is not asked to try a text', async () => {
+  const served = { name: 's', do: 'block', match: { webhook: { url: 'http://127.0.0.1:9' } } }
+  const refused = await asAdmin('POST /api/guards/test', { text: 'x', guard: served })
+  expect([refused.status, refused.message]).toEqual([400, expect.stringContaining('decided by a service')])
 })

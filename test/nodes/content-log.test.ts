@@ -1,3 +1,4 @@
+import { Client } from 'pg'
 import { beforeAll, afterAll, describe, expect, test } from 'vitest'
 import { manage } from '../fixtures/account.ts'
 import { channel, type Configuration, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -63,6 +64,21 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     expect(rows).toEqual([])
     const after = await nodes.database.sql('select cipher from content_keys where user_id = 2')
     for (const { cipher } of before) expect(after.map((row) => row['cipher'])).not.toContain(cipher)
+  })
+
+  test('keys that cannot be taken out of their file now are taken out with the next ones', async () => {
+    const toDo = () => nodes.database.sql('select id from content_rewrites')
+    await contentOf(url(0), ANN, await say(0, 'ann'))
+    const reader = new Client({ connectionString: nodes.database.place })
+    await reader.connect()
+    await reader.query('begin')
+    await reader.query('lock table content_keys in access share mode')
+    expect((await manage(url(0), ANN, 'DELETE /api/content')).status).toBe(200)
+    expect(await toDo()).toHaveLength(1)
+    await reader.end()
+    await contentOf(url(0), ANN, await say(0, 'ann'))
+    await manage(url(0), ANN, 'DELETE /api/content')
+    expect(await toDo()).toEqual([])
   })
 
   test('content that is still on its way to the database is deleted too', async () => {

@@ -34,6 +34,7 @@ async function traced(
   what: string,
   env: Record<string, string>,
   work: (say: (path: string, body: object, key?: string) => Promise<string>) => Promise<void>,
+  more: Configuration = {},
 ): Promise<{ readonly collector: Collector; readonly spanOf: (id: string) => Span }> {
   const collector = await startCollector()
   const config: Configuration = {
@@ -41,6 +42,7 @@ async function traced(
     models: priced(['m']),
     channels: [channel('m', upstream.baseUrl('m'))],
     users: [ROOT, user(2, 'ann', [token('ann'), token('less', { content_log: { what: 'metadata' } })])],
+    ...more,
   }
   let program: Program | undefined
   try {
@@ -82,6 +84,27 @@ describe('texts are exported only if they are kept, and if the variable says so'
     const { attributes } = spanOf(id)
     for (const name of SAID) expect(attributes).not.toHaveProperty([name])
   })
+})
+
+test('a hit of the cache is one call, without tokens, and has what was said', async () => {
+  const ids: string[] = []
+  const work = async (say: (path: string, body: object) => Promise<string>): Promise<void> => {
+    for (let time = 0; time < 2; time += 1) ids.push(await say('/v1/chat/completions', HELLO))
+  }
+  const { spanOf } = await traced('full', CAPTURE, work, { options: { cache: { ttl: '1h' } } })
+  const [call, hit] = ids.map((id) => spanOf(id))
+  expect(call?.attributes).toMatchObject({ 'gen_ai.usage.input_tokens': 40, 'sluice.attempts': 1 })
+  expect(hit?.name).toBe('chat m')
+  expect(hit?.attributes).toMatchObject({
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.usage.input_tokens': 0,
+    'gen_ai.usage.output_tokens': 0,
+    'sluice.cache': 'hit',
+    'sluice.quota': 0,
+    'sluice.attempts': 0,
+  })
+  for (const { attributes } of [call, hit] as Span[])
+    expect(textIn(attributes, 'gen_ai.output.messages')).toContain('canaryanswer')
 })
 
 test('of content that is kept redacted, no secret and no personal data are exported, in streams neither', async () => {

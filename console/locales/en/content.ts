@@ -1,3 +1,5 @@
+import type { ContentLevel } from '../../../src/domain/content-log.ts'
+
 /** Texts in English: content. */
 export const content = {
   title: 'What was said',
@@ -31,4 +33,26 @@ export const content = {
   nothingKept: 'Nothing is kept of what was said in these calls.',
   noText: 'No texts are kept of this call.',
   loading: 'Loading…',
+  kept: 'What is kept of calls',
+  keyHint: 'Less than the operator keeps, never more.',
+  userHint: 'Counts before the group of the call and the general setting.',
+  levels: {
+    '': 'As set in general',
+    none: 'Nothing',
+    metadata: 'Outlines without texts',
+    redacted: 'Texts without secrets and personal data',
+    full: 'Everything, byte for byte',
+  } satisfies Record<ContentLevel | '', string>,
+  share: 'Share of calls',
+  keptFor: 'Kept for',
+  asBefore: 'As set in general',
+  times: {
+    3600: '1 hour',
+    86_400: '1 day',
+    604_800: '7 days',
+    2_592_000: '30 days',
+    7_776_000: '90 days',
+    31_536_000: '1 year',
+  },
+  notAShare: 'Enter a number from 0 to 100.',
 }

@@ -2,6 +2,7 @@ import { MultiSelect, Select, Stack, Switch, Textarea, TextInput } from '@mantin
 import { useQuery } from '@tanstack/react-query'
 import type { ApiKey } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
+import { ContentInputs } from '../../components/content-inputs.tsx'
 import { GuardNamesInput } from '../../components/guard-names-input.tsx'
 import { LimitInputs } from '../../components/limit-inputs.tsx'
 import { moneyUnit } from '../../components/money.ts'
@@ -23,7 +24,7 @@ export function KeyFieldInputs({
   /** Limits that an operator set: nothing looser is offered. */
   readonly limits?: OperatorLimits
 }) {
-  const { keys, common } = useTexts()
+  const { keys, common, content } = useTexts()
   const { profile, display, groups } = useSignedIn()
   const { time } = useFormats()
   const { data: models = [] } = useQuery(modelsQuery(profile.id))
@@ -101,6 +102,7 @@ export function KeyFieldInputs({
         spellCheck={false}
         {...form.getInputProps('addresses')}
       />
+      <ContentInputs form={form} hint={content.keyHint} />
       <GuardNamesInput {...form.getInputProps('guards')} />
     </Stack>
   )

@@ -6,7 +6,14 @@ import { findInvalidAddress } from '../../components/address-list.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from '../../components/money.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
+import { useContentRules } from '../../components/content-inputs.tsx'
 import { useLimitRules } from '../../components/limit-inputs.tsx'
+import {
+  changedContent,
+  NO_CONTENT,
+  type TypedContent,
+  typedContent,
+} from '../../components/typed-content.ts'
 import {
   changedLimits,
   NO_LIMITS,
@@ -24,7 +31,7 @@ export const TEXT_FIELDS = { name: 50 } as const satisfies Partial<Record<keyof 
 type TextField = keyof typeof TEXT_FIELDS
 
 /** The typed values of a key. */
-export interface TypedKey extends TypedLimits, Readonly<Record<TextField, string>> {
+export interface TypedKey extends TypedLimits, TypedContent, Readonly<Record<TextField, string>> {
   readonly isUnlimited: boolean
   readonly limit: string
   /** A preset, or `kept` for the present expiry. */
@@ -46,6 +53,7 @@ const DAY_S = 86_400
 
 const NEW_KEY: TypedKey = {
   ...NO_LIMITS,
+  ...NO_CONTENT,
   ...textsOf(() => ''),
   isUnlimited: true,
   limit: '',
@@ -61,15 +69,17 @@ export function useKeyForm(key: ApiKey | undefined) {
   const { common, keys } = useTexts()
   const { display } = useSignedIn()
   const limitRules = useLimitRules()
+  const contentRules = useContentRules()
   return useForm<TypedKey>({
     mode: 'controlled',
-    validateInputOnBlur: ['addresses', 'limit', 'budget', ...RATE_LIMIT_NAMES],
+    validateInputOnBlur: ['addresses', 'limit', 'budget', 'content_log_sample', ...RATE_LIMIT_NAMES],
     initialValues: key ? typedKey(key, display) : NEW_KEY,
     validate: {
       name: (name) => (name.trim() === '' ? common.required : null),
       limit: (limit, { isUnlimited }) =>
         isUnlimited || parseMoney(limit, display) !== undefined ? null : common.notAnAmount,
       ...limitRules,
+      ...contentRules,
       addresses: (text) => {
         const bad = findInvalidAddress(text)
         return bad === undefined ? null : keys.notAnAddress(bad)
@@ -82,6 +92,7 @@ export function useKeyForm(key: ApiKey | undefined) {
 export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
   return {
     ...typedLimits(key, display),
+    ...typedContent(key),
     ...textsOf((name) => key[name]),
     isUnlimited: key.unlimited_quota,
     limit: key.unlimited_quota ? '' : exactAmount(Math.max(0, key.remain_quota), display),
@@ -102,6 +113,7 @@ export function keyFieldsOf(
 ): NewTokenFields {
   return {
     ...changedLimits(typed, present ? typedLimits(present, display) : NO_LIMITS, display),
+    ...changedContent(typed, present ? typedContent(present) : NO_CONTENT),
     ...textsOf((name) => typed[name].trim()),
     unlimited_quota: typed.isUnlimited,
     remain_quota: typed.isUnlimited ? 0 : (parseMoney(typed.limit, display) ?? saved?.remain_quota ?? 0),
@@ -126,7 +138,9 @@ export type KeyForm = ReturnType<typeof useKeyForm>
 
 const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
   ...Object.fromEntries(
-    (Object.keys(NO_LIMITS) as (keyof TypedLimits)[]).map((name) => [name, name] as const),
+    (Object.keys({ ...NO_LIMITS, ...NO_CONTENT }) as (keyof TypedLimits | keyof TypedContent)[]).map(
+      (name) => [name, name] as const,
+    ),
   ),
   ...textsOf((name) => name),
   remain_quota: 'limit',

@@ -2,6 +2,7 @@ import { Button, Group } from '@mantine/core'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type ApiKey, changeKey, isLimitedFor } from '../../api/keys.ts'
+import { useContentLabels } from '../../components/content-inputs.tsx'
 import { useLimitLabels } from '../../components/limit-inputs.tsx'
 import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
@@ -19,6 +20,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   const { common, guards, keys } = useTexts()
   const { display, profile } = useSignedIn()
   const limitLabels = useLimitLabels()
+  const contentLabels = useContentLabels()
   const isLimited = isLimitedFor(profile.role, apiKey)
   const { remove, reload } = useKeyChanges()
   const navigate = useNavigate()
@@ -28,7 +30,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     form,
     object: apiKey,
     typedOf: (key) => typedKey(key, display),
-    labels: { ...keyLabels(keys), ...limitLabels, guards: guards.title },
+    labels: { ...keyLabels(keys), ...limitLabels, ...contentLabels, guards: guards.title },
     save(typed, version, over) {
       const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, over ?? apiKey)
       // Each call changes the remaining quota, so that it is only sent where it was typed.

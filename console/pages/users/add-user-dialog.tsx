@@ -5,6 +5,7 @@ import { Role, ROLES } from '../../../src/domain/role.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { createUser, groupsQuery } from '../../api/users.ts'
 import { characterCount } from '../../components/character-count.ts'
+import { ContentInputs, useContentRules } from '../../components/content-inputs.tsx'
 import { LimitInputs, useLimitRules } from '../../components/limit-inputs.tsx'
 import { moneyUnit, parseMoney } from '../../components/money.ts'
 import { showNotice } from '../../components/notify.tsx'
@@ -16,6 +17,7 @@ import {
   RATE_LIMIT_NAMES,
   type TypedLimits,
 } from '../../components/typed-limits.ts'
+import { changedContent, NO_CONTENT, type TypedContent } from '../../components/typed-content.ts'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
@@ -24,7 +26,7 @@ import { useUserChanges } from './use-user-changes.ts'
 const MIN_LENGTH = 8
 
 /** The typed values of a user. */
-interface TypedUser extends TypedLimits {
+interface TypedUser extends TypedLimits, TypedContent {
   readonly username: string
   readonly password: string
   readonly role: string
@@ -56,12 +58,13 @@ export function AddUserDialog({
 function useUserForm() {
   const { common, account } = useTexts()
   const { display } = useSignedIn()
-  const limitRules = useLimitRules()
+  const rules = { ...useLimitRules(), ...useContentRules() }
   return useForm<TypedUser>({
     mode: 'controlled',
-    validateInputOnBlur: ['quota', 'budget', ...RATE_LIMIT_NAMES],
+    validateInputOnBlur: ['quota', 'budget', 'content_log_sample', ...RATE_LIMIT_NAMES],
     initialValues: {
       ...NO_LIMITS,
+      ...NO_CONTENT,
       username: '',
       password: '',
       role: String(Role.user),
@@ -69,7 +72,7 @@ function useUserForm() {
       quota: '0',
     },
     validate: {
-      ...limitRules,
+      ...rules,
       username: (text) => (text.trim() === '' ? common.required : null),
       password: (text) => (characterCount(text) < MIN_LENGTH ? account.shortPassword : null),
       quota: (text) => (parseMoney(text, display) === undefined ? common.notAnAmount : null),
@@ -78,14 +81,15 @@ function useUserForm() {
 }
 
 function AddUserForm({ onClose }: { readonly onClose: () => void }) {
-  const { users, common } = useTexts()
+  const { users, common, content } = useTexts()
   const { profile, display } = useSignedIn()
   const { reload } = useUserChanges()
   const { data: groups = ['default'] } = useQuery(groupsQuery(profile.id))
   const form = useUserForm()
-  const creating = useAction(async ({ username, password, role, group, quota, ...limits }: TypedUser) => {
+  const creating = useAction(async ({ username, password, role, group, quota, ...typed }: TypedUser) => {
     const fields = {
-      ...changedLimits(limits, NO_LIMITS, display),
+      ...changedLimits(typed, NO_LIMITS, display),
+      ...changedContent(typed, NO_CONTENT),
       username: username.trim(),
       password,
       role: Number(role),
@@ -140,6 +144,7 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
           {...form.getInputProps('quota')}
         />
         <LimitInputs form={form} />
+        <ContentInputs form={form} hint={content.userHint} />
         <Refusal error={creating.error} />
       </Stack>
       <FormActions label={users.create} isRunning={creating.isRunning} onCancel={onClose} />

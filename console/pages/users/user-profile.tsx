@@ -2,9 +2,11 @@ import { Button, Select, Stack, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { ROLES } from '../../../src/domain/role.ts'
 import { changeUser, type ManagedUser } from '../../api/users.ts'
+import { ContentInputs, useContentLabels, useContentRules } from '../../components/content-inputs.tsx'
 import { LimitInputs, useLimitLabels, useLimitRules } from '../../components/limit-inputs.tsx'
 import type { MoneyDisplay } from '../../components/money.ts'
 import { changedLimits, RATE_LIMIT_NAMES, typedLimits } from '../../components/typed-limits.ts'
+import { changedContent, typedContent } from '../../components/typed-content.ts'
 import { Refusal } from '../../components/refusal.tsx'
 import { useFormats, useSignedIn } from '../../components/session.tsx'
 import { useEdit } from '../../components/use-edit.tsx'
@@ -16,19 +18,19 @@ import { useUserChanges } from './use-user-changes.ts'
 
 /** The fields of a user that an administrator may change. */
 export function UserProfile({ user }: { readonly user: ManagedUser }) {
-  const { users, common, limits } = useTexts()
+  const { users, common, limits, content } = useTexts()
   const { left, left_by } = user
   const { profile, display } = useSignedIn()
-  const limitRules = useLimitRules()
-  const limitLabels = useLimitLabels()
+  const rules = { ...useLimitRules(), ...useContentRules() }
+  const labels = { ...useLimitLabels(), ...useContentLabels() }
   const { money, exact, count } = useFormats()
   const { reload } = useUserChanges()
   const form = useForm({
     mode: 'controlled',
     initialValues: typedProfile(user, display),
-    validateInputOnBlur: ['budget', ...RATE_LIMIT_NAMES],
+    validateInputOnBlur: ['budget', 'content_log_sample', ...RATE_LIMIT_NAMES],
     validate: {
-      ...limitRules,
+      ...rules,
       display_name: (text: string) => (text.trim() === '' ? common.required : null),
     },
   })
@@ -42,7 +44,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
       role: users.role,
       group: users.group,
       remark: users.remark,
-      ...limitLabels,
+      ...labels,
     },
     save({ role, display_name, group, remark, ...typed }, version, over) {
       const fields = {
@@ -50,6 +52,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
         group,
         remark,
         ...changedLimits(typed, typedLimits(over ?? user, display), display),
+        ...changedContent(typed, typedContent(over ?? user)),
       }
       const roleChange = Number(role) === user.role ? {} : { role: Number(role) }
       return changeUser(user.id, { ...fields, ...roleChange, version })
@@ -95,6 +98,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
           />
           <TextInput label={users.remark} {...form.getInputProps('remark')} />
           <LimitInputs form={form} isDisabled={!isOther} />
+          <ContentInputs form={form} hint={content.userHint} isDisabled={!isOther} />
           <Refusal error={edit.error} />
           <Button
             type="submit"
@@ -113,5 +117,12 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
 
 function typedProfile(user: ManagedUser, display: MoneyDisplay) {
   const { display_name, role, group, remark } = user
-  return { ...typedLimits(user, display), display_name, role: String(role), group, remark }
+  return {
+    ...typedLimits(user, display),
+    ...typedContent(user),
+    display_name,
+    role: String(role),
+    group,
+    remark,
+  }
 }

@@ -218,6 +218,11 @@ export type ShownCall = Pick<SettledCall, keyof UsageFields | 'usage'> &
     readonly content?: { readonly address: string; readonly sha256: string } | undefined
   }
 
+/** Seconds from the start of a call to the first byte of its response; undefined if none came. */
+export function secondsToFirstByte({ first_byte_ms }: Pick<Settlement, 'first_byte_ms'>): number | undefined {
+  return first_byte_ms === undefined || first_byte_ms === null ? undefined : first_byte_ms / 1000
+}
+
 /** Whether a call got a response. */
 export function hasResponse({ first_byte_ms }: Pick<UsageEntry, 'first_byte_ms'>): boolean {
   return first_byte_ms !== null

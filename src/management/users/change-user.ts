@@ -295,7 +295,14 @@ export async function deleteUser(
   const isGone = await store.write('deleteUser', { userId, deleted_time, roleBelow: roleCeiling(by) })
   if (!isGone) userNotFound(userId)
   apiKeys.forgetUser(userId)
-  if (user) await deleteContentOfUser(services, user)
+  if (!user) return
+  try {
+    await deleteContentOfUser(services, user)
+  } catch (cause) {
+    // The account is gone, so that nobody could ask for it again: the next pruning deletes it.
+    const message = 'the user is deleted; what was said in its calls will be within an hour'
+    throw new GatewayError('storage_unavailable', message, { cause })
+  }
 }
 
 /** Deletes a user on behalf of the operator; refuses to delete the last user with role 100. */

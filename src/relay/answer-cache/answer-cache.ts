@@ -325,7 +325,7 @@ export class AnswerCache {
     const head = { status, headers: { ...sharedHeaders(headers), 'content-length': String(kept.bytes) } }
     await this.#services.answers.send({ ...kept, head }, incoming.response, read, {
       headers: headersOf(call, incoming, ageMs, facts),
-      begin: () => this.#hits.settle(call, incoming, facts, 'complete'),
+      begin: () => this.#hits.settle(call, incoming, facts, 'complete', this.#hits.capture(call, incoming)),
     })
   }
 
@@ -336,15 +336,20 @@ export class AnswerCache {
     incoming: IncomingCall,
   ): Promise<MissedAnswer | undefined> {
     const { response } = incoming
+    const content = this.#hits.capture(call, incoming)
     try {
-      if (!(await answer.answer.attach(response, headersOf(call, incoming, 0)))) return {}
+      if (!(await answer.answer.attach(response, headersOf(call, incoming, 0)))) {
+        content?.forget()
+        return {}
+      }
     } catch (error) {
+      content?.forget()
       return { error }
     }
     const facts = response.isAborted ? undefined : await answer.facts
     const reason = response.isAborted ? 'client_gone' : facts ? 'complete' : 'cut'
     if (reason === 'cut') incoming.hasFailed = true
-    await this.#hits.settle(call, incoming, facts, reason)
+    await this.#hits.settle(call, incoming, facts, reason, content)
     return undefined
   }
 
@@ -392,8 +397,9 @@ export class AnswerCache {
     if (!body || !held.take(body.length)) return false
     // Until its client has read it.
     incoming.response.onClosed(() => held.release())
+    const content = this.#hits.capture(call, incoming)
     try {
-      await this.#hits.settle(call, incoming, facts, 'complete')
+      await this.#hits.settle(call, incoming, facts, 'complete', content)
     } catch (error) {
       held.release()
       throw error

@@ -33,6 +33,8 @@ export function factsOf(
   { equal, wanted }: SharableCall,
 ): AnswerFacts | undefined {
   if (!settlement || !WHOLE.has(settlement.reason)) return undefined
+  // The service may decide about the next one.
+  if (FAILED_GUARD.test(settlement.guards ?? '')) return undefined
   const { quota, usage, model } = settlement
   return {
     quota,
@@ -44,6 +46,9 @@ export function factsOf(
     ...(equal.keeping.hasUsageOption && { usage: writeUsageCounts(usage) }),
   }
 }
+
+/** A verdict of a guard whose service failed, in a list of verdicts. */
+const FAILED_GUARD = /=failed_/
 
 const WHOLE: ReadonlySet<SettlementReason> = new Set(WHOLE_REASONS)
 

@@ -5,11 +5,15 @@ import { affordableAmount } from '../../accounts/ledger/payer.ts'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
 import { hitCharge } from '../../domain/charge.ts'
 import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
+import type { ContentCapture } from '../../content/content-capture.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Telemetry } from '../../telemetry/telemetry.ts'
 import type { Affinity } from '../affinity/affinity.ts'
 import type { CallLimits } from '../call-limits.ts'
+import { captureOf, type ContentLogForCalls } from '../capture-content.ts'
 import { patienceOf } from '../patience.ts'
 import type { IncomingCall } from '../request-stages.ts'
+import { tracedHit } from '../telemetry/traced-hit.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import type { SharableCall } from './sharable-call.ts'
 
@@ -18,7 +22,9 @@ export interface HitServices {
   readonly ledger: Ledger
   readonly limits: CallLimits
   readonly metrics: Metrics
-  readonly affinity: Pick<Affinity, 'tagOf'>
+  readonly affinity: Pick<Affinity, 'tagOf' | 'nameOf'>
+  readonly content: ContentLogForCalls
+  readonly telemetry: Telemetry | undefined
 }
 
 /** Charges calls that get the answers of others, and writes their rows. */
@@ -27,6 +33,24 @@ export class Hits {
 
   constructor(services: HitServices) {
     this.#services = services
+  }
+
+  /** Begins to collect what a hit says; undefined if nothing of it is kept. */
+  capture(
+    { caller, settings, routes, body, received = body }: SharableCall,
+    { id, startedMs, response }: IncomingCall,
+  ): ContentCapture | undefined {
+    const group = routes.resolutions[0]?.group.name ?? ''
+    return captureOf(this.#services, {
+      id,
+      startedMs,
+      caller,
+      settings,
+      response,
+      body: received,
+      groups: [group],
+      servedBy: () => group,
+    })
   }
 
   /**
@@ -38,8 +62,25 @@ export class Hits {
     incoming: IncomingCall,
     facts: AnswerFacts | undefined,
     reason: SettlementReason,
+    content: ContentCapture | undefined,
   ): Promise<void> {
-    const { ledger, limits, metrics } = this.#services
+    try {
+      await this.#settle(call, incoming, facts, reason, content)
+      content?.relayed()
+    } catch (error) {
+      content?.forget()
+      throw error
+    }
+  }
+
+  async #settle(
+    call: SharableCall,
+    incoming: IncomingCall,
+    facts: AnswerFacts | undefined,
+    reason: SettlementReason,
+    content: ContentCapture | undefined,
+  ): Promise<void> {
+    const { ledger, limits, metrics, telemetry, affinity } = this.#services
     const { caller, settings, routes, request } = call
     const { startedMs } = incoming
     const model = routes.resolutions[0]?.model ?? routes.requestedModel
@@ -79,6 +120,12 @@ export class Hits {
     metrics.settled(settlement, request.stream, tookMs, hold.amount)
     limits.spend(settings, caller.token.id, model, undefined, facts?.tokens ?? 0)
     if (routes.requestedModel !== model) limits.spendOfModel(routes.requestedModel, facts?.tokens ?? 0)
+    if (telemetry) {
+      incoming.isTraced = true
+      const sessionName = affinity.nameOf(caller.user.id, request)
+      const awaitsContent = content?.isAwaited === true
+      telemetry.call(tracedHit(call, incoming, hold, settlement, { sessionName, awaitsContent }))
+    }
     await hold.settle(settlement)
   }
 

@@ -21,6 +21,8 @@ export interface AdmittedRequest {
   readonly routes: Routes
   /** The guards that have checked the request, and check its answer; absent if none apply. */
   readonly guards?: CallGuards
+  /** The request as it was received, if guards have changed it. */
+  readonly received?: Body | FormBody
 }
 
 /** A call whose answer may be kept, or shared with equal calls. */

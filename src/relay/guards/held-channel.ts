@@ -27,8 +27,10 @@ export class HeldChannel {
   text = ''
   isEnded = false
   readonly #pieces: Piece[] = []
-  /** Pieces that are decided, and the offset to which they reach. */
-  #decidedPieces = 0
+  /** The first piece that is not wholly decided, and what was decided of it. */
+  #piece = 0
+  #begun = ''
+  /** The number of characters that are decided. */
   #decided = 0
   /** What was decided about them. */
   #out = ''
@@ -77,52 +79,62 @@ export class HeldChannel {
    * Decides about what was undecided: `next` goes on in its place. While more follows, the last characters wait for the
    * next window, in which a match that the window has cut is whole.
    */
-  decide(next: string): void {
+  decide(next: string, window: number): void {
     const given = this.undecided
     this.#checked = this.text.length
-    if (this.isEnded) return this.#settle(given.length, next)
-    const change = next === given ? undefined : difference(given, next)
-    const limit = given.length - WINDOW_OVERLAP
-    if (!change || change.start >= limit) {
-      const length = this.#boundary(0, Math.min(limit, change?.start ?? limit))
-      return this.#settle(length, given.slice(0, length))
-    }
-    const length = this.#boundary(change.end, limit) || this.#boundaryFrom(change.end)
-    this.#settle(length, next.slice(0, next.length - (given.length - length)))
+    const { length, out } = this.isEnded
+      ? { length: given.length, out: next }
+      : settledPart(given, next, window)
+    this.#settle(length, out)
   }
 
-  /** The last end of a piece between these offsets of what is undecided; 0 if there is none. */
-  #boundary(from: number, to: number): number {
-    let found = 0
-    for (let at = this.#decidedPieces; at < this.#pieces.length; at++) {
-      const end = (this.#pieces[at]?.to ?? 0) - this.#decided
-      if (end > to) break
-      if (end >= from) found = end
-    }
-    return found
-  }
-
-  #boundaryFrom(from: number): number {
-    for (let at = this.#decidedPieces; at < this.#pieces.length; at++) {
-      const end = (this.#pieces[at]?.to ?? 0) - this.#decided
-      if (end >= from) return end
-    }
-    return this.text.length - this.#decided
-  }
-
-  /** Decides so many characters: the first piece gets what is not as it came. */
+  /** Decides so many characters. What is not as it came goes to the first event that has any of them. */
   #settle(length: number, out: string): void {
-    const isSame = this.text.startsWith(out, this.#decided) && out.length === length
-    const end = this.#decided + length
+    const from = this.#decided
+    const isSame = out.length === length && this.text.startsWith(out, from)
+    const end = from + length
     let rest = out
-    while (this.#decidedPieces < this.#pieces.length) {
-      const piece = this.#pieces[this.#decidedPieces]
-      if (!piece || piece.to > end) break
-      piece.held.next = isSame ? piece.held.given : rest
+    for (; this.#piece < this.#pieces.length; this.#piece++) {
+      const piece = this.#pieces[this.#piece]
+      if (!piece) break
+      const begin = Math.max(from, piece.to - piece.held.given.length)
+      if (begin >= end && piece.to > end) break
+      this.#begun += isSame ? this.text.slice(begin, Math.min(piece.to, end)) : rest
       rest = ''
-      this.#decidedPieces += 1
+      if (piece.to > end) break
+      piece.held.next = this.#begun
+      this.#begun = ''
     }
     this.#decided = end
     this.#out += out
   }
+}
+
+/**
+ * The part of a window that is decided while more follows, and what goes on in its place. A change in the overlap may be
+ * about a part of a match: it waits for the rest, unless twice a window waits already.
+ */
+function settledPart(
+  given: string,
+  next: string,
+  window: number,
+): { readonly length: number; readonly out: string } {
+  const limit = characterStart(given, given.length - WINDOW_OVERLAP)
+  const kept = (length: number): { readonly length: number; readonly out: string } => ({
+    length,
+    out: next.slice(0, next.length - (given.length - length)),
+  })
+  if (limit <= 0) return NOTHING
+  const change = next === given ? undefined : difference(given, next)
+  if (!change || change.end <= limit) return kept(limit)
+  const before = characterStart(given, Math.min(limit, change.start - WINDOW_OVERLAP))
+  if (before > 0) return { length: before, out: given.slice(0, before) }
+  return given.length < 2 * window ? NOTHING : kept(change.end)
+}
+
+const NOTHING = { length: 0, out: '' } as const
+
+/** The offset of the character that has the code unit at this offset. */
+function characterStart(text: string, at: number): number {
+  return (text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at - 1 : at
 }

@@ -294,11 +294,11 @@ export class HeldTap extends WrappedTap {
       if (scan) this.#last.push(...this.#textsOf(scan).filter(({ text }) => !text.isRepeated))
     }
     for (const key of this.#open.keys()) this.#endChannel(key)
-    this.#check(this.#channels.filter((channel) => !channel.isDecided))
+    this.#check(this.#passes ? [] : this.#channels.filter((channel) => !channel.isDecided))
   }
 
   #checkWindows(): void {
-    if (this.#window === 0) return
+    if (this.#window === 0 || this.#passes) return
     const due = this.#channels.filter((channel) => channel.isDue(this.#window))
     if (due.length > 0) this.#check(due)
   }
@@ -318,7 +318,7 @@ export class HeldTap extends WrappedTap {
       .check({ texts, calls, images: [], side: 'response', signal: this.#stop.signal })
       .then((decided) => {
         if (this.#isStopped) return
-        for (const [index, channel] of channels.entries()) channel.decide(decided[index] ?? '')
+        for (const [index, channel] of channels.entries()) channel.decide(decided[index] ?? '', this.#window)
         for (const [index, one] of whole.entries()) one.next = decided[channels.length + index] ?? ''
         this.#releaseDecided()
       })

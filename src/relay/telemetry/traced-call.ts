@@ -36,7 +36,7 @@ export function tracedCall(
     parameters: requestParameters(request),
     names,
     attempts: call.attempts.traced(call.cut),
-    awaitsContent: call.awaitsContent,
+    awaitsContent: call.content?.isAwaited === true,
     chunkGapsMs: call.chunkGaps?.ms ?? NO_GAPS,
   }
 }

@@ -1,4 +1,5 @@
 import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
+import { secondsToFirstByte } from '../../domain/records/usage.ts'
 import { commonAttributes, costOf, errorType, type Modalities, tokenCounts } from '../gen-ai.ts'
 import type { TracedCall } from '../telemetry.ts'
 import { present } from './present.ts'
@@ -53,8 +54,8 @@ export class CallMetrics {
       seconds,
       failure === undefined ? attributes : { ...attributes, 'error.type': failure },
     )
-    const firstByteMs = settlement.first_byte_ms ?? null
-    if (facts.stream && firstByteMs !== null) this.#firstChunk.record(firstByteMs / 1000, attributes)
+    const firstByte = secondsToFirstByte(settlement)
+    if (facts.stream && firstByte !== undefined) this.#firstChunk.record(firstByte, attributes)
     for (const gapMs of chunkGapsMs) this.#perChunk.record(gapMs / 1000, attributes)
     const counts = tokenCounts(settlement.usage, call.mayHaveMedia)
     addBy(this.#input, counts.inputBy, attributes)

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto'
 import { Request } from '@sluice/http1'
+import { withAnyModel } from '../../key-permissions.ts'
 import type { Caller } from '../../../accounts/authentication/caller.ts'
 import { Unaffordable } from '../../../accounts/ledger/quota-refusal.ts'
 import type { Settings } from '../../../domain/settings.ts'
@@ -130,7 +131,7 @@ export class GuardModerations {
 /** The same caller with the channels of a group and any model: the operator has chosen them. */
 function inGroup({ token, user }: Caller, group: string): Caller {
   return {
-    token: { ...token, group: '', vendor_routes: '', model_limits_enabled: false },
+    token: { ...withAnyModel(token), group: '', vendor_routes: '' },
     user: { ...user, group },
   }
 }

@@ -239,7 +239,6 @@ export class ServiceChecks {
     const { guard } = active
     const { services, settings, caller } = this.#origin
     const beganMs = performance.now()
-    active.hasRun = true
     const timeout = new AbortController()
     const timer = setTimeout(() => timeout.abort(), guard.timeout)
     const signal = AbortSignal.any([cancelled, timeout.signal])
@@ -253,7 +252,9 @@ export class ServiceChecks {
         moderate: (model, texts) =>
           services.moderate({ model, texts, settings, caller, isCharged: guard.charge, signal }),
       })
-      return await judging
+      const judgement = await judging
+      active.hasRun = true
+      return judgement
     } catch (error) {
       if (cancelled.aborted) throw new CheckCancelled('cancelled')
       const reason = timeout.signal.aborted ? `it took longer than ${guard.timeout} ms` : reasonOf(error)

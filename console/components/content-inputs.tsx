@@ -1,0 +1,78 @@
+import { Select, TextInput } from '@mantine/core'
+import type { UseFormReturnType } from '@mantine/form'
+import { useTexts } from '../locales/use-texts.tsx'
+import classes from './limit-inputs.module.css'
+import { useFormats } from './session.tsx'
+import { isShare, LEVEL_CHOICES, type TypedContent } from './typed-content.ts'
+
+/** What is kept of the calls of a key or a user. */
+export function ContentInputs<Typed extends TypedContent>({
+  form: given,
+  hint,
+  isDisabled = false,
+}: {
+  readonly form: UseFormReturnType<Typed>
+  readonly hint: string
+  readonly isDisabled?: boolean
+}) {
+  const { content, limits } = useTexts()
+  const { count } = useFormats()
+  // The form has more fields; only those of the content log are used here.
+  const form = given as unknown as UseFormReturnType<TypedContent>
+  const { content_log_keep: keep } = form.values
+  const times = new Map<string, string>(Object.entries(content.times))
+  if (keep !== '' && !times.has(keep)) times.set(keep, limits.seconds(count(Number(keep))))
+  return (
+    <>
+      <Select
+        label={content.kept}
+        description={hint}
+        inputWrapperOrder={['label', 'input', 'description', 'error']}
+        allowDeselect={false}
+        disabled={isDisabled}
+        data={LEVEL_CHOICES.map((value) => ({ value, label: content.levels[value] }))}
+        {...form.getInputProps('content_log_what')}
+      />
+      <div className={classes['pair']}>
+        <TextInput
+          label={content.share}
+          inputMode="decimal"
+          placeholder={content.asBefore}
+          rightSection="%"
+          disabled={isDisabled}
+          {...form.getInputProps('content_log_sample')}
+        />
+        <Select
+          label={content.keptFor}
+          allowDeselect={false}
+          disabled={isDisabled}
+          data={[
+            { value: '', label: content.asBefore },
+            ...[...times]
+              .toSorted(([a], [b]) => Number(a) - Number(b))
+              .map(([value, label]) => ({ value, label })),
+          ]}
+          {...form.getInputProps('content_log_keep')}
+        />
+      </div>
+    </>
+  )
+}
+
+/** The rules of these fields, for the form that contains them. */
+export function useContentRules() {
+  const { content } = useTexts()
+  return {
+    content_log_sample: (typed: string): string | null => (isShare(typed) ? null : content.notAShare),
+  }
+}
+
+/** The labels of these fields, for the question which of two changes stays. */
+export function useContentLabels() {
+  const { content } = useTexts()
+  return {
+    content_log_what: content.kept,
+    content_log_sample: content.share,
+    content_log_keep: content.keptFor,
+  }
+}

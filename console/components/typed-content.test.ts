@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { changedContent, isShare, NO_CONTENT, typedContent } from './typed-content.ts'
+
+const saved = { content_log_what: 'metadata', content_log_sample: 0.07, content_log_keep: 86_400 }
+
+test('a share is typed in percent, and none of the three follows the more general setting', () => {
+  expect(typedContent(saved)).toEqual({
+    content_log_what: 'metadata',
+    content_log_sample: '7',
+    content_log_keep: '86400',
+  })
+  const nothing = { content_log_what: '', content_log_sample: null, content_log_keep: null }
+  expect(typedContent(nothing)).toEqual(NO_CONTENT)
+  expect(changedContent(NO_CONTENT, typedContent(saved))).toEqual(nothing)
+})
+
+test.each([
+  ['0', 0],
+  ['7 %', 0.07],
+  ['12.5', 0.125],
+  ['100', 1],
+])('%s is the share %s', (typed, share) => {
+  expect(isShare(typed)).toBe(true)
+  const changed = changedContent({ ...NO_CONTENT, content_log_sample: typed }, NO_CONTENT)
+  expect(changed).toEqual({ content_log_sample: share })
+})
+
+test.each(['101', '-1', 'half', '1e1', '0.5.5'])('%s is no share', (typed) => {
+  expect(isShare(typed)).toBe(false)
+})
+
+test('only what was changed is sent', () => {
+  expect(changedContent(typedContent(saved), typedContent(saved))).toEqual({})
+})

@@ -1,0 +1,67 @@
+import { CONTENT_LEVELS, type ContentLevel } from '../../src/domain/content-log.ts'
+
+/** The choices of what is kept; empty follows the more general setting. */
+export const LEVEL_CHOICES = ['', ...CONTENT_LEVELS] as const
+
+/** The content log of a key or a user, as it is typed; empty texts follow the more general setting. */
+export interface TypedContent {
+  readonly content_log_what: ContentLevel | ''
+  /** Percent of the calls. */
+  readonly content_log_sample: string
+  /** Seconds. */
+  readonly content_log_keep: string
+}
+
+/** The same in the gateway's format. */
+interface ContentFields {
+  readonly content_log_what: ContentLevel | ''
+  readonly content_log_sample: number | null
+  readonly content_log_keep: number | null
+}
+
+/** Nothing is said. */
+export const NO_CONTENT: TypedContent = {
+  content_log_what: '',
+  content_log_sample: '',
+  content_log_keep: '',
+}
+
+/** The form values of the content log of a key or a user. */
+export function typedContent({
+  content_log_what: what,
+  content_log_sample: sample,
+  content_log_keep: keep,
+}: {
+  readonly content_log_what: string
+  readonly content_log_sample: number | null
+  readonly content_log_keep: number | null
+}): TypedContent {
+  return {
+    content_log_what: LEVEL_CHOICES.find((choice) => choice === what) ?? '',
+    content_log_sample: sample === null ? '' : String(Number((sample * 100).toFixed(6))),
+    content_log_keep: keep === null ? '' : String(keep),
+  }
+}
+
+/** The values that differ from those `before`, in the gateway's format. */
+export function changedContent(typed: TypedContent, before: TypedContent): Partial<ContentFields> {
+  const share = shareIn(typed.content_log_sample)
+  return {
+    ...(typed.content_log_what !== before.content_log_what && { content_log_what: typed.content_log_what }),
+    ...(typed.content_log_sample !== before.content_log_sample && { content_log_sample: share ?? null }),
+    ...(typed.content_log_keep !== before.content_log_keep && {
+      content_log_keep: typed.content_log_keep === '' ? null : Number(typed.content_log_keep),
+    }),
+  }
+}
+
+/** Whether a typed share is none, or from 0 to 100. */
+export function isShare(typed: string): boolean {
+  return typed.trim() === '' || shareIn(typed) !== undefined
+}
+
+function shareIn(typed: string): number | undefined {
+  const percent = typed.trim().replace(/ ?%$/, '')
+  if (!/^\d{1,3}(?:\.\d{1,6})?$/.test(percent) || Number(percent) > 100) return undefined
+  return Number((Number(percent) / 100).toFixed(8))
+}
