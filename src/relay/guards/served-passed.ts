@@ -169,7 +169,8 @@ function framesOf(bytes: Buffer): Frame[] {
   const splitter = new FrameSplitter(MAX_EVENT_BYTES)
   const taken = splitter.take(bytes)
   const found: Frame[] = []
-  for (let at = 0; taken; ) {
+  if (!taken) return found
+  for (let at = 0; ; ) {
     const end = splitter.next(at)
     if (end < 0) break
     const frame = taken.subarray(at, end).toString()
@@ -190,6 +191,7 @@ function framesOf(bytes: Buffer): Frame[] {
   return found
 }
 
-function without({ logprobs: _, ...event }: Readonly<Record<string, unknown>>): object {
-  return event
+/** An event without the list that repeats its text. */
+function without(event: Readonly<Record<string, unknown>>): object {
+  return Object.fromEntries(Object.entries(event).filter(([name]) => name !== 'logprobs'))
 }
