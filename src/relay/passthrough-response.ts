@@ -65,7 +65,7 @@ export class PassedResponse extends ResponseHandler {
 
   onData(chunk: Buffer): void {
     const passthrough = this.#passthrough
-    if (this.state === 'over' || !passthrough) return
+    if (this.state === 'over' || this.#checking || !passthrough) return
     this.call.noteFirstByte()
     const beganMs = performance.now()
     this.#read(passthrough, chunk)
@@ -109,7 +109,8 @@ export class PassedResponse extends ResponseHandler {
 
   onEnd(): void {
     const passthrough = this.#passthrough
-    if (this.state === 'over' || !passthrough) return
+    // The events of a stream may end before its connection does.
+    if (this.state === 'over' || this.#checking || !passthrough) return
     const isComplete = passthrough.end()
     const { error } = passthrough
     if (error && this.#mayGoElsewhere) return this.onFailure(this.#failureOf(passthrough, error))
@@ -140,6 +141,7 @@ export class PassedResponse extends ResponseHandler {
   #check(check: (signal: AbortSignal) => Promise<void> | undefined): void {
     const stop = new AbortController()
     this.#checking = stop
+    this.#pauses.discardRest()
     Promise.resolve(check(stop.signal)).then(
       () => {
         if (this.state === 'over' || stop.signal.aborted) return
