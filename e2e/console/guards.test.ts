@@ -195,7 +195,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     })
     await page.getByRole('textbox', { name: 'Address' }).fill('http://127.0.0.1:9/elsewhere')
     await page.getByRole('button', { name: 'Save changes' }).click()
-    await page.getByText(/expected the secrets in place of \*\*\*, because url changes/).waitFor()
+    await page.getByText(/expected headers in full/).waitFor()
     await stage.api('DELETE', '/api/guards/served')
     await page.context().close()
   })

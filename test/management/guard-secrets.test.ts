@@ -83,25 +83,25 @@ test.each([
     'another address',
     'PUT /api/guards',
     () => guardWith({ url: `${url}/elsewhere`, headers: { 'x-secret': '***' } }),
-    'match: expected the secrets in place of ***, because url changes',
+    `match: expected headers in full, as "***" stands only for what this guard has at the same address`,
   ],
   [
     'another header',
     'PUT /api/guards',
     () => guardWith({ url, headers: { 'x-unknown': '***' } }),
-    'match: expected a secret in place of ***',
+    `match: expected headers in full, as "***" stands only for what this guard has at the same address`,
   ],
   [
     'another kind',
     'PUT /api/guards',
     () => ({ name: 'served', do: 'block', match: { lakera: { key: '***' } } }),
-    'match: expected a secret in place of ***',
+    `match: expected key in full, as "***" stands only for what this guard has at the same address`,
   ],
   [
     'a new guard',
     'POST /api/guards',
     () => ({ ...guardWith({ url, headers: { 'x-secret': '***' } }), name: 'new' }),
-    'match: expected a secret in place of ***',
+    `match: expected headers in full, as "***" stands only for what this guard has at the same address`,
   ],
 ] as const)('a hidden secret does not go to %s', async (_, request, body, message) => {
   const refused = await asAdmin(request, body())
