@@ -10,6 +10,10 @@ import { manage } from '../fixtures/account.ts'
 const CODE = 'code-4711-x'
 const MANY = 300
 
+interface Call {
+  readonly function: { readonly arguments: string }
+}
+
 let services: GuardServices
 let fixture: Fixture
 beforeAll(async () => {
@@ -68,8 +72,8 @@ const asked = (): unknown[] =>
   services.asked.map(({ body }) => [
     body.input_type,
     body.texts,
-    body.tool_calls.map((one: any) => one.function.arguments),
-  ]) // eslint-disable-line
+    body.tool_calls.map((one: Call) => one.function.arguments),
+  ])
 
 test('a provider that breaks off takes nothing from an answer that is only watched', async () => {
   fixture.upstream.script('m', {
