@@ -289,8 +289,9 @@ describe('a stream that is checked in windows', () => {
     goOn()
     expect(streamedContent((await live.end()).text)).toBe(text.replace(CODE, '<code>'))
     const sizes = services.asked.map(({ body }) => body.texts.join('').length)
-    expect(sizes.length).toBeGreaterThan(3)
-    expect(Math.max(...sizes)).toBeLessThan(420)
+    expect(sizes.length).toBeGreaterThan(2)
+    // A match in the overlap waits for the rest, up to twice a window.
+    expect(Math.max(...sizes)).toBeLessThan(820)
   })
 })
 
