@@ -15,8 +15,11 @@ export interface CapturableCall {
 /** A call whose content is kept. */
 export interface CapturedCall extends CapturableCall, ContentPolicy {}
 
-/** Why a call's content is not kept. */
-export type DropReason = 'full' | 'failed'
+/**
+ * Why content of a call is not kept: no memory was left, it could not be written, or a part of it could not be
+ * screened, and only that part is missing.
+ */
+export type DropReason = 'full' | 'failed' | 'unscreened'
 
 /** The queue behind captures: counts what they hold, and takes what is complete. */
 export interface CaptureQueue {

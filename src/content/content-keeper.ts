@@ -13,6 +13,7 @@ import {
   sealContent,
   unsealContent,
 } from './entries.ts'
+import type { DropReason } from './content-capture.ts'
 import { contentFacts } from './content-facts.ts'
 import { redactedContent } from './redact-content.ts'
 import type {
@@ -62,10 +63,13 @@ export class ContentKeeper implements ContentWork {
     this.#bucketKey = bucketKey
   }
 
-  async write({ calls, bytes }: ContentBatch): Promise<void> {
-    const packed = packedCalls(calls, bytes)
+  async write({ calls, bytes }: ContentBatch): Promise<readonly DropReason[]> {
+    const { packed, lost } = packedCalls(calls, bytes)
     const bucket = await this.#bucket()
-    if (!bucket) return this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
+    if (!bucket) {
+      await this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
+      return lost
+    }
     // The database is not locked while the bucket works, and an object is there before anything refers to it.
     for (let rest = packed; rest.length > 0; ) {
       const entries = await this.#shelf.write((writer) => this.#sealed(writer, rest))
@@ -73,6 +77,7 @@ export class ContentKeeper implements ContentWork {
       const late = await this.#shelf.write((writer) => appended(writer, kept))
       rest = rest.filter(({ call }) => late.has(call.id))
     }
+    return lost
   }
 
   async find(ids: readonly string[]): Promise<readonly ContentSummary[]> {
@@ -80,7 +85,7 @@ export class ContentKeeper implements ContentWork {
     return heads.map(({ head }) => this.#summaryOf(head))
   }
 
-  redact(part: Uint8Array): Promise<Uint8Array> {
+  redact(part: Uint8Array): Promise<Uint8Array | undefined> {
     return Promise.resolve(redactedContent(Buffer.from(part.buffer, part.byteOffset, part.length)))
   }
 
@@ -415,48 +420,74 @@ function ownerText({ userId, day, endDay }: KeyOwner): string {
   return `${userId} ${day} ${endDay}`
 }
 
-/** The calls of a batch, reduced to what is kept of them, and compressed. */
-function packedCalls(calls: readonly BatchedCall[], bytes: Uint8Array): Packed[] {
+/** The calls of a batch, reduced to what is kept of them, and compressed; and why something is not kept. */
+function packedCalls(
+  calls: readonly BatchedCall[],
+  bytes: Uint8Array,
+): { readonly packed: readonly Packed[]; readonly lost: readonly DropReason[] } {
+  const packed: Packed[] = []
+  const lost: DropReason[] = []
   let at = 0
-  return calls.map((call) => {
+  for (const call of calls) {
     const length = call.lengths.reduce((sum, part) => sum + Math.max(0, part), 0)
     const content = bytes.subarray(at, at + length)
     at += length
-    if (call.what !== 'metadata') {
-      const kept =
-        call.what === 'redacted' ? redactedParts(content, call.lengths) : { content, lengths: call.lengths }
-      const { length: size } = kept.content
-      const lengths = JSON.stringify(kept.lengths)
-      return {
-        call,
-        bytes: size,
-        sha256: digestOf(kept.content),
-        lengths,
-        compressed: compress(kept.content),
-      }
+    try {
+      packed.push(packedCall(call, content, lost))
+    } catch {
+      // It would fail again, and keep all others from being written.
+      lost.push('failed')
     }
-    const sha256 = digestOf(content)
-    const facts = Buffer.from(JSON.stringify(contentFacts(content, call.lengths)))
-    return { call, bytes: facts.length, sha256, lengths: '[]', compressed: compress(facts) }
-  })
+  }
+  return { packed, lost }
 }
 
-/** The parts of a content, each without secrets and personal data. */
+/** A call as it is kept. Adds to `lost` if a part is left out. */
+function packedCall(call: BatchedCall, content: Uint8Array, lost: DropReason[]): Packed {
+  if (call.what === 'metadata') {
+    const facts = Buffer.from(JSON.stringify(contentFacts(content, call.lengths)))
+    return {
+      call,
+      bytes: facts.length,
+      sha256: digestOf(content),
+      lengths: '[]',
+      compressed: compress(facts),
+    }
+  }
+  const kept =
+    call.what === 'redacted'
+      ? redactedParts(content, call.lengths)
+      : { content, lengths: call.lengths, isWhole: true }
+  if (!kept.isWhole) lost.push('unscreened')
+  return {
+    call,
+    bytes: kept.content.length,
+    sha256: digestOf(kept.content),
+    lengths: JSON.stringify(kept.lengths),
+    compressed: compress(kept.content),
+  }
+}
+
+/** The parts of a content, each without secrets and personal data, and whether all could be screened. */
 function redactedParts(
   content: Uint8Array,
   lengths: readonly number[],
-): { readonly content: Buffer; readonly lengths: readonly number[] } {
+): { readonly content: Buffer; readonly lengths: readonly number[]; readonly isWhole: boolean } {
   let at = 0
+  let isWhole = true
   const parts = lengths.map((length, index) => {
     if (length < 0) return undefined
     const part = Buffer.from(content.buffer, content.byteOffset + at, length)
     at += length
     // A form with a file: its other fields cannot be told from it.
     if (REQUEST_PARTS.has(index) && !isUtf8(part)) return undefined
-    return redactedContent(part)
+    const redacted = redactedContent(part)
+    if (!redacted) isWhole = false
+    return redacted
   })
   return {
     content: Buffer.concat(parts.filter((part) => part !== undefined)),
     lengths: parts.map((part) => part?.length ?? -1),
+    isWhole,
   }
 }

@@ -3,6 +3,7 @@ import { deriveSecrets } from '../store/secrets.ts'
 import { CONTENT_LOG_DEFAULTS } from '../domain/content-log.ts'
 import { temporaryFolder } from '../../test/store-rows.ts'
 import type { CapturedCall } from './content-capture.ts'
+import { digestOf } from './entries.ts'
 import { ContentLog } from './content-log.ts'
 
 const MIB = 1024 * 1024
@@ -157,6 +158,28 @@ test('of two deletions at the same time, each removes what it concerns, and what
   await log.delete({ ...period, tokenId: undefined })
   expect(await log.users()).toEqual([])
 })
+
+test.each(['metadata', 'redacted'] as const)(
+  'an answer with more values than can be parsed keeps nobody from being kept (%s)',
+  async (what) => {
+    const { log, dropped } = openLog()
+    const [large, other] = [{ ...callOf(1), what }, callOf(2)]
+    const answer = Buffer.from(`{"finish_reason":"stop","x":[${'[],'.repeat(8 * MIB)}0]}`)
+    say(log, large, Buffer.from('{"model":"m"}'), answer)
+    say(log, other, Buffer.from('request'), Buffer.from('answer'))
+    await log.flush()
+    expect(Buffer.from((await log.read(other.id))?.content ?? []).toString()).toBe('requestanswer')
+    const { lengths, content } = (await log.read(large.id))!
+    if (what === 'redacted') expect(lengths).toEqual([13, -1, -1, -1])
+    else {
+      const facts = JSON.parse(Buffer.from(content).toString())
+      expect(facts.request_received.parameters).toEqual({ model: 'm' })
+      expect(facts.answer_received).toEqual({ bytes: answer.length, sha256: digestOf(answer) })
+    }
+    expect(dropped).toEqual(what === 'redacted' ? ['unscreened'] : [])
+    expect(log.held).toBe(0)
+  },
+)
 
 test('form data that is no text is not kept at level redacted, because its fields cannot be screened', async () => {
   const { log } = openLog()

@@ -9,7 +9,7 @@ import {
   ContentCapture,
   type DropReason,
 } from './content-capture.ts'
-import { ContentThread } from './content-thread.ts'
+import { ContentThread, ThreadEnded } from './content-thread.ts'
 import type { BatchedCall, ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
 import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
 
@@ -29,6 +29,11 @@ const MAX_UNDER_WAY = 2
 /** Pause before a batch that could not be written is tried again: at first, and at most. */
 const MIN_RETRY_MS = 500
 const MAX_RETRY_MS = 10_000
+/**
+ * How often the thread may end while it writes a batch, until its halves are tried apart, and how often with a single
+ * call, until it is dropped.
+ */
+const MAX_ENDS = 3
 /** Time for which the end of the gateway waits for the queue. */
 const CLOSE_MS = 5_000
 /** How long a deletion waits for what is being written. */
@@ -72,6 +77,8 @@ export class ContentLog implements CaptureQueue {
   #queuedBytes = 0
   #timer: NodeJS.Timeout | undefined
   readonly #writing = new Set<Promise<void>>()
+  /** Batches with which the thread has ended, one after the other: what ends it must not end others. */
+  #suspects: Promise<void> = Promise.resolve()
   #isClosed = false
   #redactingBytes = 0
 
@@ -132,13 +139,17 @@ export class ContentLog implements CaptureQueue {
     return bytes * READ_COPIES
   }
 
-  /** A part as level `redacted` keeps it, made in the thread. Rejects if too much waits for that. */
-  async redact(part: Buffer): Promise<Buffer> {
+  /**
+   * A part as level `redacted` keeps it, made in the thread; undefined if it cannot be screened. Rejects if too much
+   * waits for that.
+   */
+  async redact(part: Buffer): Promise<Buffer | undefined> {
     if (this.#redactingBytes + part.length > MAX_REDACTING_BYTES)
       throw new Error('too much waits to be redacted')
     this.#redactingBytes += part.length
     try {
-      return Buffer.from(await this.#thread.ask('redact', part))
+      const redacted = await this.#thread.ask('redact', part)
+      return redacted && Buffer.from(redacted)
     } finally {
       this.#redactingBytes -= part.length
     }
@@ -222,21 +233,43 @@ export class ContentLog implements CaptureQueue {
     this.#writing.add(writing)
   }
 
-  async #write(queued: readonly Queued[]): Promise<void> {
+  async #write(queued: readonly Queued[], maxEnds = MAX_ENDS): Promise<void> {
+    let ends = 0
     for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(MAX_RETRY_MS, pauseMs * 2)) {
       try {
         const { calls, bytes } = packed(queued)
-        return await this.#thread.ask('write', { calls, bytes }, [bytes.buffer])
+        for (const lost of await this.#thread.ask('write', { calls, bytes }, [bytes.buffer]))
+          this.dropped(lost)
+        return
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
         if (this.#isClosed) {
           for (const _ of queued) this.dropped('failed')
           return
         }
+        if (error instanceof ThreadEnded) ends += 1
+        if (ends === maxEnds) return this.#writeApart(queued, maxEnds === MAX_ENDS)
         this.#services.warn(`the content log cannot be written (${reason}); tried again`)
         await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
       }
     }
+  }
+
+  /** Writes the halves of a batch with which the thread has ended again and again; drops a single call. */
+  async #writeApart(queued: readonly Queued[], isFirst: boolean): Promise<void> {
+    if (queued.length === 1) {
+      this.#services.warn(
+        'the thread of the content log ends with the content of a call, which is not kept; please report this',
+      )
+      return this.dropped('failed')
+    }
+    const middle = queued.length >> 1
+    const writing = async (): Promise<void> => {
+      for (const half of [queued.slice(0, middle), queued.slice(middle)])
+        await this.#write(half, half.length > 1 ? 1 : MAX_ENDS)
+    }
+    if (!isFirst) return writing()
+    return (this.#suspects = this.#suspects.then(writing))
   }
 }
 

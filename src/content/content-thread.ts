@@ -13,6 +13,9 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
+/** The thread has ended before it had done what it was asked for. */
+export class ThreadEnded extends Error {}
+
 /** The thread of the content log. It is started when it is needed, and again if it has ended. */
 export class ContentThread {
   readonly #options: ContentThreadOptions
@@ -80,7 +83,7 @@ export class ContentThread {
       if (this.#worker === worker) this.#worker = undefined
       const lost = [...this.#pending.values()]
       this.#pending.clear()
-      for (const { reject } of lost) reject(new Error(reason))
+      for (const { reject } of lost) reject(new ThreadEnded(reason))
     })
     return worker
   }
