@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import type { BucketKey, ContentLogSettings, ContentPolicy } from '../domain/content-log.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { TwoLevelPool } from '../limits/fair-pool.ts'
@@ -33,13 +33,16 @@ const MAX_RETRY_MS = 10_000
  * How often the thread may end while it writes a batch, until its halves are tried apart, and how often with a single
  * call, until it is dropped.
  */
-const MAX_ENDS = 3
+const MAX_ENDS = 2
 /** Time for which the end of the gateway waits for the queue. */
 const CLOSE_MS = 5_000
 /** How long a deletion waits for what is being written. */
 const DELETE_WAIT_MS = 2_000
 /** Copies of a content that a read makes: as it is stored, opened, as text, and as response. */
 const READ_COPIES = 8
+
+/** Searches that may wait in the thread. */
+const MAX_FINDING = 200
 
 /** Bytes that may wait in the thread to be redacted for somebody else. */
 const MAX_REDACTING_BYTES = 16 * 1024 * 1024
@@ -57,6 +60,8 @@ export interface ContentLogServices {
   readonly warn: (sentence: string) => void
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number
+  /** Megabytes that the heap of the thread may have; 512 unless given. */
+  readonly heapMb?: number
 }
 
 interface Queued {
@@ -81,11 +86,17 @@ export class ContentLog implements CaptureQueue {
   #suspects: Promise<void> = Promise.resolve()
   #isClosed = false
   #redactingBytes = 0
+  #finding = 0
+  #isFolderMade = false
 
   constructor(services: ContentLogServices) {
     this.#services = services
-    const { secrets, folder, databaseUrl, bucketKey, settings } = services
-    this.#thread = new ContentThread({ secrets, folder, databaseUrl, bucketKey }, () => settings().store)
+    const { secrets, folder, databaseUrl, bucketKey, settings, heapMb } = services
+    this.#thread = new ContentThread(
+      { secrets, folder, databaseUrl, bucketKey },
+      () => settings().store,
+      heapMb,
+    )
     this.#pool = new TwoLevelPool({
       max: () => MAX_HELD_BYTES,
       aloneShare: ALONE_SHARE,
@@ -104,6 +115,7 @@ export class ContentLog implements CaptureQueue {
     requestReceived: Buffer | undefined,
     decide: () => ContentPolicy | undefined,
   ): ContentCapture {
+    this.#makeFolder()
     return new ContentCapture(call, this, requestReceived, decide)
   }
 
@@ -127,11 +139,17 @@ export class ContentLog implements CaptureQueue {
     this.#services.onDropped(reason)
   }
 
-  /** Summaries of those calls whose content is kept, by id. */
+  /** Summaries of those calls whose content is kept, by id. Rejects if that fails, or if too much waits for it. */
   async find(ids: readonly string[]): Promise<ReadonlyMap<string, ContentSummary>> {
     if (ids.length === 0 || this.#isUnused) return new Map()
-    const found = await this.#thread.ask('find', ids)
-    return new Map(found.map((summary) => [summary.id, summary]))
+    if (this.#finding === MAX_FINDING) throw new Error('too much waits to be found')
+    this.#finding += 1
+    try {
+      const found = await this.#thread.ask('find', ids)
+      return new Map(found.map((summary) => [summary.id, summary]))
+    } finally {
+      this.#finding -= 1
+    }
   }
 
   /** Bytes of memory that reading a content takes. */
@@ -211,7 +229,19 @@ export class ContentLog implements CaptureQueue {
     clearTimeout(timer)
   }
 
-  /** Whether nothing was ever kept here. A shared database is always asked. */
+  /** The folder tells all processes that a deletion has to leave a mark, because content may be on its way. */
+  #makeFolder(): void {
+    const { folder } = this.#services
+    if (this.#isFolderMade || folder === undefined) return
+    this.#isFolderMade = true
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+    } catch {
+      // Then the thread cannot write either, and says so.
+    }
+  }
+
+  /** Whether nothing was ever kept here, and nothing is on its way. A shared database is always asked. */
   get #isUnused(): boolean {
     const { folder } = this.#services
     return folder !== undefined && !this.#thread.isRunning && !existsSync(folder)

@@ -2,7 +2,10 @@ import { expect, test } from 'vitest'
 import { dataOfEvents, hasFewValues, MAX_VALUES } from './json-values.ts'
 
 /** A list of so many values, with itself. */
-const list = (value: string, values: number): string => `[ ${Array(values - 1).fill(value).join(' ,\n')} ]`
+const list = (value: string, values: number): string =>
+  `[ ${Array(values - 1)
+    .fill(value)
+    .join(' ,\n')} ]`
 
 test.each(['0', '[]', '{ }', '""', '"a,[{\\"],"', 'null'])('values %s are counted', (value) => {
   expect(hasFewValues(list(value, MAX_VALUES))).toBe(true)

@@ -66,7 +66,13 @@ test('a text that is neither, or that was cut off, is screened as it is', () => 
 })
 
 test('bytes that are no text are not kept, because they cannot be screened', () => {
-  for (const bytes of [[0xff, 0xfe, 0x00], [0x80], [0x61, 0xc0], [0x61, 0xc3, 0x28], [0xe2, 0x82, 0x80, 0x80]])
+  for (const bytes of [
+    [0xff, 0xfe, 0x00],
+    [0x80],
+    [0x61, 0xc0],
+    [0x61, 0xc3, 0x28],
+    [0xe2, 0x82, 0x80, 0x80],
+  ])
     expect(redactedContent(Buffer.from([...Buffer.from(MAIL), ...bytes]))).toBeUndefined()
 })
 
@@ -76,7 +82,9 @@ test('of a stream that is cut in the middle of a character, what is whole is scr
   for (const character of ['é', '€', '😀']) {
     const stream = Buffer.from(`${event(`to ${MAIL}`)}data: {"choices":[{"delta":{"content":"${character}`)
     for (let cut = 1; cut < Buffer.byteLength(character); cut += 1)
-      expect(redactedContent(stream.subarray(0, -cut))?.toString()).toBe(`${event('to [REDACTED]')}[REDACTED]`)
+      expect(redactedContent(stream.subarray(0, -cut))?.toString()).toBe(
+        `${event('to [REDACTED]')}[REDACTED]`,
+      )
   }
 })
 

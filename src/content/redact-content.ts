@@ -6,8 +6,7 @@ import { dataOfEvents } from './json-values.ts'
 
 const WITH = '[REDACTED]'
 const LIST = /^\s*\[/
-/** An escape of JSON, but for that of a code unit. */
-const ESCAPE = /\\[^u]/g
+const [BACKSLASH, LETTER_U, SPACE] = [0x5c, 0x75, 0x20]
 
 const screen = new Screen([
   { rule: compileRule('secrets', { secrets: true }), do: 'redact', with: WITH },
@@ -79,7 +78,20 @@ function cutOff(text: string): string {
   const events = redactedEvents(text.slice(0, text.lastIndexOf('\n') + 1))
   if (events !== undefined) return events + WITH
   // The letter of an escape is not part of the value behind it.
-  return without(text, [...screen.find(text.replace(ESCAPE, '  '))])
+  return without(text, [...screen.find(withoutEscapes(text))])
+}
+
+/** A text with spaces instead of the escapes of JSON, but for those of code units. It may be all escapes. */
+function withoutEscapes(text: string): string {
+  if (!text.includes('\\')) return text
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length - 1; at += 1) {
+    if (bytes[at] !== BACKSLASH || bytes[at + 1] === LETTER_U || bytes[at + 1]! >= 0x80) continue
+    bytes[at] = SPACE
+    bytes[at + 1] = SPACE
+    at += 1
+  }
+  return bytes.toString()
 }
 
 /** The events of a stream; undefined if the text is none, or one of its events is no JSON. */
@@ -130,7 +142,8 @@ class Screening {
     let redacted = ''
     let at = 0
     for (const literal of literals) {
-      redacted += text.slice(at, literal.start) + JSON.stringify(without(literal.value, this.#ranges.get(literal)!))
+      redacted +=
+        text.slice(at, literal.start) + JSON.stringify(without(literal.value, this.#ranges.get(literal)!))
       at = literal.end
     }
     return redacted + text.slice(at)
