@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { verdictsIn } from './verdicts-in.ts'
 
-test('the verdicts of a row have name, verdict and number of matches', () => {
+test('159: the verdicts of a row have name, verdict and number of matches', () => {
   expect(verdictsIn('secrets=redacted;count=2, no.words-1=failed_blocked;count=0')).toEqual([
     { name: 'secrets', verdict: 'redacted', count: 2 },
     { name: 'no.words-1', verdict: 'failed_blocked', count: 0 },

@@ -18,8 +18,11 @@ export interface CapturedCall extends CapturableCall, ContentPolicy {}
 /** Memory is taken in pieces of at least this many bytes: most calls need one. */
 const MIN_TAKEN = 6_144
 
-/** Why a call's content is not kept. */
-export type DropReason = 'full' | 'failed'
+/**
+ * Why content of a call is not kept: no memory was left, it could not be written, or a part of it could not be
+ * screened, and only that part is missing.
+ */
+export type DropReason = 'full' | 'failed' | 'unscreened'
 
 /** The queue behind captures: counts what they hold, and takes what is complete. */
 export interface CaptureQueue {

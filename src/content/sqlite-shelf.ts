@@ -5,7 +5,7 @@ import { createPrivateFile, keepPrivate } from '../store/private-file.ts'
 import type { ContentEntry, EntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
 import { newInstallation } from './installation.ts'
-import { dayText, dropDaysOfCall } from './retention.ts'
+import { dayOf, dayText, dropDaysOfCall } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
 /** Maximum wait for another process of this gateway. */
@@ -177,9 +177,11 @@ export class SqliteShelf implements Shelf {
     return (this.#keys ??= openFile(this.#folder, 'keys.db', KEYS, 'FULL'))
   }
 
+  /** Closes files that are too many, and those whose day has come: another process may have removed them. */
   #closeSome(): void {
+    const today = dayOf(Date.now())
     for (const [day, file] of this.#open) {
-      if (this.#open.size <= MAX_OPEN) return
+      if (this.#open.size <= MAX_OPEN && day > today) continue
       file.close()
       this.#open.delete(day)
     }
