@@ -2,7 +2,7 @@ import type { Response, ResponseHeaders } from '@sluice/http1'
 import { type AnswerKind, dayOf, type KeptAnswer } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
-import { AnswerContents, type AnswerToStore, removePartsOfAnswer } from '../../store/answer-contents.ts'
+import { AnswerContents, type AnswerToStore } from '../../store/answer-contents.ts'
 import type { Rows } from '../../store/store.ts'
 import { drained } from './drained.ts'
 import type { StorageLimit } from '../responses/storage-limit.ts'
@@ -111,9 +111,8 @@ export class KeptAnswers {
   }): Promise<number> {
     for (let count = 0; ; ) {
       const removed = await this.#rows.write('removeAnswers', { ...filter, limit: REMOVED_AT_A_TIME })
-      for (const answer of removed) await removePartsOfAnswer(this.#rows, answer)
-      count += removed.length
-      if (removed.length < REMOVED_AT_A_TIME) return count
+      count += removed
+      if (removed === 0) return count
     }
   }
 }
