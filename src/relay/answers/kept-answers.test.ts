@@ -145,6 +145,28 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await answers.find('idempotency', 'first')).toBeDefined()
   })
 
+  test('of calls under way, no answer is kept whose like was removed meanwhile', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
+    const stored = answer({ ...like })
+    for (const filter of [{}, { userId: 2 }, { userId: 2, tokenId: 7, model: 'm' }]) {
+      const call = answers.begin(like)
+      await answers.remove({ kind: 'cache', ...filter })
+      expect(await answers.keep(stored, call)).toBe(false)
+    }
+    const late = answers.begin(like)
+    const storing = answers.keep(stored, late)
+    await answers.remove({ kind: 'cache', model: 'm' })
+    expect(await storing).toBe(false)
+    expect([await answers.find('cache', 'first'), await partsIn(database)]).toEqual([undefined, 0])
+    for (const filter of [{ userId: 3 }, { tokenId: 8 }, { userId: 2, model: 'n' }]) {
+      const call = answers.begin(like)
+      await answers.remove({ kind: 'cache', ...filter })
+      expect(await answers.keep(stored, call)).toBe(true)
+    }
+  })
+
   test('an expired answer is not found, and is pruned with its parts', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)

@@ -135,17 +135,19 @@ interface AnswerFilter {
   readonly userId?: number | undefined
   readonly tokenId?: number | undefined
   readonly model?: string | undefined
+  readonly lookup?: string | undefined
 }
 
 /** Removes at most `limit` answers, and no more than have `MAX_PARTS`; resolves to their number. */
 export async function removeAnswers(
   db: Db,
-  { kind, userId, tokenId, model, limit }: AnswerFilter & { readonly limit: number },
+  { kind, userId, tokenId, model, lookup, limit }: AnswerFilter & { readonly limit: number },
 ): Promise<number> {
   let chosen = answerRows(db).where('kind', '=', kind)
   if (userId !== undefined) chosen = chosen.where('user_id', '=', userId)
   if (tokenId !== undefined) chosen = chosen.where('token_id', '=', tokenId)
   if (model !== undefined) chosen = chosen.where('model', '=', model)
+  if (lookup !== undefined) chosen = chosen.where('lookup', '=', lookup)
   return removeRows(db, await chosen.limit(limit).execute())
 }
 
