@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { seal, type Secrets, unseal } from '../store/secrets.ts'
-import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
+import type { BucketKey, BucketPlace, ContentPlace } from '../domain/content-log.ts'
+import { type BatchedCall, callsOf, type ContentBatch } from './batch.ts'
 import { Bucket } from './bucket.ts'
 import {
   compress,
@@ -15,14 +16,7 @@ import {
 } from './entries.ts'
 import { contentFacts } from './content-facts.ts'
 import { redactedContent } from './redact-content.ts'
-import type {
-  BatchedCall,
-  ContentBatch,
-  ContentDeletion,
-  ContentSummary,
-  ContentWork,
-  ReadContent,
-} from './messages.ts'
+import type { ContentDeletion, ContentSummary, ContentWork, ReadContent } from './messages.ts'
 import { DAY_MS, dayOf, dropDayOf, endDayOf } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
@@ -33,6 +27,7 @@ const KEY_BYTES = 32
 const MAX_MOVED_BYTES = 4 * 1024 * 1024
 /** How often a deletion begins anew because content of its keys came in meanwhile. */
 const MAX_ROUNDS = 3
+const INSTALLATION = /^[0-9a-f]{16}$/
 /** Places of requests among the parts. */
 const REQUEST_PARTS: ReadonlySet<number> = new Set([0, 1])
 const NOWHERE = { object: '', objectAt: 0, objectBytes: 0 }
@@ -62,8 +57,8 @@ export class ContentKeeper implements ContentWork {
     this.#bucketKey = bucketKey
   }
 
-  async write({ calls, bytes }: ContentBatch): Promise<void> {
-    const packed = packedCalls(calls, bytes)
+  async write(batch: ContentBatch): Promise<void> {
+    const packed = packedCalls(callsOf(batch), batch.bytes)
     const bucket = await this.#bucket()
     if (!bucket) return this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
     // The database is not locked while the bucket works, and an object is there before anything refers to it.
@@ -141,10 +136,25 @@ export class ContentKeeper implements ContentWork {
     if (!this.#bucketKey) throw new Error('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set')
     const text = JSON.stringify(place)
     if (this.#open?.place !== text) {
-      void this.#open?.bucket.then((former) => former.close())
-      this.#open = { place: text, bucket: Bucket.open(place, this.#bucketKey) }
+      void this.#open?.bucket.then(
+        (former) => former.close(),
+        () => {},
+      )
+      this.#open = { place: text, bucket: this.#opened(place, this.#bucketKey) }
     }
     return this.#open.bucket
+  }
+
+  async #opened(place: BucketPlace, key: BucketKey): Promise<Bucket> {
+    try {
+      const owner = await this.#shelf.installation()
+      if (!INSTALLATION.test(owner)) throw new Error('the name of the installation cannot be read')
+      return await Bucket.open(place, key, owner)
+    } catch (error) {
+      // Tried again by the next that needs it.
+      this.#open = undefined
+      throw error
+    }
   }
 
   /** The encrypted content of an entry; undefined if it is not where it should be. */

@@ -9,9 +9,10 @@ import {
   ContentCapture,
   type DropReason,
 } from './content-capture.ts'
+import { batchOf } from './batch.ts'
 import { ContentThread } from './content-thread.ts'
-import type { BatchedCall, ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
-import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
+import type { ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
+import type { ContentBytes } from './parts.ts'
 
 /**
  * Maximum bytes of content that are held until they are written: of calls under way, in the queue, and in the
@@ -19,11 +20,9 @@ import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
  */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 const ALONE_SHARE = 3 / 4
-/** The queue is written when it has waited this long, or holds this much. Objects are fewer and larger. */
-const QUEUE = {
-  database: { maxWaitMs: 500, maxBytes: 1024 * 1024 },
-  s3: { maxWaitMs: 30_000, maxBytes: 4 * 1024 * 1024 },
-} as const
+/** The queue is written when it holds this much, or has waited this long. Objects of a bucket are fewer and larger. */
+const MAX_QUEUED_BYTES = 4 * 1024 * 1024
+const MAX_WAIT_MS = { database: 500, s3: 30_000 } as const
 /** Batches that the thread may have; more wait in the queue. */
 const MAX_UNDER_WAY = 2
 /** Pause before a batch that could not be written is tried again: at first, and at most. */
@@ -111,9 +110,11 @@ export class ContentLog implements CaptureQueue {
   add(call: CapturedCall, content: ContentBytes, held: number): void {
     this.#queue.push({ call, content, held })
     this.#queuedBytes += held
-    const { maxBytes, maxWaitMs } = QUEUE[this.#services.settings().store.kind]
-    if (this.#queuedBytes >= maxBytes) this.#writeQueue()
-    else this.#timer ??= setTimeout(() => this.#writeQueue(), maxWaitMs).unref()
+    if (this.#queuedBytes >= MAX_QUEUED_BYTES) this.#writeQueue()
+    else if (!this.#timer) {
+      const waitMs = MAX_WAIT_MS[this.#services.settings().store.kind]
+      this.#timer = setTimeout(() => this.#writeQueue(), waitMs).unref()
+    }
   }
 
   dropped(reason: DropReason): void {
@@ -216,17 +217,29 @@ export class ContentLog implements CaptureQueue {
     this.#queuedBytes = 0
     const writing = this.#write(queued).finally(() => {
       this.#writing.delete(writing)
-      for (const { call, held } of queued) this.give(call, held)
+      this.#giveBack(queued)
       if (this.#queue.length > 0) this.#writeQueue()
     })
     this.#writing.add(writing)
   }
 
+  /** Gives memory back, at once for calls of one key that follow each other. */
+  #giveBack(queued: readonly Queued[]): void {
+    let sum = 0
+    for (const [index, { call, held }] of queued.entries()) {
+      sum += held
+      const next = queued[index + 1]?.call
+      if (next?.userId === call.userId && next.tokenId === call.tokenId) continue
+      this.give(call, sum)
+      sum = 0
+    }
+  }
+
   async #write(queued: readonly Queued[]): Promise<void> {
     for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(MAX_RETRY_MS, pauseMs * 2)) {
       try {
-        const { calls, bytes } = packed(queued)
-        return await this.#thread.ask('write', { calls, bytes }, [bytes.buffer])
+        const batch = batchOf(queued)
+        return await this.#thread.ask('write', batch, [batch.bytes.buffer, batch.numbers.buffer])
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
         if (this.#isClosed) {
@@ -238,25 +251,4 @@ export class ContentLog implements CaptureQueue {
       }
     }
   }
-}
-
-/** The content of calls in one buffer, which is given to the thread. */
-function packed(queued: readonly Queued[]): {
-  readonly calls: readonly BatchedCall[]
-  readonly bytes: Uint8Array<ArrayBuffer>
-} {
-  const all = queued.map(({ content }) => CONTENT_PARTS.map((part) => content[part]))
-  const length = all.flat().reduce((sum, part) => sum + (part?.length ?? 0), 0)
-  const bytes = new Uint8Array(length)
-  let at = 0
-  for (const part of all.flat()) {
-    if (!part) continue
-    bytes.set(part, at)
-    at += part.length
-  }
-  const calls = queued.map(({ call }, index) => ({
-    ...call,
-    lengths: all[index]!.map((part) => part?.length ?? -1),
-  }))
-  return { calls, bytes }
 }

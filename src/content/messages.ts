@@ -1,4 +1,5 @@
 import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
+import type { ContentBatch } from './batch.ts'
 import type { CapturedCall } from './content-capture.ts'
 import type { Secrets } from '../store/secrets.ts'
 
@@ -11,17 +12,6 @@ export interface ContentThreadOptions {
   readonly databaseUrl: string | undefined
   /** Credentials for a bucket; undefined if there are none. */
   readonly bucketKey: BucketKey | undefined
-}
-
-/** A call in a batch. `lengths` are those of its parts in `CONTENT_PARTS`; −1 for an absent one. */
-export interface BatchedCall extends CapturedCall {
-  readonly lengths: readonly number[]
-}
-
-/** Calls whose bytes follow each other in one buffer. */
-export interface ContentBatch {
-  readonly calls: readonly BatchedCall[]
-  readonly bytes: Uint8Array<ArrayBuffer>
 }
 
 /** What is known of a call's content without reading it. */
@@ -37,7 +27,7 @@ export interface ContentSummary {
 
 /** The content of a call. */
 export interface ReadContent extends ContentSummary {
-  /** As `ContentBatch.calls` has them. */
+  /** As `BatchedCall` has them. */
   readonly lengths: readonly number[]
   readonly content: Uint8Array<ArrayBuffer>
 }

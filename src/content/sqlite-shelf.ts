@@ -4,6 +4,7 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { createPrivateFile, keepPrivate } from '../store/private-file.ts'
 import type { ContentEntry, EntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
+import { newInstallation } from './installation.ts'
 import { dayText, dropDaysOfCall } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
@@ -24,7 +25,8 @@ const KEYS = `CREATE TABLE IF NOT EXISTS data_keys (
   CREATE INDEX IF NOT EXISTS data_keys_by_user ON data_keys (user_id, day);
   CREATE TABLE IF NOT EXISTS deletions (
   id INTEGER PRIMARY KEY, user_id INTEGER, token_id INTEGER, from_ms INTEGER, to_ms INTEGER, at_ms INTEGER,
-  done INTEGER) STRICT`
+  done INTEGER) STRICT;
+  CREATE TABLE IF NOT EXISTS installation (number INTEGER PRIMARY KEY, name TEXT) STRICT`
 
 const HEAD =
   'id, user_id AS userId, token_id AS tokenId, started_ms AS startedMs, expires_ms AS expiresMs, what, bytes, ' +
@@ -118,6 +120,14 @@ export class SqliteShelf implements Shelf {
     if (!this.#days().includes(dropDay)) return Promise.resolve(new Set())
     const rows = this.#file(dropDay).prepare("SELECT DISTINCT object FROM entries WHERE object <> ''").all()
     return Promise.resolve(new Set(rows.map((row) => String(row['object']))))
+  }
+
+  installation(): Promise<string> {
+    return this.write(async () => {
+      const keys = this.#keysFile()
+      keys.prepare('INSERT OR IGNORE INTO installation VALUES (1, ?)').run(newInstallation())
+      return String(keys.prepare('SELECT name FROM installation').get()?.['name'])
+    })
   }
 
   users(): Promise<readonly number[]> {

@@ -1,3 +1,5 @@
+import type { JsonObject } from './json.ts'
+
 /** Parts of a call that a guard checks; `docs/guards.md: Places`. */
 export const GUARD_PLACES = ['input', 'output', 'tool_arguments', 'tool_results'] as const
 
@@ -105,6 +107,14 @@ export function isTextMatch(match: GuardMatch): match is TextMatch {
   return TEXT_KINDS.has(match.kind)
 }
 
+/** Members of the matches that the gateway itself finds, none of which is a secret. */
+const TEXT_MEMBERS: ReadonlySet<string> = new Set([...TEXT_KINDS, 'most'])
+
+/** Whether a match, as gateway.yaml declares it, has nothing that is secret. */
+export function isOpenMatch(declared: JsonObject): boolean {
+  return Object.keys(declared).every((member) => TEXT_MEMBERS.has(member))
+}
+
 /** Whether a service decides a guard. */
 export function isServiceGuard(guard: Guard): guard is ServiceGuard {
   return !isTextMatch(guard.match)
@@ -137,7 +147,7 @@ export function declaredMatch(match: GuardMatch): Record<string, unknown> {
   }
 }
 
-/** What stands in the place of a secret where a guard is shown. */
+/** Stands for what is secret. */
 export const HIDDEN = '***'
 
 /** What a guard looks for, as `redaction/rule.ts` compiles it. */

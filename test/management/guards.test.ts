@@ -175,12 +175,11 @@ test('the secrets of a service are shown nowhere, and stay where they are not gi
     const refused = await asAdmin('PUT /api/guards', { ...guard, match: wrong })
     expect([refused.status, refused.message]).toEqual([
       400,
-      expect.stringContaining('expected headers in full'),
+      expect.stringMatching(/expected (?:the secrets|a secret) in place of/),
     ])
   }
   const audit = await asAdmin('GET /api/audit?kind=guard')
   expect(JSON.stringify([await guards(), audit.body])).not.toContain(key)
-  expect(JSON.stringify(audit.body)).toContain(url)
   expect(fixture.gateway.logs()).not.toContain(key)
   expect((await asAdmin('DELETE /api/guards/served')).status).toBe(200)
 })

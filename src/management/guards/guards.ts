@@ -20,9 +20,9 @@ import { compileRule } from '../../redaction/rule.ts'
 import { Screen } from '../../redaction/screen.ts'
 import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-figures.ts'
 import { addCurrentObject, versionField } from '../expected-version.ts'
+import { withStoredSecrets } from './kept-secrets.ts'
 import { anyField, textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { withKeptSecrets } from './kept-secrets.ts'
 
 /** Maximum number of guards that can be added over HTTP. */
 const MAX_GUARDS = 200
@@ -191,14 +191,8 @@ export async function addGuard(
 ): Promise<GuardObject> {
   if (services.settings().guards.some(({ name }) => name === given.name))
     throw new GatewayError('invalid_request', `name: there is a guard "${given.name}" already`)
-  await setGuard(services, given.name, withSecrets(given, undefined))
+  await setGuard(services, given.name, withSecrets(given as JsonObject, undefined))
   return present(services, given.name)
-}
-
-/** A declaration with the secrets of the guard that it replaces. */
-function withSecrets(given: z.output<typeof newGuard>, present: Guard | undefined): JsonObject {
-  const match = withKeptSecrets(given.match as Json | undefined, present?.match)
-  return { ...given, ...(match !== undefined && { match }) } as JsonObject
 }
 
 /** Replaces a guard that was added. */
@@ -209,12 +203,19 @@ export async function changeGuard(
   await addCurrentObject(
     async () => {
       await requireStored(services, given.name, version)
-      const replaced = services.settings().guards.find(({ name }) => name === given.name)
-      await setGuard(services, given.name, withSecrets(given, replaced))
+      const stored = services.settings().guards.find(({ name }) => name === given.name)
+      await setGuard(services, given.name, withSecrets(given as JsonObject, stored))
     },
     () => present(services, given.name),
   )
   return present(services, given.name)
+}
+
+/** A guard with the secrets of the stored one where responses hide them. */
+function withSecrets(given: JsonObject, stored: Guard | undefined): JsonObject {
+  return given['match'] === undefined
+    ? given
+    : { ...given, match: withStoredSecrets(given['match'], stored?.match) }
 }
 
 /** Removes a guard that was added. */

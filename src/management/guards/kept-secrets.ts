@@ -2,51 +2,42 @@ import { type GuardMatch, HIDDEN } from '../../domain/guard.ts'
 import { asObject, type Json, type JsonObject } from '../../domain/json.ts'
 import { GatewayError } from '../../errors.ts'
 
+/** Members of a match that say where its texts and secrets are sent. */
+const ADDRESSES = ['url', 'base_url', 'region'] as const
+
 /**
- * A match as it was given, with the secrets of the present one in place of `***`. Throws `invalid_request` where there is
- * none, and where the address is another one: secrets must not be sent to an address that their author did not choose.
+ * A match in which `***`, which stands for secrets in responses, is the secret of the stored guard. Throws `invalid_request`
+ * if that has none there, or would send it to another address.
  */
-export function withKeptSecrets(given: Json | undefined, present: GuardMatch | undefined): Json | undefined {
-  const match = asObject(given ?? null)
-  const kind = Object.keys(match).find((name) => JSON.stringify(match[name]).includes(`"${HIDDEN}"`))
-  if (kind === undefined) return given
-  const service = asObject(match[kind] ?? null)
-  const known = present?.kind === kind ? present : undefined
-  switch (kind) {
-    case 'webhook': {
-      const before = known?.kind === 'webhook' && known.url === service['url'] ? known.headers : {}
-      const headers = Object.entries(asObject(service['headers'] ?? null)).map(([name, value]) => [
-        name,
-        kept(value, before[name], 'headers'),
-      ])
-      return { ...match, webhook: { ...service, headers: Object.fromEntries(headers) as JsonObject } }
-    }
-    case 'bedrock': {
-      const address = known?.kind === 'bedrock' ? known.base_url : undefined
-      const before =
-        known?.kind === 'bedrock' && (service['base_url'] ?? address) === address ? known.keys : []
-      const keys = Array.isArray(service['keys']) ? (service['keys'] as readonly Json[]) : []
-      return {
-        ...match,
-        bedrock: { ...service, keys: keys.map((key, index) => kept(key, before[index], 'keys')) },
-      }
-    }
-    case 'lakera': {
-      const address = known?.kind === 'lakera' ? known.base_url : undefined
-      const before =
-        known?.kind === 'lakera' && (service['base_url'] ?? address) === address ? known.key : undefined
-      return { ...match, lakera: { ...service, key: kept(service['key'] ?? null, before, 'key') } }
-    }
-    default:
-      return given
-  }
+export function withStoredSecrets(given: Json, stored: GuardMatch | undefined): Json {
+  if (!JSON.stringify(given).includes(`"${HIDDEN}"`)) return given
+  const match = asObject(given)
+  const kept = stored && asObject(match[stored.kind] ?? null)
+  if (!stored || !kept || !(stored.kind in match)) throw missing()
+  const known = stored as unknown as JsonObject
+  for (const name of ADDRESSES)
+    if (kept[name] !== undefined && kept[name] !== known[name])
+      throw new GatewayError(
+        'invalid_request',
+        `match: expected the secrets in place of ${HIDDEN}, because ${name} changes`,
+      )
+  return { ...match, [stored.kind]: filled(kept, known) }
 }
 
-function kept(value: Json, before: string | undefined, field: string): Json {
-  if (value !== HIDDEN) return value
-  if (before !== undefined) return before
-  throw new GatewayError(
-    'invalid_request',
-    `match: expected ${field} in full, as "${HIDDEN}" stands only for what this guard has at the same address`,
+function filled(given: Json, stored: Json | undefined): Json {
+  if (given === HIDDEN) {
+    if (typeof stored !== 'string') throw missing()
+    return stored
+  }
+  if (Array.isArray(given))
+    return given.map((one, index) => filled(one, (stored as Json[] | undefined)?.[index]))
+  if (typeof given !== 'object' || given === null) return given
+  const members = asObject(stored ?? null)
+  return Object.fromEntries(
+    Object.entries(given).map(([name, value]) => [name, filled(value, members[name])]),
   )
+}
+
+function missing(): GatewayError {
+  return new GatewayError('invalid_request', `match: expected a secret in place of ${HIDDEN}`)
 }

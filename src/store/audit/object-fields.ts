@@ -1,5 +1,6 @@
 import { type Fields, type ObjectKind, Secret } from '../../domain/audit.ts'
 import { CHANNEL_SETTINGS, type ChannelDefinition } from '../../domain/records/channel.ts'
+import { isOpenMatch } from '../../domain/guard.ts'
 import { OPTIONS } from '../../domain/options.ts'
 import { asObject, type Json, type JsonObject } from '../../domain/json.ts'
 import type { Stored } from '../../domain/records/field-types.ts'
@@ -76,28 +77,21 @@ export function entryFields({ section, name, value }: StoredEntry, secrets: Secr
     }
   }
   if (section === 'guards') return guardFields(asObject(value), secrets)
-  if (section === 'options' && SECRET_OPTIONS.has(name)) return { value: secretValue(value, secrets) }
+  const hasSecrets = SECRET_OPTIONS.has(name) || (name === 'guards' && !areOpenGuards(value))
+  if (section === 'options' && hasSecrets) return { value: secretValue(value, secrets) }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }
 }
 
-/** Members of services of guards that are secrets. */
-const GUARD_SECRETS = ['headers', 'keys', 'key'] as const
+/** A guard. What it sends to a service may contain credentials. */
+function guardFields({ match, ...fields }: JsonObject, secrets: Secrets): Fields {
+  const declared = asObject(match)
+  return { ...fields, match: isOpenMatch(declared) ? declared : secretValue(declared, secrets) }
+}
 
-function guardFields(guard: JsonObject, secrets: Secrets): Fields {
-  const match = asObject(guard['match'] ?? null)
-  const service = Object.keys(match).find((kind) => Object.keys(asObject(match[kind] ?? null)).length > 0)
-  if (service === undefined) return guard
-  const given = asObject(match[service] ?? null)
-  const isSecret = (name: string): boolean => GUARD_SECRETS.some((one) => one === name)
-  const shown = Object.entries(given).filter(([name]) => !isSecret(name))
-  const hidden = Object.entries(given).filter(([name]) => isSecret(name))
-  return {
-    ...guard,
-    match: { ...match, [service]: Object.fromEntries(shown) },
-    ...(hidden.length > 0 && { credentials: secretValue(Object.fromEntries(hidden), secrets) }),
-  }
+function areOpenGuards(guards: Json): boolean {
+  return !Array.isArray(guards) || guards.every((one) => isOpenMatch(asObject(asObject(one)['match'])))
 }
 
 function receiverHost(value: Json): string {
