@@ -1,3 +1,4 @@
+import type { Cluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { Claims } from '../relay/answers/idempotent-calls.ts'
 import { KeptAnswers } from '../relay/answers/kept-answers.ts'
@@ -24,9 +25,11 @@ export async function openResponses(
   secrets: Secrets,
   {
     dataDir,
+    announcer,
     ...services
   }: Omit<BackgroundCallServices, 'responses' | 'isShared'> & {
     readonly dataDir: string
+    readonly announcer: Cluster['limitAnnouncer']
     readonly log: SpaceLog
   },
 ): Promise<OpenedResponses> {
@@ -46,6 +49,7 @@ export async function openResponses(
   const bound = limitOf(() => services.settings().options.keep_bytes)
   const answers = new KeptAnswers({
     rows: store,
+    announcer,
     bounds: { idempotency: bound, cache: limitOf(() => services.settings().options.cache?.most ?? 0) },
   })
   const responses = new ResponseStore({

@@ -215,7 +215,11 @@ export async function serve({
     settings: () => inForce.settings,
     log,
   }
-  const kept = await openResponses(accounts, secrets, { ...callServices, dataDir: environment.dataDir })
+  const kept = await openResponses(accounts, secrets, {
+    ...callServices,
+    dataDir: environment.dataDir,
+    announcer: workers?.announcer ?? nodes.limitAnnouncer,
+  })
   opened.defer(() => kept.close())
   const conversations = opened.adopt(
     await openConversationMemory({

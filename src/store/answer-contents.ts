@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import { dayOf, type KeptAnswer } from '../domain/kept-answer.ts'
-import type { RemovedAnswer, StoredBytesOfUser } from './operations/signatures-and-response-parts.ts'
+import type { StoredBytesOfUser } from './operations/signatures-and-response-parts.ts'
 import type { Rows } from './store.ts'
 
 /** Maximum bytes stored by one write. Charges share its commit, and wait no longer than for this. */
 const PART_BYTES = 262_144
-/** Number of parts that one write removes. */
-const REMOVED_AT_A_TIME = 8
 
 /** An answer that is to be stored: its content in pieces of any size. */
 export type AnswerToStore = Omit<KeptAnswer, 'answerId' | 'parts' | 'bytes'> & {
@@ -22,20 +20,27 @@ export class AnswerContents {
     this.#rows = rows
   }
 
-  /** Stores the content in parts, and then the row, as `storeAnswer` does. */
+  /** Stores the content in parts, and then the row, as `storeAnswer` does. What is not stored as a whole leaves no parts. */
   async store({ pieces, ...answer }: AnswerToStore): Promise<StoredBytesOfUser | undefined> {
     const answerId = randomUUID()
     const day = dayOf(answer.expiresMs)
     const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0)
     const parts = Math.ceil(bytes / PART_BYTES)
+    const { kind, lookup } = answer
     const stored = { ...answer, answerId, parts, bytes }
     if (parts <= 1)
       return this.#inTurn(() => this.#rows.write('storeAnswer', { ...stored, content: partOf(pieces, 0) }))
-    for (let part = 0; part < parts; part += 1)
-      await this.#inTurn(() =>
-        this.#rows.write('storeAnswerPart', { day, answerId, part, bytes: partOf(pieces, part) }),
-      )
-    return this.#inTurn(() => this.#rows.write('storeAnswer', { ...stored, content: undefined }))
+    try {
+      for (let part = 0; part < parts; part += 1)
+        await this.#inTurn(() =>
+          this.#rows.write('storeAnswerPart', { day, answerId, part, bytes: partOf(pieces, part) }),
+        )
+      return await this.#inTurn(() => this.#rows.write('storeAnswer', { ...stored, content: undefined }))
+    } catch (error) {
+      // If this fails too, the parts go with their day.
+      await this.#rows.write('removeAnswerParts', { kind, lookup, day, answerId }).catch(() => {})
+      throw error
+    }
   }
 
   #inTurn<Result>(write: () => Promise<Result>): Promise<Result> {
@@ -43,14 +48,6 @@ export class AnswerContents {
     this.#turn = written.catch(() => {})
     return written
   }
-}
-
-/** Removes the parts of an answer whose row was removed, a few at a time. */
-export async function removePartsOfAnswer(rows: Pick<Rows, 'write'>, answer: RemovedAnswer): Promise<void> {
-  const { day, answerId } = answer
-  let count = REMOVED_AT_A_TIME
-  while (count === REMOVED_AT_A_TIME)
-    count = await rows.write('removeAnswerParts', { day, answerId, limit: REMOVED_AT_A_TIME })
 }
 
 /**

@@ -210,7 +210,7 @@ export const TABLES = {
     },
   },
 
-  /** Contents of kept answers by the day on which they expire, so that whole days are removed. */
+  /** Contents of kept answers; removed with their rows. What was never stored as a whole is removed with its day, on which it would expire. */
   answer_parts: {
     columns: {
       /** Day since 1970-01-01, UTC. */

@@ -401,6 +401,26 @@ describe('DELETE /api/cache', () => {
     })
   })
 
+  test('the answer of a call under way is not kept, and later calls do not wait for it', async () => {
+    const release = Promise.withResolvers<void>()
+    fixture.upstream.script(
+      'cleared',
+      { kind: 'whole', content: 'An earlier answer.', after: release.promise },
+      { kind: 'whole', content: 'A later answer.' },
+    )
+    const body = ask('cleared', { seed: 3 })
+    const before = fixture.upstream.received('cleared').length
+    const first = fixture.chat('ann', body)
+    await fixture.upstream.receivedAtLeast('cleared', before + 1)
+    await manage(fixture.gateway.url, ANN, 'DELETE /api/cache?model=cleared')
+    const second = await fixture.chat('ann', body)
+    release.resolve()
+    expect((await first).text).toContain('An earlier answer.')
+    const third = await fixture.chat('ann', body)
+    expect([statusOf(second), statusOf(third)]).toEqual(['miss', 'hit'])
+    expect([second.text, third.text].every((text) => text.includes('A later answer.'))).toBe(true)
+  })
+
   test.each(['?user=', '?user=ann', '?token=x', '?model=', '?usr=2'])(
     '%s is refused and removes nothing',
     async (query) => {

@@ -5,7 +5,7 @@ import { idHeaders } from '../../http/id-headers.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import type { Claims } from '../answers/idempotent-calls.ts'
-import type { KeptAnswers } from '../answers/kept-answers.ts'
+import type { KeepingCall, KeptAnswers } from '../answers/kept-answers.ts'
 import type { Call } from '../call.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import { GUARDS_HEADER } from '../guards/call-guards.ts'
@@ -200,6 +200,31 @@ export class AnswerCache {
     incoming: IncomingCall,
     ask: AskUpstream,
   ): Promise<void> {
+    const { caller, request, lookup } = call
+    const keeping = this.#services.answers.begin({
+      kind: 'cache',
+      userId: caller.user.id,
+      tokenId: caller.token.id,
+      model: request.model,
+      // Later calls do not wait for it. Those of other workers may.
+      onRemoved: () => {
+        if (!this.#services.elsewhere && this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
+      },
+    })
+    try {
+      await this.#carryOutToKeep(answer, call, incoming, ask, keeping)
+    } finally {
+      keeping.end()
+    }
+  }
+
+  async #carryOutToKeep(
+    answer: SharedAnswer,
+    call: SharableCall,
+    incoming: IncomingCall,
+    ask: AskUpstream,
+    keeping: KeepingCall,
+  ): Promise<void> {
     const { answer: underWay } = answer
     const leading: Leading = {}
     this.#services.metrics.add('answerCache', 1, 'miss')
@@ -220,9 +245,9 @@ export class AnswerCache {
     if (!facts) this.#forget(answer, call)
     answer.endedAs(facts)
     // Until it is kept, the newest answer is given from here.
-    if (facts) this.#underWay.set(call.lookup, answer)
+    if (facts && !keeping.isRemoved) this.#underWay.set(call.lookup, answer)
     if (facts && end.kind === 'complete' && end.pieces && end.head.status === 200)
-      await this.#keep(call, facts, end.head.headers, end.pieces, leading)
+      await this.#keep(call, facts, end.head.headers, end.pieces, leading, keeping)
     if ((await attached) === false) incoming.response.destroy()
     if (end.kind === 'failed') throw end.error
   }
@@ -233,6 +258,7 @@ export class AnswerCache {
     head: ResponseHeaders,
     pieces: readonly Buffer[],
     { call }: Leading,
+    keeping: KeepingCall,
   ): Promise<void> {
     // The answer of a fallback is not that of the model.
     if (call?.plan.request.model !== routes.resolutions[0]?.name) return
@@ -241,18 +267,21 @@ export class AnswerCache {
     if (!mayBeKept({ keeping: equal.keeping, form, includeUsage, usage, bytes })) return
     const createdMs = Date.now()
     const isKept = await this.#services.answers
-      .keep({
-        kind: 'cache',
-        lookup,
-        userId: caller.user.id,
-        tokenId: caller.token.id,
-        model: request.model,
-        head: { status: 200, headers: sharedHeaders(head) },
-        facts: JSON.stringify(facts),
-        pieces,
-        createdMs,
-        expiresMs: createdMs + ttlMs,
-      })
+      .keep(
+        {
+          kind: 'cache',
+          lookup,
+          userId: caller.user.id,
+          tokenId: caller.token.id,
+          model: request.model,
+          head: { status: 200, headers: sharedHeaders(head) },
+          facts: JSON.stringify(facts),
+          pieces,
+          createdMs,
+          expiresMs: createdMs + ttlMs,
+        },
+        keeping,
+      )
       .catch(() => false)
     this.#services.metrics.add('answerCache', 1, isKept ? 'kept' : 'not_kept')
   }

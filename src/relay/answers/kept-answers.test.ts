@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { requestMemory, usedUp } from '../../../test/request-memory.ts'
-import { ENGINES, openedRows } from '../../../test/store-engines.ts'
-import type { AnswerKind } from '../../domain/kept-answer.ts'
+import { ENGINES, openedRows, rowsWithAccount, type TestDatabase } from '../../../test/store-engines.ts'
+import { type AnswerKind, dayOf } from '../../domain/kept-answer.ts'
 import { StoreReads } from '../../limits/store-reads.ts'
 import { pruneExpired } from '../../store/prune.ts'
 import type { AnswerToStore } from '../../store/answer-contents.ts'
@@ -46,6 +46,10 @@ async function contentOf(
   for await (const part of answers.parts(found, read)) parts.push(part)
   read.end()
   return Buffer.concat(parts)
+}
+
+async function partsIn({ sql }: TestDatabase): Promise<number> {
+  return Number((await sql('select count(*) as count from answer_parts'))[0]?.['count'])
 }
 
 describe.each(ENGINES)('kept answers on $name', (engine) => {
@@ -141,16 +145,82 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await answers.find('idempotency', 'first')).toBeDefined()
   })
 
-  test('an expired answer is not found, and is pruned with its parts once its day is over', async () => {
+  test('of calls under way, no answer is kept whose like was removed meanwhile', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)
-    const expiresMs = Date.now() - 1
-    await answers.keep(answer({ expiresMs }))
+    const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
+    const stored = answer({ ...like })
+    for (const filter of [{}, { userId: 2 }, { userId: 2, tokenId: 7, model: 'm' }]) {
+      const call = answers.begin(like)
+      await answers.remove({ kind: 'cache', ...filter })
+      expect(await answers.keep(stored, call)).toBe(false)
+    }
+    const late = answers.begin(like)
+    const storing = answers.keep(stored, late)
+    await answers.remove({ kind: 'cache', model: 'm' })
+    expect(await storing).toBe(false)
+    expect([await answers.find('cache', 'first'), await partsIn(database)]).toEqual([undefined, 0])
+    for (const filter of [{ userId: 3 }, { tokenId: 8 }, { userId: 2, model: 'n' }]) {
+      const call = answers.begin(like)
+      await answers.remove({ kind: 'cache', ...filter })
+      expect(await answers.keep(stored, call)).toBe(true)
+    }
+  })
+
+  test('an expired answer is not found, and is pruned with its parts', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    await answers.keep(answer({ expiresMs: Date.now() - 1, pieces: [Buffer.alloc(MIB)] }))
     expect(await answers.find('idempotency', 'first')).toBeUndefined()
     expect(await pruneExpired(store, 'pruneAnswers', Date.now())).toBe(1)
-    await pruneExpired(store, 'pruneAnswerParts', expiresMs)
-    expect(await database.sql('select count(*) as count from answer_parts')).toEqual([{ count: 1 }])
-    expect(await pruneExpired(store, 'pruneAnswerParts', expiresMs + 24 * HOUR_MS)).toBe(1)
+    expect(await partsIn(database)).toBe(0)
     expect(await database.sql('select user_id from kept_sums where bytes <> 0')).toEqual([])
+  })
+
+  test('a replaced answer and a removed one leave no parts', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    const pieces = [Buffer.alloc(MIB)]
+    for (const size of [MIB, 2 * MIB, 1])
+      await answers.keep(answer({ kind: 'cache', pieces: [Buffer.alloc(size)] }))
+    expect(await partsIn(database)).toBe(1)
+    // More than one write removes.
+    for (let index = 0; index < 9; index += 1)
+      await answers.keep(answer({ kind: 'cache', lookup: `${index}`, pieces }))
+    expect(await answers.remove({ kind: 'cache' })).toBe(10)
+    expect(await partsIn(database)).toBe(0)
+  })
+
+  test('deleting a user removes her answers, and those that are still being stored', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    const answers = keptAnswers(store)
+    const pieces = [Buffer.alloc(MIB)]
+    for (const kind of ['cache', 'idempotency'] as const)
+      await answers.keep(answer({ kind, userId, pieces: [Buffer.alloc(9 * MIB)] }))
+    await answers.keep(answer({ kind: 'cache', lookup: 'of another', userId: userId + 1 }))
+    const storing = answers.keep(answer({ lookup: 'late', userId, pieces }))
+    await store.write('deleteUser', { userId, deleted_time: 1 })
+    await storing
+    expect(await answers.keep(answer({ lookup: 'late', userId, pieces }))).toBe(false)
+    expect(await answers.keep(answer({ lookup: 'small', userId }))).toBe(false)
+    expect(await partsIn(database)).toBe(1)
+    expect(await database.sql('select lookup from kept_answers')).toEqual([{ lookup: 'of another' }])
+  })
+
+  test('an answer that could not be stored as a whole leaves no parts, or until its day is over', async () => {
+    const { store, database } = await openedRows(engine)
+    const failing = (name: string): Rows => ({
+      ...store,
+      read: store.read.bind(store),
+      write: (...write) => (write[0] === name ? Promise.reject(new Error('stopped')) : store.write(...write)),
+    })
+    const large = answer({ pieces: [Buffer.alloc(MIB)] })
+    await expect(keptAnswers(failing('storeAnswer')).keep(large)).rejects.toThrow('stopped')
+    expect(await partsIn(database)).toBe(0)
+    const { expiresMs } = large
+    const left = { day: dayOf(expiresMs), answerId: 'left', part: 0, bytes: Buffer.from('left') }
+    await store.write('storeAnswerPart', left)
+    expect(await pruneExpired(store, 'pruneAnswerParts', expiresMs)).toBe(0)
+    expect(await pruneExpired(store, 'pruneAnswerParts', expiresMs + 24 * HOUR_MS)).toBe(1)
   })
 })

@@ -2,7 +2,7 @@ import type { Response, ResponseHeaders } from '@sluice/http1'
 import { type AnswerKind, dayOf, type KeptAnswer } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
-import { AnswerContents, type AnswerToStore, removePartsOfAnswer } from '../../store/answer-contents.ts'
+import { AnswerContents, type AnswerToStore } from '../../store/answer-contents.ts'
 import type { Rows } from '../../store/store.ts'
 import { drained } from './drained.ts'
 import type { StorageLimit } from '../responses/storage-limit.ts'
@@ -13,11 +13,43 @@ const MEMORY_PER_BYTE = 2.5
 /** Rows that one write removes. */
 const REMOVED_AT_A_TIME = 20
 
+/** Which answers are removed; all that is given must match. */
+interface RemovalFilter {
+  readonly kind: AnswerKind
+  readonly userId?: number | undefined
+  readonly tokenId?: number | undefined
+  readonly model?: string | undefined
+}
+
+/** A call under way, whose answer may be kept. */
+export interface CallToKeep extends Required<RemovalFilter> {
+  /** Called when answers like its own are removed. */
+  readonly onRemoved?: () => void
+}
+
+/** Whether answers like that of a call were removed while it was under way. */
+export interface KeepingCall {
+  readonly isRemoved: boolean
+  /** The call is over, and its answer is kept or not. */
+  end(): void
+}
+
+/** First word of what processes tell each other of removals. */
+const REMOVED = 'answers-removed'
+
+/** Tells all processes on the same database, this one included. */
+interface Announcer {
+  announce(text: string): Promise<void> | void
+  listen(listener: { received(text: string): void }): unknown
+}
+
 /** Services that the store of answers needs. */
 interface KeptAnswersDependencies {
   readonly rows: Pick<Rows, 'read' | 'write'>
   /** Limits of what is kept, by kind. */
   readonly bounds: Readonly<Record<AnswerKind, StorageLimit>>
+  /** Absent if there is no other process. */
+  readonly announcer?: Announcer | undefined
 }
 
 /** Answers that are kept to be given again, encrypted and within bounds. Every node sees the same. */
@@ -25,8 +57,12 @@ export class KeptAnswers {
   readonly #rows: KeptAnswersDependencies['rows']
   readonly #bounds: KeptAnswersDependencies['bounds']
   readonly #contents: AnswerContents
+  readonly #announcer: KeptAnswersDependencies['announcer']
+  readonly #underWay = new Set<CallToKeep & { isRemoved: boolean }>()
 
-  constructor({ rows, bounds }: KeptAnswersDependencies) {
+  constructor({ rows, bounds, announcer }: KeptAnswersDependencies) {
+    this.#announcer = announcer
+    announcer?.listen({ received: (text) => this.#heard(text) })
     this.#rows = rows
     this.#bounds = bounds
     this.#contents = new AnswerContents(rows)
@@ -34,15 +70,48 @@ export class KeptAnswers {
 
   /**
    * Stores an answer; one that is found by the same lookup is replaced. Resolves to false if there is no room
-   * for it. Rejects if the database is unavailable.
+   * for it, or if answers like it were removed since its call began. Rejects if the database is unavailable.
    */
-  async keep(answer: AnswerToStore): Promise<boolean> {
+  async keep(answer: AnswerToStore, call?: KeepingCall): Promise<boolean> {
     const bound = this.#bounds[answer.kind]
     const bytes = answer.pieces.reduce((sum, piece) => sum + piece.length, 0)
-    if (!bound.admits('responses', bytes)) return false
+    if (call?.isRemoved || !bound.admits('responses', bytes)) return false
     const sum = await this.#contents.store(answer)
     if (sum) bound.note([sum])
-    return sum !== undefined
+    if (!call?.isRemoved) return sum !== undefined
+    const { kind, lookup } = answer
+    await this.#rows.write('removeAnswers', { kind, lookup, limit: 1 })
+    return false
+  }
+
+  /** A call begins whose answer may be kept: what is removed meanwhile applies to it too. */
+  begin(call: CallToKeep): KeepingCall {
+    const underWay = { ...call, isRemoved: false }
+    this.#underWay.add(underWay)
+    return {
+      get isRemoved() {
+        return underWay.isRemoved
+      },
+      end: () => void this.#underWay.delete(underWay),
+    }
+  }
+
+  #removedUnderWay({ kind, userId, tokenId, model }: RemovalFilter): void {
+    for (const call of this.#underWay) {
+      const isOther =
+        call.kind !== kind ||
+        (userId ?? call.userId) !== call.userId ||
+        (tokenId ?? call.tokenId) !== call.tokenId ||
+        (model ?? call.model) !== call.model
+      if (isOther || call.isRemoved) continue
+      call.isRemoved = true
+      call.onRemoved?.()
+    }
+  }
+
+  #heard(text: string): void {
+    if (!text.startsWith(`${REMOVED} `)) return
+    this.#removedUnderWay(JSON.parse(text.slice(REMOVED.length + 1)) as RemovalFilter)
   }
 
   /** An answer that has not expired, without its content. */
@@ -102,18 +171,18 @@ export class KeptAnswers {
     }
   }
 
-  /** Removes the answers to which all that is given applies. Resolves to their number. */
-  async remove(filter: {
-    readonly kind: AnswerKind
-    readonly userId?: number | undefined
-    readonly tokenId?: number | undefined
-    readonly model?: string | undefined
-  }): Promise<number> {
+  /**
+   * Removes the answers to which all that is given applies, and forbids keeping those of calls under way. Resolves to the
+   * number of removed ones.
+   */
+  async remove(filter: RemovalFilter): Promise<number> {
+    this.#removedUnderWay(filter)
+    // A process that is out of reach keeps what it has under way.
+    await Promise.resolve(this.#announcer?.announce(`${REMOVED} ${JSON.stringify(filter)}`)).catch(() => {})
     for (let count = 0; ; ) {
       const removed = await this.#rows.write('removeAnswers', { ...filter, limit: REMOVED_AT_A_TIME })
-      for (const answer of removed) await removePartsOfAnswer(this.#rows, answer)
-      count += removed.length
-      if (removed.length < REMOVED_AT_A_TIME) return count
+      count += removed
+      if (removed === 0) return count
     }
   }
 }

@@ -1,4 +1,3 @@
-import { removePartsOfAnswer } from '../../store/answer-contents.ts'
 import { removeParts } from '../../store/large-contents.ts'
 import type { StoredBytesOfUser } from '../../store/operations/signatures-and-response-parts.ts'
 import type { Rows } from '../../store/store.ts'
@@ -49,7 +48,6 @@ export class StorageLimit {
           limit: DROPPED_AT_A_TIME,
         })
         for (const id of dropped.responseIds) await removeParts(rows, id)
-        for (const answer of dropped.answers) await removePartsOfAnswer(rows, answer)
         more = dropped.more
       }
     } catch {

@@ -9,7 +9,9 @@ import { type Secrets, seal, unseal, unsealBytes, type SealContext } from '../se
 import type { Db } from './operation.ts'
 import {
   ANSWER_BYTES,
-  type RemovedAnswer,
+  type AnswerPlace,
+  MAX_PARTS,
+  removePartsOfAnswers as removeParts,
   type StoredBytesOfUser,
   updateStoredBytes,
 } from './signatures-and-response-parts.ts'
@@ -38,7 +40,8 @@ export async function storeAnswerPart(
 
 /**
  * Stores the row of an answer, and its content if that is one part. A row that is found by the same lookup is
- * replaced. Nothing is stored for a deleted user. Resolves to what is kept for the owner of the bytes.
+ * replaced, with its parts. Nothing is stored for a deleted user, and parts stored before are removed. Resolves to what
+ * is kept for the owner of the bytes.
  */
 export async function storeAnswer(
   db: Db,
@@ -46,10 +49,14 @@ export async function storeAnswer(
   secrets: Secrets,
 ): Promise<StoredBytesOfUser | undefined> {
   const { kind, lookup, answerId, head, facts } = answer
-  if (await isDeleted(db, answer.userId)) return undefined
-  if (content)
-    await storeAnswerPart(db, { day: dayOf(answer.expiresMs), answerId, part: 0, bytes: content }, secrets)
-  const removed = await countedRows(db, kind, lookup)
+  const day = dayOf(answer.expiresMs)
+  if (await isDeleted(db, answer.userId)) {
+    await removeParts(db, [{ day, answerId }])
+    return undefined
+  }
+  const removed = await rowsFoundBy(db, kind, lookup)
+  await removeParts(db, removed.map(placeOf))
+  if (content) await storeAnswerPart(db, { day, answerId, part: 0, bytes: content }, secrets)
   const values = {
     answer_id: answerId,
     owner_id: ownerOf(answer),
@@ -67,7 +74,7 @@ export async function storeAnswer(
     .values({ kind, lookup, ...values })
     .onConflict((on) => on.columns(['kind', 'lookup']).doUpdateSet(values))
     .execute()
-  const [sum] = await updateStoredBytes(db, { written: await countedRows(db, kind, lookup), removed })
+  const [sum] = await updateStoredBytes(db, { written: await rowsFoundBy(db, kind, lookup), removed })
   return sum
 }
 
@@ -128,43 +135,28 @@ interface AnswerFilter {
   readonly userId?: number | undefined
   readonly tokenId?: number | undefined
   readonly model?: string | undefined
+  readonly lookup?: string | undefined
 }
 
-/** Removes the rows of at most `limit` answers. */
+/** Removes at most `limit` answers, and no more than have `MAX_PARTS`; resolves to their number. */
 export async function removeAnswers(
   db: Db,
-  { kind, userId, tokenId, model, limit }: AnswerFilter & { readonly limit: number },
-): Promise<RemovedAnswer[]> {
-  let chosen = db.selectFrom('kept_answers').select('lookup').where('kind', '=', kind)
+  { kind, userId, tokenId, model, lookup, limit }: AnswerFilter & { readonly limit: number },
+): Promise<number> {
+  let chosen = answerRows(db).where('kind', '=', kind)
   if (userId !== undefined) chosen = chosen.where('user_id', '=', userId)
   if (tokenId !== undefined) chosen = chosen.where('token_id', '=', tokenId)
   if (model !== undefined) chosen = chosen.where('model', '=', model)
-  return removeRows(db, kind, chosen.limit(limit))
+  if (lookup !== undefined) chosen = chosen.where('lookup', '=', lookup)
+  return removeRows(db, await chosen.limit(limit).execute())
 }
 
-/** Removes the rows of at most `limit` expired answers; resolves to their number. */
+/** Removes at most `limit` expired answers, and no more than have `MAX_PARTS`; resolves to their number. */
 export async function pruneAnswers(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
 ): Promise<number> {
-  const removed = await db
-    .deleteFrom('kept_answers')
-    .where((eb) =>
-      eb(
-        eb.refTuple('kind', 'lookup'),
-        'in',
-        eb
-          .selectFrom('kept_answers')
-          .select(['kind', 'lookup'])
-          .where('expires_ms', '<=', nowMs)
-          .limit(limit)
-          .$asTuple('kind', 'lookup'),
-      ),
-    )
-    .returning(['owner_id as user_id', ANSWER_BYTES.as('bytes')])
-    .execute()
-  await updateStoredBytes(db, { removed })
-  return removed.length
+  return removeRows(db, await answerRows(db).where('expires_ms', '<=', nowMs).limit(limit).execute())
 }
 
 /** Removes at most `limit` parts whose day is over; resolves to their number. */
@@ -186,64 +178,50 @@ export async function pruneAnswerParts(
   return Number(result.numDeletedRows)
 }
 
-/** Removes at most `limit` parts of an answer whose row was removed; resolves to their number. */
+/** Removes the parts of an answer, unless its row was stored. */
 export async function removeAnswerParts(
   db: Db,
-  { day, answerId, limit }: RemovedAnswer & { readonly limit: number },
-): Promise<number> {
-  const result = await db
-    .deleteFrom('answer_parts')
-    .where('day', '=', day)
-    .where('answer_id', '=', answerId)
-    .where('part', 'in', (eb) =>
-      eb
-        .selectFrom('answer_parts as some')
-        .select('some.part')
-        .where('some.day', '=', day)
-        .where('some.answer_id', '=', answerId)
-        .limit(limit),
-    )
-    .executeTakeFirst()
-  return Number(result.numDeletedRows)
+  { kind, lookup, ...place }: AnswerPlace & { readonly kind: AnswerKind; readonly lookup: string },
+): Promise<void> {
+  const [row] = await rowsFoundBy(db, kind, lookup)
+  if (row?.answer_id !== place.answerId) await removeParts(db, [place])
 }
 
-/** Removes all answers of a user, whose parts go with their day. */
+/** Removes all answers of a user. */
 export async function removeAnswersOfUser(db: Db, userId: number): Promise<void> {
-  const removed = await db
-    .deleteFrom('kept_answers')
-    .where('user_id', '=', userId)
-    .returning(['owner_id as user_id', ANSWER_BYTES.as('bytes')])
-    .execute()
-  await updateStoredBytes(db, { removed })
+  await removeAll(db, await answerRows(db).where('user_id', '=', userId).execute())
 }
 
-type Lookups = ReturnType<typeof lookupsOf>
+type AnswerRow = Awaited<ReturnType<typeof rowsFoundBy>>[number]
 
-function lookupsOf(db: Db) {
-  return db.selectFrom('kept_answers').select('lookup')
-}
-
-async function removeRows(db: Db, kind: AnswerKind, lookups: Lookups): Promise<RemovedAnswer[]> {
-  const removed = await db
-    .deleteFrom('kept_answers')
-    .where('kind', '=', kind)
-    .where('lookup', 'in', lookups)
-    .returning(['owner_id as user_id', 'answer_id', 'expires_ms', ANSWER_BYTES.as('bytes')])
-    .execute()
-  await updateStoredBytes(db, { removed })
-  return removed.map(({ answer_id: answerId, expires_ms: expiresMs }) => ({
-    day: dayOf(expiresMs),
-    answerId,
-  }))
-}
-
-function countedRows(db: Db, kind: AnswerKind, lookup: string) {
+function answerRows(db: Db) {
   return db
     .selectFrom('kept_answers')
-    .select(['owner_id as user_id', ANSWER_BYTES.as('bytes')])
-    .where('kind', '=', kind)
-    .where('lookup', '=', lookup)
-    .execute()
+    .select(['kind', 'lookup', 'answer_id', 'expires_ms', 'parts', 'owner_id as user_id'])
+    .select(ANSWER_BYTES.as('bytes'))
+}
+
+function rowsFoundBy(db: Db, kind: AnswerKind, lookup: string) {
+  return answerRows(db).where('kind', '=', kind).where('lookup', '=', lookup).execute()
+}
+
+/** Removes the first of these answers; resolves to their number. */
+async function removeRows(db: Db, rows: readonly AnswerRow[]): Promise<number> {
+  let parts = 0
+  const first = rows.filter((row, index) => (parts += row.parts) <= MAX_PARTS || index === 0)
+  await removeAll(db, first)
+  return first.length
+}
+
+async function removeAll(db: Db, removed: readonly AnswerRow[]): Promise<void> {
+  for (const { kind, lookup } of removed)
+    await db.deleteFrom('kept_answers').where('kind', '=', kind).where('lookup', '=', lookup).execute()
+  await removeParts(db, removed.map(placeOf))
+  await updateStoredBytes(db, { removed })
+}
+
+function placeOf({ answer_id: answerId, expires_ms: expiresMs }: AnswerRow): AnswerPlace {
+  return { day: dayOf(expiresMs), answerId }
 }
 
 function ownerOf({ kind, userId }: Pick<KeptAnswer, 'kind' | 'userId'>): number {

@@ -73,6 +73,12 @@ async function sums({ sql }: Database): Promise<[stored: object, counted: object
   return [numbers(stored), numbers(counted)]
 }
 
+/** Ids of the answers that have a row, and of those that have a part. */
+async function answerIds({ sql }: Database): Promise<[rows: object, parts: object]> {
+  const rows = await sql('select answer_id from kept_answers order by answer_id')
+  return [rows, await sql('select distinct answer_id from answer_parts order by answer_id')]
+}
+
 /** Drops responses until the maximum is met; resolves to the dropped ones, in order. */
 async function dropped(store: Pick<Rows, 'write'>, userId: number, maxBytes: number): Promise<string[]> {
   const ids: string[] = []
@@ -115,6 +121,8 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
       await act?.()
       const [stored, counted] = await sums(database)
       expect(stored, `after step ${step}`).toEqual(counted)
+      const [rows, parts] = await answerIds(database)
+      expect(parts, `after step ${step}`).toEqual(rows)
     }
   })
 

@@ -199,18 +199,25 @@ export async function updateStoredBytes(
   return sums
 }
 
-/** Where the parts of a removed answer are, for `removeAnswerParts`. */
-export interface RemovedAnswer {
+/** Where the parts of an answer are. */
+export interface AnswerPlace {
   readonly day: number
   readonly answerId: string
+}
+
+/** Parts of answers that one write removes; more if a single answer has more. Charges share its commit. */
+export const MAX_PARTS = 32
+
+/** Removes the parts of answers, in the transaction that removes their rows. */
+export async function removePartsOfAnswers(db: Db, answers: readonly AnswerPlace[]): Promise<void> {
+  for (const { day, answerId } of answers)
+    await db.deleteFrom('answer_parts').where('day', '=', day).where('answer_id', '=', answerId).execute()
 }
 
 /** Result of a drop. */
 interface DroppedRows {
   /** Responses whose parts can be removed. */
   readonly responseIds: readonly string[]
-  /** Answers whose parts can be removed. */
-  readonly answers: readonly RemovedAnswer[]
   /** True if more than the maximum is still kept. */
   readonly more: boolean
 }
@@ -229,11 +236,13 @@ export async function removeOldestStored(
     .where('user_id', '=', userId)
     .executeTakeFirst()
   let excess = (sum?.bytes ?? 0) - maxBytes
-  if (excess <= 0) return { responseIds: [], answers: [], more: false }
+  if (excess <= 0) return { responseIds: [], more: false }
   const oldest = await oldestRows(db, userId, limit)
   const dropped = []
+  let parts = 0
   for (const row of oldest) {
-    if (excess <= 0) break
+    parts += row.answer?.parts ?? 0
+    if (excess <= 0 || (parts > MAX_PARTS && dropped.length > 0)) break
     dropped.push(row)
     excess -= row.bytes ?? 0
   }
@@ -245,8 +254,9 @@ export async function removeOldestStored(
   const answers = dropped.flatMap(({ answer }) => answer ?? [])
   for (const { kind, lookup } of answers)
     await db.deleteFrom('kept_answers').where('kind', '=', kind).where('lookup', '=', lookup).execute()
+  await removePartsOfAnswers(db, answers)
   await updateStoredBytes(db, { removed: dropped })
-  return { responseIds, answers, more: excess > 0 && dropped.length > 0 }
+  return { responseIds, more: excess > 0 && dropped.length > 0 }
 }
 
 /** The oldest rows of all kinds, in the order of their age. */
@@ -268,7 +278,7 @@ async function oldestRows(db: Db, userId: number, limit: number) {
     .execute()
   const answers = await db
     .selectFrom('kept_answers')
-    .select(['kind', 'lookup', 'answer_id', 'expires_ms', 'created_ms', ANSWER_BYTES.as('bytes')])
+    .select(['kind', 'lookup', 'answer_id', 'expires_ms', 'created_ms', 'parts', ANSWER_BYTES.as('bytes')])
     .where('owner_id', '=', userId)
     .orderBy('created_ms')
     .limit(limit)
@@ -276,19 +286,21 @@ async function oldestRows(db: Db, userId: number, limit: number) {
   const rows: readonly {
     readonly id?: string
     readonly hash?: string
-    readonly answer?: RemovedAnswer & { readonly kind: string; readonly lookup: string }
+    readonly answer?: AnswerPlace & { readonly kind: string; readonly lookup: string; readonly parts: number }
     readonly user_id: number
     readonly storedMs: number
     readonly bytes: number | null
   }[] = [
     ...responses,
     ...signatures,
-    ...answers.map(({ kind, lookup, answer_id: answerId, expires_ms: expiresMs, created_ms, bytes }) => ({
-      answer: { kind, lookup, answerId, day: dayOf(expiresMs) },
-      user_id: userId,
-      storedMs: created_ms,
-      bytes,
-    })),
+    ...answers.map(
+      ({ kind, lookup, answer_id: answerId, expires_ms: expiresMs, created_ms, parts, bytes }) => ({
+        answer: { kind, lookup, answerId, day: dayOf(expiresMs), parts },
+        user_id: userId,
+        storedMs: created_ms,
+        bytes,
+      }),
+    ),
   ]
   return rows.toSorted((a, b) => a.storedMs - b.storedMs).slice(0, limit)
 }
