@@ -31,7 +31,9 @@ console.log(`a call with all of them: ${cost('on').median.toFixed(0)} µs of CPU
 console.log(`the same twice: ${written(ratio('same', 'on'))}`)
 for (const name of NAMES) {
   const found = ratio('on', name)
-  console.log(`with ${name}, beside without: ${written(found)}; a second copy: ${written(ratio('same', name))}`)
+  console.log(
+    `with ${name}, beside without: ${written(found)}; a second copy: ${written(ratio('same', name))}`,
+  )
   if (found.median <= FEATURES[name].limit) continue
   console.log(`${name} cost more than ${((FEATURES[name].limit - 1) * 100).toFixed(0)} %`)
   if (options.check) process.exitCode = 1

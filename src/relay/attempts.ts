@@ -151,12 +151,13 @@ export class Attempts {
     channel: ChannelPlan,
     failed: FailedAttempts,
   ): Promise<boolean> {
-    if (await prompts.hold(call, plan, channel)) return true
+    const refusal = await prompts.hold(call, plan, channel)
+    if (!refusal) return true
     if (call.response.isAborted) {
       failed.add(CLIENT_GONE)
       throw failed.finalError()
     }
-    failed.unaskable ??= call.hold.refusal
+    failed.unaskable ??= refusal
     return false
   }
 

@@ -127,6 +127,36 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     expect((await waiting).amount).toBe(700)
   })
 
+  test('a hold is raised when another call ends, and what it was raised by is not there for its growth', async () => {
+    const { call } = await stage()
+    const rising = await call({ amount: 100 })
+    const first = await call({ amount: 800 })
+    const raised = rising.raiseTo(400, { waitMs: LONG_MS, isOver: () => false })
+    await delay(20)
+    expect(rising.amount).toBe(100)
+    await first.settle(settlementOf(0))
+    await expect(raised).resolves.toBeUndefined()
+    expect([rising.amount, rising.taken]).toEqual([400, 400])
+    await expect.poll(() => rising.grow(600)).toBe(true)
+    expect([rising.amount, rising.grow(1)]).toEqual([1000, false])
+  })
+
+  test('a hold that only others keep from being raised is refused with quota_held after its wait, else as unaffordable', async () => {
+    const { call } = await stage()
+    const rising = await call({ amount: 100 })
+    const first = await call({ amount: 800 })
+    const raise = (amount: number, waitMs: number) => rising.raiseTo(amount, { waitMs, isOver: () => false })
+    await expect(raise(201, 0)).resolves.toMatchObject({
+      code: 'quota_held',
+      limit: { spent: 0, held: 900, left: 100, needed: 101 },
+    })
+    await expect(raise(1001, LONG_MS)).resolves.toBeInstanceOf(BudgetExceeded)
+    await first.settle(settlementOf(0))
+    // A hold that was refused does not grow later.
+    expect(rising.amount).toBe(100)
+    expect((await call({ amount: 900 })).amount).toBe(900)
+  })
+
   test('the holds of all processes never exceed the quota', async () => {
     const { call, nodes } = await stage()
     const holds: OpenHold[] = []
