@@ -153,10 +153,7 @@ export class Attempts {
   ): Promise<boolean> {
     const refusal = await prompts.hold(call, plan, channel)
     if (!refusal) return true
-    if (call.response.isAborted) {
-      failed.add(CLIENT_GONE)
-      throw failed.finalError()
-    }
+    if (call.response.isAborted) failed.leave()
     failed.unaskable ??= refusal
     return false
   }
@@ -176,10 +173,7 @@ export class Attempts {
         ? withCacheQuestion(adapted, await call.breaks.answerIdAt(plan.channel.name))
         : adapted
     } catch (error) {
-      if (call.response.isAborted) {
-        failed.add(CLIENT_GONE)
-        throw failed.finalError()
-      }
+      if (call.response.isAborted) failed.leave()
       failed.unaskable ??= error
       return undefined
     }
@@ -448,6 +442,12 @@ class FailedAttempts implements Disposable {
   /** Adds a failure that needs no warning about an upstream. */
   add(failure: Failure): void {
     this.#failures.push(failure)
+  }
+
+  /** Throws, because the client has left. */
+  leave(): never {
+    this.add(CLIENT_GONE)
+    throw this.finalError()
   }
 
   /** Adds a failure of an upstream. */
