@@ -271,6 +271,14 @@ describe('a conversation', () => {
   })
 })
 
+test('each of many conversations of equal lengths is found when it goes on', async () => {
+  for (let i = conversations; i < 100; i++) fresh()
+  const all = Array.from({ length: 20 }, fresh)
+  for (const said of all) await had('chat', 'chat', said)
+  for (const said of all)
+    expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeLessThan(REPORTED + 800)
+})
+
 test('a provider that reports more than the bound is paid, and the call is counted', async () => {
   const said = fresh()
   await had('chat', 'chat', said)
