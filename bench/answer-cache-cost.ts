@@ -22,8 +22,8 @@ const CALL: Call = { method: 'POST', client: 'chat', upstream: 'chat', behaviour
 const WITHOUT: readonly Patch[] = [
   {
     file: 'src/relay/relay.ts',
-    text: '      if (settings.options.cache === undefined)\n        return',
-    by: '      if (settings.options !== undefined)\n        return',
+    text: 'if (admitted.settings.options.cache === undefined) return',
+    by: 'if (admitted.settings.options !== undefined) return',
   },
   {
     file: 'src/relay/call-admission.ts',

@@ -16,6 +16,11 @@ import { spread } from './statistics.ts'
 const WARM_UP = 15_000
 const REQUESTS = 2_000
 const CONNECTIONS = 64
+/**
+ * Times that all sides are started anew: two processes of the same program differ by some percent for as long as they
+ * run, by what was compiled when and by where their memory is.
+ */
+const STARTS = 6
 
 /** One of the gateways that are compared. */
 interface Side {
@@ -36,44 +41,67 @@ interface Compared<Name extends string> {
   readonly ratio: (above: Name, below: Name) => Spread
 }
 
-/** Measures the same call on several gateways, alternately on the same core, and prints the number of rounds. */
+/**
+ * Measures the same call on several gateways, alternately on the same core, and prints the number of rounds. All are
+ * started several times, each time in another order, and each round begins with another one. `STARTS` of the environment sets
+ * another number of starts.
+ */
 export async function compareSides<Name extends string>(
   sides: Readonly<Record<Name, Side>>,
   call: Call,
   roundCount: number,
 ): Promise<Compared<Name>> {
   await using opened = new AsyncDisposableStack()
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-sides-'))
-  opened.defer(() => rmSync(folder, { recursive: true, force: true }))
   const upstream = opened.use(startHelper('./lean-upstream.ts'))
   const upstreamPort = await nextMessage<number>(upstream)
   const generator = opened.use(startHelper('./load/generator.ts'))
   await nextMessage(generator)
   const names = Object.keys(sides) as Name[]
-  const running: (readonly [Name, Running])[] = []
+  const roots = new Map<Name, string>()
   for (const name of names) {
-    const { patches, env, sections } = sides[name]
-    const copy = patches && (await patchedProgram(patches))
-    if (copy) opened.defer(() => copy.discard())
-    const own = join(folder, name)
-    mkdirSync(own)
-    running.push([name, opened.use(await startSluice(upstreamPort, own, 1, copy?.root, env, sections))])
+    const { patches } = sides[name]
+    if (!patches) continue
+    const copy = await patchedProgram(patches)
+    opened.defer(() => copy.discard())
+    roots.set(name, copy.root)
   }
-  for (const [, gateway] of running) await perCall(generator, gateway, call, WARM_UP)
+  const starts = Math.min(Number(process.env['STARTS'] ?? STARTS), roundCount)
   const rounds: Record<Name, number>[] = []
-  for (let round = 0; round < roundCount; round += 1) {
-    const costs: [Name, number][] = []
-    // Begins with another side each round, so that other load affects all of them.
-    const first = round % running.length
-    for (const [name, gateway] of [...running.slice(first), ...running.slice(0, first)])
-      costs.push([name, await perCall(generator, gateway, call, REQUESTS)])
-    rounds.push(Object.fromEntries(costs) as Record<Name, number>)
+  for (let start = 0; start < starts; start += 1) {
+    await using group = new AsyncDisposableStack()
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-sides-'))
+    group.defer(() => rmSync(folder, { recursive: true, force: true }))
+    const running: (readonly [Name, Running])[] = []
+    for (const name of orderOf(names, start)) {
+      const { env, sections } = sides[name]
+      const own = join(folder, name)
+      mkdirSync(own)
+      const gateway = await startSluice(upstreamPort, own, 1, roots.get(name), env, sections)
+      running.push([name, group.use(gateway)])
+    }
+    for (const [, gateway] of running) await perCall(generator, gateway, call, WARM_UP)
+    const until = Math.round((roundCount * (start + 1)) / starts)
+    for (let round = rounds.length; round < until; round += 1) {
+      const costs: [Name, number][] = []
+      for (const [name, gateway] of orderOf(running, round))
+        costs.push([name, await perCall(generator, gateway, call, REQUESTS)])
+      rounds.push(Object.fromEntries(costs) as Record<Name, number>)
+    }
   }
-  console.log(`node ${process.version}, ${roundCount} rounds of ${REQUESTS} calls, ${call.behaviour}`)
+  console.log(
+    `node ${process.version}, ${rounds.length} rounds of ${REQUESTS} calls in ${starts} starts, ${call.behaviour}`,
+  )
   return {
     cost: (side) => spreadOf(rounds.map((costs) => costs[side])),
     ratio: (above, below) => spreadOf(rounds.map((costs) => costs[above] / costs[below])),
   }
+}
+
+/** Another order each time: each one is the first in turn, forwards and then backwards. */
+function orderOf<One>(all: readonly One[], turn: number): readonly One[] {
+  const first = turn % all.length
+  const turned = [...all.slice(first), ...all.slice(0, first)]
+  return Math.floor(turn / all.length) % 2 === 0 ? turned : turned.toReversed()
 }
 
 async function perCall(

@@ -7,7 +7,7 @@ const ROOT = join(import.meta.dirname, '..')
 
 /** Variables that packages read: those of OpenTelemetry, and of the PostgreSQL driver. */
 const OF_PACKAGES = [
-  ...['', 'TRACES_', 'METRICS_'].flatMap((signal) => [
+  ...['', 'TRACES_', 'METRICS_', 'LOGS_'].flatMap((signal) => [
     `OTEL_EXPORTER_OTLP_${signal}HEADERS`,
     `OTEL_EXPORTER_OTLP_${signal}COMPRESSION`,
   ]),

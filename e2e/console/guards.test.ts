@@ -174,6 +174,32 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
+  test('161: a guard of a service has a form; its secrets are hidden, and stay where they are left so', async () => {
+    const page = await stage.open('root', '/guards?new=1')
+    await page.getByRole('textbox', { name: 'Name', exact: true }).fill('served')
+    await page.getByRole('combobox', { name: 'Kind', exact: true }).click()
+    await page.getByRole('option', { name: 'Webhook' }).click()
+    await page.getByRole('textbox', { name: 'Address' }).fill('http://127.0.0.1:9/checks')
+    await page.getByRole('textbox', { name: 'Headers' }).fill('x-secret: a-secret-value')
+    await page.getByRole('textbox', { name: 'Timeout' }).fill('3s')
+    await page.getByRole('button', { name: 'Add guard' }).click()
+    await page.getByRole('heading', { level: 1, name: 'served' }).waitFor()
+    const headers = page.getByRole('textbox', { name: 'Headers' })
+    expect(await headers.inputValue()).toBe('x-secret: ***')
+    await page.getByRole('textbox', { name: 'Timeout' }).fill('4s')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText('Guard “served” saved').waitFor()
+    expect(await guardNamed('served')).toMatchObject({
+      timeout: 4000,
+      match: { webhook: { url: 'http://127.0.0.1:9/checks', headers: { 'x-secret': '***' } } },
+    })
+    await page.getByRole('textbox', { name: 'Address' }).fill('http://127.0.0.1:9/elsewhere')
+    await page.getByRole('button', { name: 'Save changes' }).click()
+    await page.getByText(/expected headers in full/).waitFor()
+    await stage.api('DELETE', '/api/guards/served')
+    await page.context().close()
+  })
+
   test('159: the details of a call say what guards decided, and lead administrators to them', async () => {
     const id = await say('code-1')
     const page = await stage.open('root', `/logs/${id}`)

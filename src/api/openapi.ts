@@ -3,6 +3,7 @@ import type { JsonSchema } from '@sluice/wire/field-check'
 import { z } from 'zod'
 import type { KeyLocations } from '../accounts/authentication/key-from-request.ts'
 import { type ErrorCode, ERRORS, GatewayError } from '../errors.ts'
+import { headerParameters, responseHeaders } from './call-headers.ts'
 import { defineEndpoint, type Endpoint, isCall, type JsonEndpoint, type CallEndpoint } from './endpoint.ts'
 import { type ApiArea, hasEnvelope, inEnvelope, renderError } from './envelopes.ts'
 import { isGloballyLimited } from './global-limit.ts'
@@ -75,7 +76,8 @@ function successes(endpoint: Endpoint): JsonSchema {
   if (endpoint.kind === 'json' && endpoint.succeeds === false) return {}
   const status = endpoint.kind === 'json' ? (endpoint.redirects ? 302 : 200) : (endpoint.status ?? 200)
   if (status >= 300) return { [status]: { description: 'Elsewhere: see `location`' } }
-  return { [status]: { description: 'Success', content: successOf(endpoint) } }
+  const headers = responseHeaders(endpoint)
+  return { [status]: { description: 'Success', ...(headers && { headers }), content: successOf(endpoint) } }
 }
 
 /** The path with its parameters in braces. */
@@ -100,6 +102,7 @@ function parametersOf(endpoint: Endpoint): JsonSchema[] {
       required: inQuery.required.includes(name),
       schema,
     })),
+    ...headerParameters(endpoint),
   ]
 }
 

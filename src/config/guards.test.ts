@@ -133,8 +133,8 @@ describe('gateway.yaml is refused, with file and line, for', () => {
     ],
     [
       'windows that are not longer than their overlap',
-      `${guard('{ webhook: { url: "http://guard:1" } }')}    most_delay: 200\n`,
-      /^gateway\.yaml:5: guards\[0\]\.most_delay: expected 0, or more than the 200 characters by which windows overlap$/,
+      `${guard('{ webhook: { url: "http://guard:1" } }')}    most_delay: 399\n`,
+      /^gateway\.yaml:5: guards\[0\]\.most_delay: expected 0, or at least 400 characters, as windows overlap by 200$/,
     ],
     [
       'a redacting moderation',

@@ -10,6 +10,7 @@ import {
   PII_KINDS,
   type TextMatch,
   textMatch,
+  MIN_WINDOW,
   WINDOW_OVERLAP,
 } from '../domain/guard.ts'
 import { compileRule, RuleError } from '../redaction/rule.ts'
@@ -152,8 +153,8 @@ export const guardSchema: Field<Guard> = section({
   if (charge && match.kind !== 'moderation')
     refuse('charge', 'false, as only calls of moderation have a price')
   if (mostDelay > 0 && isText) refuse('most_delay', '0, as no service checks the texts')
-  if (mostDelay > 0 && mostDelay <= WINDOW_OVERLAP)
-    refuse('most_delay', `0, or more than the ${WINDOW_OVERLAP} characters by which windows overlap`)
+  if (mostDelay > 0 && mostDelay < MIN_WINDOW)
+    refuse('most_delay', `0, or at least ${MIN_WINDOW} characters, as windows overlap by ${WINDOW_OVERLAP}`)
 })
 
 /** Services that say whether there is a match, and not where. */

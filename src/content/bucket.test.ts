@@ -31,13 +31,14 @@ async function bucketOf(handler: Handler): Promise<Bucket> {
   const bucket = await Bucket.open(
     { kind: 's3', bucket: 'said', prefix: 'sluice/log', endpoint, region: 'us-east-1' },
     { accessKeyId: 'AKIDEXAMPLE', secretAccessKey: 'secret' },
+    'owner',
   )
   buckets.push(bucket)
   return bucket
 }
 
 const NAME = `2026-12-01/0193675a1b2c-${'ab'.repeat(12)}`
-const entry = (object = `s3://said/sluice/log/${NAME}`): ContentEntry => ({
+const entry = (object = `s3://said/sluice/log/owner/${NAME}`): ContentEntry => ({
   id: '0193675a-1b2c-7000-8000-000000000001',
   userId: 2,
   tokenId: 3,
@@ -64,7 +65,7 @@ test('entries of one day are one object below its day, and each says where it is
   })
   const kept = await bucket.keep([entry(''), entry(''), { ...entry(''), dropDay: TODAY + 8 }])
   expect(put).toHaveLength(2)
-  expect(put[0]?.path).toMatch(/^\/said\/sluice\/log\/2026-11-28\/[0-9a-f]{12}-[0-9a-f]{24}$/)
+  expect(put[0]?.path).toMatch(/^\/said\/sluice\/log\/owner\/2026-11-28\/[0-9a-f]{12}-[0-9a-f]{24}$/)
   expect(put.map(({ body }) => body)).toEqual(['sealedsealed', 'sealed'])
   expect(
     kept.map(({ object, objectAt, objectBytes, sealed }) => [object, objectAt, objectBytes, sealed.length]),
@@ -147,14 +148,20 @@ test.each([
 
 /** A name of an object that was made some time ago, and is removed on a day. */
 const named = (day: number, ageMs: number, letter: string): string =>
-  `sluice/log/${new Date(day * DAY_MS).toISOString().slice(0, 10)}/${(NOW_MS - ageMs).toString(16).padStart(12, '0')}-${letter.repeat(24)}`
+  `sluice/log/owner/${new Date(day * DAY_MS).toISOString().slice(0, 10)}/${(NOW_MS - ageMs).toString(16).padStart(12, '0')}-${letter.repeat(24)}`
 
 test('objects are removed when their day has come, or if nothing refers to them for an hour; others stay', async () => {
   const past = named(TODAY, 2 * DAY_MS, 'a')
   const used = named(TODAY + 1, 2 * HOUR_MS, 'b')
   const unused = named(TODAY + 1, 2 * HOUR_MS, 'c')
   const young = named(TODAY + 1, HOUR_MS / 2, 'd')
-  const foreign = ['sluice/log/readme.txt', `other/${past}`, 'sluice/log/2026-13-99/x', `${past}/more`]
+  const foreign = [
+    past.replace('owner', 'other'),
+    'sluice/log/owner/readme.txt',
+    `other/${past}`,
+    'sluice/log/owner/2026-13-99/x',
+    `${past}/more`,
+  ]
   const queries: string[] = []
   const removed: string[] = []
   const page = (names: readonly string[], next = ''): string =>
@@ -172,7 +179,7 @@ test('objects are removed when their day has come, or if nothing refers to them 
   const objects = new Set([`s3://said/${used}`])
   expect(await bucket.sweep(TODAY, NOW_MS, () => Promise.resolve(objects))).toBe(2)
   expect(removed).toEqual([past, unused])
-  expect(queries).toEqual(['sluice/log/ null', 'sluice/log/ a&b='])
+  expect(queries).toEqual(['sluice/log/owner/ null', 'sluice/log/owner/ a&b='])
 })
 
 test.each<[string, string, boolean]>([

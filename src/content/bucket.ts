@@ -26,7 +26,7 @@ const UNUSED_MS = 3_600_000
 /** Bytes that encryption adds to an entry. */
 const SEAL_BYTES = 28
 
-/** An object's name behind the prefix: the day on which it is removed, and the time at which it was made. */
+/** An object's name behind prefix and owner: the day on which it is removed, and the time at which it was made. */
 const NAME = /^(\d{4}-\d\d-\d\d)\/([0-9a-f]{12})-[0-9a-f]{24}$/
 
 type Method = keyof typeof TIMEOUT_MS
@@ -54,17 +54,21 @@ export class Bucket {
   /** Keys for signing, which are made once a day. */
   readonly #cache = new Map<string, ArrayBuffer>()
 
-  private constructor(place: BucketPlace, key: BucketKey, signer: typeof AwsV4Signer) {
+  /** What every name begins with. */
+  readonly #folder: string
+
+  private constructor(place: BucketPlace, key: BucketKey, owner: string, signer: typeof AwsV4Signer) {
     this.#place = place
+    this.#folder = `${place.prefix === '' ? '' : `${place.prefix}/`}${owner}/`
     this.#key = key
     this.#signer = signer
   }
 
-  /** Opens a bucket; nothing is sent yet. */
-  static async open(place: BucketPlace, key: BucketKey): Promise<Bucket> {
+  /** Opens a bucket; nothing is sent yet. `owner` names the installation: it removes what is below this name alone. */
+  static async open(place: BucketPlace, key: BucketKey, owner: string): Promise<Bucket> {
     // Loaded only where content is kept in a bucket.
     const { AwsV4Signer: signer } = await import('aws4fetch')
-    return new Bucket(place, key, signer)
+    return new Bucket(place, key, owner, signer)
   }
 
   /** Keeps entries in an object for each day on which they are removed. Resolves to the entries, which now say where. */
@@ -144,12 +148,6 @@ export class Bucket {
 
   close(): Promise<void> {
     return this.#agent.destroy()
-  }
-
-  /** What every name begins with. */
-  get #folder(): string {
-    const { prefix } = this.#place
-    return prefix === '' ? '' : `${prefix}/`
   }
 
   /** The name of an object that is ours and in this bucket. */

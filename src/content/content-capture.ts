@@ -15,8 +15,14 @@ export interface CapturableCall {
 /** A call whose content is kept. */
 export interface CapturedCall extends CapturableCall, ContentPolicy {}
 
-/** Why a call's content is not kept. */
-export type DropReason = 'full' | 'failed'
+/** Memory is taken in pieces of at least this many bytes: most calls need one. */
+const MIN_TAKEN = 6_144
+
+/**
+ * Why content of a call is not kept: no memory was left, it could not be written, or a part of it could not be
+ * screened, and only that part is missing.
+ */
+export type DropReason = 'full' | 'failed' | 'unscreened'
 
 /** The queue behind captures: counts what they hold, and takes what is complete. */
 export interface CaptureQueue {
@@ -45,15 +51,22 @@ export class ContentCapture {
   #answerSent: GrowingBytes | undefined
   /** Bytes of the answer as sent that equal the one received. */
   #equalBytes = 0
+  /** Bytes of memory that are taken, and those of them that nothing needs yet. */
   #taken = 0
+  #spare = 0
   #isOver = false
   #isRelayed = false
   #isClosed = false
   /** Called once with what is kept of the call and how; with undefined if nothing is. */
   onOver: ((content: ContentBytes | undefined, policy: ContentPolicy | undefined) => void) | undefined
   readonly #take = (bytes: number): boolean => {
-    if (!this.#queue.take(this.#call, bytes)) return false
-    this.#taken += bytes
+    if (bytes > this.#spare) {
+      const more = Math.max(bytes - this.#spare, MIN_TAKEN)
+      if (!this.#queue.take(this.#call, more)) return false
+      this.#taken += more
+      this.#spare += more
+    }
+    this.#spare -= bytes
     return true
   }
 
@@ -82,8 +95,7 @@ export class ContentCapture {
   beginAttempt(): void {
     if (this.#isOver) return
     this.#requestSent = undefined
-    this.#queue.give(this.#call, this.#answerReceived.capacity)
-    this.#taken -= this.#answerReceived.capacity
+    this.#spare += this.#answerReceived.capacity
     this.#answerReceived = new GrowingBytes()
   }
 
@@ -168,6 +180,7 @@ export class ContentCapture {
     this.#isOver = true
     this.#queue.give(this.#call, this.#taken)
     this.#taken = 0
+    this.#spare = 0
     this.#requestSent = undefined
     this.#answerReceived = new GrowingBytes()
     this.#answerSent = undefined

@@ -1,4 +1,5 @@
 import { digestOf } from './entries.ts'
+import { dataOfEvents, hasFewValues } from './json-values.ts'
 import { CONTENT_PARTS, type ContentPart } from './parts.ts'
 
 /** What level `metadata` keeps of a part: no texts. */
@@ -120,11 +121,10 @@ const AROUND_REASON = new Set(['choices', 'delta', 'candidates', 'message', 'res
 function answerFacts(bytes: Buffer): Omit<PartFacts, 'bytes' | 'sha256'> {
   const text = bytes.toString()
   const whole = parsed(text)
-  const events =
-    whole === undefined
-      ? text.split('\n').flatMap((line) => (line.startsWith('data:') ? [parsed(line.slice(5))] : []))
-      : [whole]
-  const reason = events.map(reasonIn).findLast((found) => found !== undefined)
+  let reason = reasonIn(whole)
+  // None of them is kept longer than it is read.
+  if (whole === undefined)
+    for (const { data } of dataOfEvents(text)) reason = reasonIn(parsed(data)) ?? reason
   return reason === undefined ? {} : { finish_reason: reason }
 }
 
@@ -141,9 +141,10 @@ function reasonIn(value: unknown): string | undefined {
   return found
 }
 
+/** The value of a JSON text; undefined if it is none, or has too many values. */
 function parsed(text: string): unknown {
   try {
-    return JSON.parse(text)
+    return hasFewValues(text) ? JSON.parse(text) : undefined
   } catch {
     return undefined
   }

@@ -1,28 +1,20 @@
-import { isUtf8 } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { seal, type Secrets, unseal } from '../store/secrets.ts'
-import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
+import type { BucketKey, BucketPlace, ContentPlace } from '../domain/content-log.ts'
+import { callsOf, type ContentBatch } from './batch.ts'
 import { Bucket } from './bucket.ts'
 import {
-  compress,
   type ContentEntry,
   type DataKey,
   decompress,
-  digestOf,
   type EntryHead,
   sealContent,
   unsealContent,
 } from './entries.ts'
-import { contentFacts } from './content-facts.ts'
+import type { DropReason } from './content-capture.ts'
+import { type Packed, packedCalls } from './packed-calls.ts'
 import { redactedContent } from './redact-content.ts'
-import type {
-  BatchedCall,
-  ContentBatch,
-  ContentDeletion,
-  ContentSummary,
-  ContentWork,
-  ReadContent,
-} from './messages.ts'
+import type { ContentDeletion, ContentSummary, ContentWork, ReadContent } from './messages.ts'
 import { DAY_MS, dayOf, dropDayOf, endDayOf } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
@@ -33,18 +25,8 @@ const KEY_BYTES = 32
 const MAX_MOVED_BYTES = 4 * 1024 * 1024
 /** How often a deletion begins anew because content of its keys came in meanwhile. */
 const MAX_ROUNDS = 3
-/** Places of requests among the parts. */
-const REQUEST_PARTS: ReadonlySet<number> = new Set([0, 1])
+const INSTALLATION = /^[0-9a-f]{16}$/
 const NOWHERE = { object: '', objectAt: 0, objectBytes: 0 }
-
-/** A call's content, compressed. */
-interface Packed {
-  readonly call: BatchedCall
-  readonly bytes: number
-  readonly sha256: string
-  readonly lengths: string
-  readonly compressed: Buffer
-}
 
 /** Encrypts, keeps, finds and deletes content. Runs in a thread of its own. */
 export class ContentKeeper implements ContentWork {
@@ -62,10 +44,13 @@ export class ContentKeeper implements ContentWork {
     this.#bucketKey = bucketKey
   }
 
-  async write({ calls, bytes }: ContentBatch): Promise<void> {
-    const packed = packedCalls(calls, bytes)
+  async write(batch: ContentBatch): Promise<readonly DropReason[]> {
+    const { packed, lost } = packedCalls(callsOf(batch), batch.bytes)
     const bucket = await this.#bucket()
-    if (!bucket) return this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
+    if (!bucket) {
+      await this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
+      return lost
+    }
     // The database is not locked while the bucket works, and an object is there before anything refers to it.
     for (let rest = packed; rest.length > 0; ) {
       const entries = await this.#shelf.write((writer) => this.#sealed(writer, rest))
@@ -73,6 +58,7 @@ export class ContentKeeper implements ContentWork {
       const late = await this.#shelf.write((writer) => appended(writer, kept))
       rest = rest.filter(({ call }) => late.has(call.id))
     }
+    return lost
   }
 
   async find(ids: readonly string[]): Promise<readonly ContentSummary[]> {
@@ -80,7 +66,7 @@ export class ContentKeeper implements ContentWork {
     return heads.map(({ head }) => this.#summaryOf(head))
   }
 
-  redact(part: Uint8Array): Promise<Uint8Array> {
+  redact(part: Uint8Array): Promise<Uint8Array | undefined> {
     return Promise.resolve(redactedContent(Buffer.from(part.buffer, part.byteOffset, part.length)))
   }
 
@@ -141,10 +127,25 @@ export class ContentKeeper implements ContentWork {
     if (!this.#bucketKey) throw new Error('AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set')
     const text = JSON.stringify(place)
     if (this.#open?.place !== text) {
-      void this.#open?.bucket.then((former) => former.close())
-      this.#open = { place: text, bucket: Bucket.open(place, this.#bucketKey) }
+      void this.#open?.bucket.then(
+        (former) => former.close(),
+        () => {},
+      )
+      this.#open = { place: text, bucket: this.#opened(place, this.#bucketKey) }
     }
     return this.#open.bucket
+  }
+
+  async #opened(place: BucketPlace, key: BucketKey): Promise<Bucket> {
+    try {
+      const owner = await this.#shelf.installation()
+      if (!INSTALLATION.test(owner)) throw new Error('the name of the installation cannot be read')
+      return await Bucket.open(place, key, owner)
+    } catch (error) {
+      // Tried again by the next that needs it.
+      this.#open = undefined
+      throw error
+    }
   }
 
   /** The encrypted content of an entry; undefined if it is not where it should be. */
@@ -413,50 +414,4 @@ function ownerOf({
 
 function ownerText({ userId, day, endDay }: KeyOwner): string {
   return `${userId} ${day} ${endDay}`
-}
-
-/** The calls of a batch, reduced to what is kept of them, and compressed. */
-function packedCalls(calls: readonly BatchedCall[], bytes: Uint8Array): Packed[] {
-  let at = 0
-  return calls.map((call) => {
-    const length = call.lengths.reduce((sum, part) => sum + Math.max(0, part), 0)
-    const content = bytes.subarray(at, at + length)
-    at += length
-    if (call.what !== 'metadata') {
-      const kept =
-        call.what === 'redacted' ? redactedParts(content, call.lengths) : { content, lengths: call.lengths }
-      const { length: size } = kept.content
-      const lengths = JSON.stringify(kept.lengths)
-      return {
-        call,
-        bytes: size,
-        sha256: digestOf(kept.content),
-        lengths,
-        compressed: compress(kept.content),
-      }
-    }
-    const sha256 = digestOf(content)
-    const facts = Buffer.from(JSON.stringify(contentFacts(content, call.lengths)))
-    return { call, bytes: facts.length, sha256, lengths: '[]', compressed: compress(facts) }
-  })
-}
-
-/** The parts of a content, each without secrets and personal data. */
-function redactedParts(
-  content: Uint8Array,
-  lengths: readonly number[],
-): { readonly content: Buffer; readonly lengths: readonly number[] } {
-  let at = 0
-  const parts = lengths.map((length, index) => {
-    if (length < 0) return undefined
-    const part = Buffer.from(content.buffer, content.byteOffset + at, length)
-    at += length
-    // A form with a file: its other fields cannot be told from it.
-    if (REQUEST_PARTS.has(index) && !isUtf8(part)) return undefined
-    return redactedContent(part)
-  })
-  return {
-    content: Buffer.concat(parts.filter((part) => part !== undefined)),
-    lengths: parts.map((part) => part?.length ?? -1),
-  }
 }

@@ -3,6 +3,7 @@ import { deriveSecrets } from '../store/secrets.ts'
 import { CONTENT_LOG_DEFAULTS } from '../domain/content-log.ts'
 import { temporaryFolder } from '../../test/store-rows.ts'
 import type { CapturedCall } from './content-capture.ts'
+import { digestOf } from './entries.ts'
 import { ContentLog } from './content-log.ts'
 
 const MIB = 1024 * 1024
@@ -13,7 +14,10 @@ afterEach(async () => {
   for (const log of opened.splice(0)) await log.close()
 })
 
-function openLog(): { readonly log: ContentLog; readonly dropped: string[] } {
+function openLog({ heapMb }: { readonly heapMb?: number } = {}): {
+  readonly log: ContentLog
+  readonly dropped: string[]
+} {
   const dropped: string[] = []
   const log = new ContentLog({
     secrets: deriveSecrets('a-secret-for-tests-0123456789abcdef'),
@@ -24,6 +28,7 @@ function openLog(): { readonly log: ContentLog; readonly dropped: string[] } {
     onDropped: (reason) => dropped.push(reason),
     warn: () => {},
     nowMs: () => performance.now(),
+    ...(heapMb !== undefined && { heapMb }),
   })
   opened.push(log)
   return { log, dropped }
@@ -140,6 +145,22 @@ test('what the group that served the call does not keep is forgotten, and not co
   expect(await log.read(call.id)).toBeUndefined()
 })
 
+test('what is said in a call under way is not kept if its user has it deleted, even if it is the first call', async () => {
+  const { log, dropped } = openLog()
+  const call = callOf(1)
+  const capture = log.capture(call, Buffer.from('request'), () => call)
+  capture.answerReceived(Buffer.from('answer'))
+  expect(await log.delete({ userId: 1, tokenId: undefined, fromMs: 0, toMs: Date.now() + 1 })).toBe(false)
+  capture.answerSent(Buffer.from('answer'))
+  capture.relayed()
+  capture.closed()
+  say(log, callOf(2), Buffer.from('request'), Buffer.from('answer'))
+  await log.flush()
+  expect(await log.read(call.id)).toBeUndefined()
+  expect(await log.users()).toEqual([2])
+  expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
+})
+
 test('of two deletions at the same time, each removes what it concerns, and what neither concerns stays', async () => {
   const { log } = openLog()
   const owners = [11, 12, 13].flatMap((tokenId) => [1, 2, 3].map(() => ({ ...callOf(1), tokenId })))
@@ -157,6 +178,46 @@ test('of two deletions at the same time, each removes what it concerns, and what
   await log.delete({ ...period, tokenId: undefined })
   expect(await log.users()).toEqual([])
 })
+
+test.each(['metadata', 'redacted'] as const)(
+  'an answer with more values than can be parsed keeps nobody from being kept (%s)',
+  async (what) => {
+    const { log, dropped } = openLog()
+    const [large, other] = [{ ...callOf(1), what }, callOf(2)]
+    const answer = Buffer.from(`{"finish_reason":"stop","x":[${'[],'.repeat(8 * MIB)}0]}`)
+    say(log, large, Buffer.from('{"model":"m"}'), answer)
+    say(log, other, Buffer.from('request'), Buffer.from('answer'))
+    await log.flush()
+    expect(Buffer.from((await log.read(other.id))?.content ?? []).toString()).toBe('requestanswer')
+    const { lengths, content } = (await log.read(large.id))!
+    if (what === 'redacted') expect(lengths).toEqual([13, -1, -1, -1])
+    else {
+      const facts = JSON.parse(Buffer.from(content).toString())
+      expect(facts.request_received.parameters).toEqual({ model: 'm' })
+      expect(facts.answer_received).toEqual({ bytes: answer.length, sha256: digestOf(answer) })
+    }
+    expect(dropped).toEqual(what === 'redacted' ? ['unscreened'] : [])
+    expect(log.held).toBe(0)
+  },
+)
+
+test('a call with which the thread ends is dropped, and counted; what was said beside it is kept', async () => {
+  const { log, dropped } = openLog({ heapMb: 20 })
+  const culprit = { ...callOf(1), what: 'redacted' as const }
+  const others = [callOf(1), callOf(2), callOf(3), callOf(3)]
+  const many = Buffer.from(
+    JSON.stringify({ x: Array.from({ length: 190_000 }, (_, index) => `text ${index}`) }),
+  )
+  for (const call of others.slice(0, 2)) say(log, call, Buffer.from('request'), Buffer.from('answer'))
+  say(log, culprit, many, Buffer.from('answer'))
+  for (const call of others.slice(2)) say(log, call, Buffer.from('request'), Buffer.from('answer'))
+  await log.flush()
+  expect(dropped).toEqual(['failed'])
+  expect(log.held).toBe(0)
+  for (const { id } of others)
+    expect(Buffer.from((await log.read(id))?.content ?? []).toString()).toBe('requestanswer')
+  expect(await log.read(culprit.id)).toBeUndefined()
+}, 60_000)
 
 test('form data that is no text is not kept at level redacted, because its fields cannot be screened', async () => {
   const { log } = openLog()

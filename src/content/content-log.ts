@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import type { BucketKey, ContentLogSettings, ContentPolicy } from '../domain/content-log.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { TwoLevelPool } from '../limits/fair-pool.ts'
@@ -9,9 +9,10 @@ import {
   ContentCapture,
   type DropReason,
 } from './content-capture.ts'
-import { ContentThread } from './content-thread.ts'
-import type { BatchedCall, ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
-import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
+import { batchOf } from './batch.ts'
+import { ContentThread, ThreadEnded } from './content-thread.ts'
+import type { ContentDeletion, ContentSummary, ReadContent } from './messages.ts'
+import type { ContentBytes } from './parts.ts'
 
 /**
  * Maximum bytes of content that are held until they are written: of calls under way, in the queue, and in the
@@ -19,22 +20,28 @@ import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
  */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 const ALONE_SHARE = 3 / 4
-/** The queue is written when it has waited this long, or holds this much. Objects are fewer and larger. */
-const QUEUE = {
-  database: { maxWaitMs: 500, maxBytes: 1024 * 1024 },
-  s3: { maxWaitMs: 30_000, maxBytes: 4 * 1024 * 1024 },
-} as const
+/** The queue is written when it holds this much, or has waited this long. Objects of a bucket are fewer and larger. */
+const MAX_QUEUED_BYTES = 4 * 1024 * 1024
+const MAX_WAIT_MS = { database: 500, s3: 30_000 } as const
 /** Batches that the thread may have; more wait in the queue. */
 const MAX_UNDER_WAY = 2
 /** Pause before a batch that could not be written is tried again: at first, and at most. */
 const MIN_RETRY_MS = 500
 const MAX_RETRY_MS = 10_000
+/**
+ * How often the thread may end while it writes a batch, until its halves are tried apart, and how often with a single
+ * call, until it is dropped.
+ */
+const MAX_ENDS = 2
 /** Time for which the end of the gateway waits for the queue. */
 const CLOSE_MS = 5_000
 /** How long a deletion waits for what is being written. */
 const DELETE_WAIT_MS = 2_000
 /** Copies of a content that a read makes: as it is stored, opened, as text, and as response. */
 const READ_COPIES = 8
+
+/** Searches that may wait in the thread. */
+const MAX_FINDING = 200
 
 /** Bytes that may wait in the thread to be redacted for somebody else. */
 const MAX_REDACTING_BYTES = 16 * 1024 * 1024
@@ -52,6 +59,8 @@ export interface ContentLogServices {
   readonly warn: (sentence: string) => void
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number
+  /** Megabytes that the heap of the thread may have; 512 unless given. */
+  readonly heapMb?: number
 }
 
 interface Queued {
@@ -72,13 +81,21 @@ export class ContentLog implements CaptureQueue {
   #queuedBytes = 0
   #timer: NodeJS.Timeout | undefined
   readonly #writing = new Set<Promise<void>>()
+  /** Batches with which the thread has ended, one after the other: what ends it must not end others. */
+  #suspects: Promise<void> = Promise.resolve()
   #isClosed = false
   #redactingBytes = 0
+  #finding = 0
+  #isFolderMade = false
 
   constructor(services: ContentLogServices) {
     this.#services = services
-    const { secrets, folder, databaseUrl, bucketKey, settings } = services
-    this.#thread = new ContentThread({ secrets, folder, databaseUrl, bucketKey }, () => settings().store)
+    const { secrets, folder, databaseUrl, bucketKey, settings, heapMb } = services
+    this.#thread = new ContentThread(
+      { secrets, folder, databaseUrl, bucketKey },
+      () => settings().store,
+      heapMb,
+    )
     this.#pool = new TwoLevelPool({
       max: () => MAX_HELD_BYTES,
       aloneShare: ALONE_SHARE,
@@ -97,6 +114,7 @@ export class ContentLog implements CaptureQueue {
     requestReceived: Buffer | undefined,
     decide: () => ContentPolicy | undefined,
   ): ContentCapture {
+    this.#makeFolder()
     return new ContentCapture(call, this, requestReceived, decide)
   }
 
@@ -111,20 +129,28 @@ export class ContentLog implements CaptureQueue {
   add(call: CapturedCall, content: ContentBytes, held: number): void {
     this.#queue.push({ call, content, held })
     this.#queuedBytes += held
-    const { maxBytes, maxWaitMs } = QUEUE[this.#services.settings().store.kind]
-    if (this.#queuedBytes >= maxBytes) this.#writeQueue()
-    else this.#timer ??= setTimeout(() => this.#writeQueue(), maxWaitMs).unref()
+    if (this.#queuedBytes >= MAX_QUEUED_BYTES) this.#writeQueue()
+    else if (!this.#timer) {
+      const waitMs = MAX_WAIT_MS[this.#services.settings().store.kind]
+      this.#timer = setTimeout(() => this.#writeQueue(), waitMs).unref()
+    }
   }
 
   dropped(reason: DropReason): void {
     this.#services.onDropped(reason)
   }
 
-  /** Summaries of those calls whose content is kept, by id. */
+  /** Summaries of those calls whose content is kept, by id. Rejects if that fails, or if too much waits for it. */
   async find(ids: readonly string[]): Promise<ReadonlyMap<string, ContentSummary>> {
     if (ids.length === 0 || this.#isUnused) return new Map()
-    const found = await this.#thread.ask('find', ids)
-    return new Map(found.map((summary) => [summary.id, summary]))
+    if (this.#finding === MAX_FINDING) throw new Error('too much waits to be found')
+    this.#finding += 1
+    try {
+      const found = await this.#thread.ask('find', ids)
+      return new Map(found.map((summary) => [summary.id, summary]))
+    } finally {
+      this.#finding -= 1
+    }
   }
 
   /** Bytes of memory that reading a content takes. */
@@ -132,13 +158,17 @@ export class ContentLog implements CaptureQueue {
     return bytes * READ_COPIES
   }
 
-  /** A part as level `redacted` keeps it, made in the thread. Rejects if too much waits for that. */
-  async redact(part: Buffer): Promise<Buffer> {
+  /**
+   * A part as level `redacted` keeps it, made in the thread; undefined if it cannot be screened. Rejects if too much
+   * waits for that.
+   */
+  async redact(part: Buffer): Promise<Buffer | undefined> {
     if (this.#redactingBytes + part.length > MAX_REDACTING_BYTES)
       throw new Error('too much waits to be redacted')
     this.#redactingBytes += part.length
     try {
-      return Buffer.from(await this.#thread.ask('redact', part))
+      const redacted = await this.#thread.ask('redact', part)
+      return redacted && Buffer.from(redacted)
     } finally {
       this.#redactingBytes -= part.length
     }
@@ -200,7 +230,19 @@ export class ContentLog implements CaptureQueue {
     clearTimeout(timer)
   }
 
-  /** Whether nothing was ever kept here. A shared database is always asked. */
+  /** The folder tells all processes that a deletion has to leave a mark, because content may be on its way. */
+  #makeFolder(): void {
+    const { folder } = this.#services
+    if (this.#isFolderMade || folder === undefined) return
+    this.#isFolderMade = true
+    try {
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+    } catch {
+      // Then the thread cannot write either, and says so.
+    }
+  }
+
+  /** Whether nothing was ever kept here, and nothing is on its way. A shared database is always asked. */
   get #isUnused(): boolean {
     const { folder } = this.#services
     return folder !== undefined && !this.#thread.isRunning && !existsSync(folder)
@@ -216,47 +258,60 @@ export class ContentLog implements CaptureQueue {
     this.#queuedBytes = 0
     const writing = this.#write(queued).finally(() => {
       this.#writing.delete(writing)
-      for (const { call, held } of queued) this.give(call, held)
+      this.#giveBack(queued)
       if (this.#queue.length > 0) this.#writeQueue()
     })
     this.#writing.add(writing)
   }
 
-  async #write(queued: readonly Queued[]): Promise<void> {
+  /** Gives memory back, at once for calls of one key that follow each other. */
+  #giveBack(queued: readonly Queued[]): void {
+    let sum = 0
+    for (const [index, { call, held }] of queued.entries()) {
+      sum += held
+      const next = queued[index + 1]?.call
+      if (next?.userId === call.userId && next.tokenId === call.tokenId) continue
+      this.give(call, sum)
+      sum = 0
+    }
+  }
+
+  async #write(queued: readonly Queued[], maxEnds = MAX_ENDS): Promise<void> {
+    let ends = 0
     for (let pauseMs = MIN_RETRY_MS; ; pauseMs = Math.min(MAX_RETRY_MS, pauseMs * 2)) {
       try {
-        const { calls, bytes } = packed(queued)
-        return await this.#thread.ask('write', { calls, bytes }, [bytes.buffer])
+        const batch = batchOf(queued)
+        const lost = await this.#thread.ask('write', batch, [batch.bytes.buffer, batch.numbers.buffer])
+        for (const reason of lost) this.dropped(reason)
+        return
       } catch (error) {
         const reason = error instanceof Error ? error.message : String(error)
         if (this.#isClosed) {
           for (const _ of queued) this.dropped('failed')
           return
         }
+        if (error instanceof ThreadEnded) ends += 1
+        if (ends === maxEnds) return this.#writeApart(queued, maxEnds === MAX_ENDS)
         this.#services.warn(`the content log cannot be written (${reason}); tried again`)
         await new Promise((resolve) => setTimeout(resolve, pauseMs).unref())
       }
     }
   }
-}
 
-/** The content of calls in one buffer, which is given to the thread. */
-function packed(queued: readonly Queued[]): {
-  readonly calls: readonly BatchedCall[]
-  readonly bytes: Uint8Array<ArrayBuffer>
-} {
-  const all = queued.map(({ content }) => CONTENT_PARTS.map((part) => content[part]))
-  const length = all.flat().reduce((sum, part) => sum + (part?.length ?? 0), 0)
-  const bytes = new Uint8Array(length)
-  let at = 0
-  for (const part of all.flat()) {
-    if (!part) continue
-    bytes.set(part, at)
-    at += part.length
+  /** Writes the halves of a batch with which the thread has ended again and again; drops a single call. */
+  async #writeApart(queued: readonly Queued[], isFirst: boolean): Promise<void> {
+    if (queued.length === 1) {
+      this.#services.warn(
+        'the thread of the content log ends with the content of a call, which is not kept; please report this',
+      )
+      return this.dropped('failed')
+    }
+    const middle = queued.length >> 1
+    const writing = async (): Promise<void> => {
+      for (const half of [queued.slice(0, middle), queued.slice(middle)])
+        await this.#write(half, half.length > 1 ? 1 : MAX_ENDS)
+    }
+    if (!isFirst) return writing()
+    return (this.#suspects = this.#suspects.then(writing))
   }
-  const calls = queued.map(({ call }, index) => ({
-    ...call,
-    lengths: all[index]!.map((part) => part?.length ?? -1),
-  }))
-  return { calls, bytes }
 }

@@ -6,24 +6,31 @@ import type { ContentThreadOptions, ContentWork, FromContentThread, ToContentThr
 
 // The extension is .ts in the source and .js in the build.
 const WORKER = new URL(`./content-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
-const MEMORY_LIMITS = { maxYoungGenerationSizeMb: 16, maxOldGenerationSizeMb: 256 }
+/** What is parsed and screened at once is bounded, so that the thread needs much less: its end may end the process. */
+const HEAP_MB = 512
+const YOUNG_MB = 16
 
 interface Pending {
   readonly resolve: (output: never) => void
   readonly reject: (error: Error) => void
 }
 
+/** The thread has ended before it had done what it was asked for. */
+export class ThreadEnded extends Error {}
+
 /** The thread of the content log. It is started when it is needed, and again if it has ended. */
 export class ContentThread {
   readonly #options: ContentThreadOptions
   readonly #place: () => ContentPlace
+  readonly #heapMb: number
   #worker: Worker | undefined
   readonly #pending = new Map<number, Pending>()
   #number = 0
 
-  /** `place`: where content is kept now. */
-  constructor(options: ContentThreadOptions, place: () => ContentPlace) {
+  /** `place`: where content is kept now. `heapMb`: megabytes of the heap, with which the thread ends. */
+  constructor(options: ContentThreadOptions, place: () => ContentPlace, heapMb = HEAP_MB) {
     this.#options = options
+    this.#heapMb = heapMb
     this.#place = place
   }
 
@@ -64,7 +71,7 @@ export class ContentThread {
       name: 'content log',
       workerData: this.#options,
       execArgv: [],
-      resourceLimits: MEMORY_LIMITS,
+      resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB, maxOldGenerationSizeMb: this.#heapMb },
     })
     worker.unref()
     worker.on('message', ({ number, output, error }: FromContentThread) => {
@@ -80,7 +87,7 @@ export class ContentThread {
       if (this.#worker === worker) this.#worker = undefined
       const lost = [...this.#pending.values()]
       this.#pending.clear()
-      for (const { reject } of lost) reject(new Error(reason))
+      for (const { reject } of lost) reject(new ThreadEnded(reason))
     })
     return worker
   }

@@ -1,3 +1,5 @@
+import { MAX_VALUES } from './json-values.ts'
+
 /** A string of JSON in its text: where it is, with its quotes, and what it says. */
 export interface Literal {
   readonly start: number
@@ -41,7 +43,13 @@ const NAMES: ReadonlySet<string> = new Set([
   ...PLACES,
 ])
 
-/** The strings of a JSON text, `offset` characters into a larger one; undefined if it is no JSON. */
+/** A text has so many values or strings that it is not screened. */
+export class TooManyValues extends Error {}
+
+/**
+ * The strings of a JSON text, `offset` characters into a larger one; undefined if it is no JSON. Throws
+ * `TooManyValues`.
+ */
 export function jsonLiterals(text: string, offset = 0): readonly Literal[] | undefined {
   try {
     const reader = new Reader(text)
@@ -50,7 +58,8 @@ export function jsonLiterals(text: string, offset = 0): readonly Literal[] | und
     const literals: Literal[] = []
     collect(node, '', literals, offset)
     return literals
-  } catch {
+  } catch (error) {
+    if (error instanceof TooManyValues) throw error
     // No JSON, or nested deeper than the stack.
     return undefined
   }
@@ -87,6 +96,7 @@ const OTHER = /-?[\w.+-]+/y
 class Reader {
   readonly #text: string
   #at = 0
+  #values = 0
 
   constructor(text: string) {
     this.#text = text
@@ -98,6 +108,8 @@ class Reader {
   }
 
   value(): Node {
+    this.#values += 1
+    if (this.#values > MAX_VALUES) throw new TooManyValues()
     this.#skip()
     const first = this.#text[this.#at]
     if (first === '"') return this.#string()

@@ -1,5 +1,6 @@
 import type { BucketKey, ContentPlace } from '../domain/content-log.ts'
-import type { CapturedCall } from './content-capture.ts'
+import type { ContentBatch } from './batch.ts'
+import type { CapturedCall, DropReason } from './content-capture.ts'
 import type { Secrets } from '../store/secrets.ts'
 
 /** What the thread of the content log is started with. */
@@ -11,17 +12,6 @@ export interface ContentThreadOptions {
   readonly databaseUrl: string | undefined
   /** Credentials for a bucket; undefined if there are none. */
   readonly bucketKey: BucketKey | undefined
-}
-
-/** A call in a batch. `lengths` are those of its parts in `CONTENT_PARTS`; −1 for an absent one. */
-export interface BatchedCall extends CapturedCall {
-  readonly lengths: readonly number[]
-}
-
-/** Calls whose bytes follow each other in one buffer. */
-export interface ContentBatch {
-  readonly calls: readonly BatchedCall[]
-  readonly bytes: Uint8Array<ArrayBuffer>
 }
 
 /** What is known of a call's content without reading it. */
@@ -37,7 +27,7 @@ export interface ContentSummary {
 
 /** The content of a call. */
 export interface ReadContent extends ContentSummary {
-  /** As `ContentBatch.calls` has them. */
+  /** As `BatchedCall` has them. */
   readonly lengths: readonly number[]
   readonly content: Uint8Array<ArrayBuffer>
 }
@@ -53,12 +43,13 @@ export interface ContentDeletion {
 
 /** Work of the thread, with its inputs and outputs. */
 export interface ContentWork {
-  write(batch: ContentBatch): Promise<void>
+  /** Resolves to why content was left out, once for each call of which something was. */
+  write(batch: ContentBatch): Promise<readonly DropReason[]>
   /** The summaries of those calls whose content is kept. */
   find(ids: readonly string[]): Promise<readonly ContentSummary[]>
   read(id: string): Promise<ReadContent | undefined>
-  /** Resolves to a part as level `redacted` keeps it. */
-  redact(part: Uint8Array): Promise<Uint8Array>
+  /** Resolves to a part as level `redacted` keeps it; to undefined if it cannot be screened. */
+  redact(part: Uint8Array): Promise<Uint8Array | undefined>
   /** Resolves to whether anything of it was kept. */
   delete(deletion: ContentDeletion): Promise<boolean>
   /** Removes what is past its retention, and completes deletions that were interrupted. */

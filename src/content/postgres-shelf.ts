@@ -2,6 +2,7 @@ import type { PostgresPool, PostgresPoolClient } from 'kysely'
 import { connectionPool } from '../store/postgres/pool.ts'
 import type { ContentEntry, EntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
+import { newInstallation } from './installation.ts'
 import { dayText, dropDaysOfCall } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
@@ -21,6 +22,7 @@ const SCHEMA = [
   'create index if not exists content_keys_by_user on content_keys (user_id, day)',
   `create table if not exists content_deletions (
     id bigserial primary key, user_id bigint, token_id bigint, from_ms bigint, to_ms bigint, at_ms bigint, done boolean)`,
+  'create table if not exists content_installation (number bigint primary key, name text)',
   // A row for each removal of keys whose bytes may still be in the file of the table.
   'create table if not exists content_rewrites (id bigserial primary key)',
   `create table if not exists content_entries (
@@ -110,6 +112,17 @@ export class PostgresShelf implements Shelf {
       [dropDay],
     )
     return new Set(rows.map(({ object }) => object))
+  }
+
+  installation(): Promise<string> {
+    return this.#withClient(async (query) => {
+      await this.#prepare(query)
+      await query('insert into content_installation values (1, $1) on conflict do nothing', [
+        newInstallation(),
+      ])
+      const [row] = await query('select name from content_installation')
+      return String(row?.['name'])
+    })
   }
 
   async users(): Promise<readonly number[]> {

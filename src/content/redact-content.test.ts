@@ -3,7 +3,7 @@ import { redactedContent } from './redact-content.ts'
 
 const MAIL = 'ann.lee@example.com'
 const CARD = '4111 1111 1111 1111'
-const redacted = (text: string): string => redactedContent(Buffer.from(text)).toString()
+const redacted = (text: string): string => String(redactedContent(Buffer.from(text)))
 
 test('of JSON, only the strings that say something are written anew', () => {
   const before = `{ "model":"m",  "n":1700000000,"messages":[{"role":"user","content":"caf\\u00e9 `
@@ -65,9 +65,43 @@ test('a text that is neither, or that was cut off, is screened as it is', () => 
   expect(redacted(`${'['.repeat(200_000)}${MAIL}`)).not.toContain(MAIL)
 })
 
-test('bytes that are no text stay as they are', () => {
-  const bytes = Buffer.from([0xff, 0xfe, 0x00])
-  expect(redactedContent(bytes)).toBe(bytes)
+test('bytes that are no text are not kept, because they cannot be screened', () => {
+  for (const bytes of [
+    [0xff, 0xfe, 0x00],
+    [0x80],
+    [0x61, 0xc0],
+    [0x61, 0xc3, 0x28],
+    [0xe2, 0x82, 0x80, 0x80],
+  ])
+    expect(redactedContent(Buffer.from([...Buffer.from(MAIL), ...bytes]))).toBeUndefined()
+})
+
+test('of a stream that is cut in the middle of a character, what is whole is screened', () => {
+  const event = (text: string): string =>
+    `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`
+  for (const character of ['é', '€', '😀']) {
+    const stream = Buffer.from(`${event(`to ${MAIL}`)}data: {"choices":[{"delta":{"content":"${character}`)
+    for (let cut = 1; cut < Buffer.byteLength(character); cut += 1)
+      expect(redactedContent(stream.subarray(0, -cut))?.toString()).toBe(
+        `${event('to [REDACTED]')}[REDACTED]`,
+      )
+  }
+})
+
+test('a text with more values than a request may have is not screened, however it has them', () => {
+  const many = (value: string, times: number): string => `{"x":[${Array(times).fill(value).join()}]}`
+  expect(redacted(many('[]', 199_998))).toBe(many('[]', 199_998))
+  for (const value of ['[]', '0', '""']) expect(redacted(many(value, 199_999))).toBe('undefined')
+  expect(redacted(`data: ${many('0', 199_999)}\n\n`)).toBe('undefined')
+  expect(redacted('data: "x"\n'.repeat(500_001))).toBe('undefined')
+})
+
+test('a long stream is screened, whose strings are many more than those of a request may be', () => {
+  const event = (text: string): string =>
+    `data: ${JSON.stringify({ id: 'chatcmpl-1', model: 'm', choices: [{ index: 0, delta: { content: text } }] })}\n\n`
+  const words = Array.from({ length: 30_000 }, (_, index) => event(` w${index % 977}`)).join('')
+  const kept = redacted(words + event(' ann.lee@exa') + event('mple.com') + words)
+  expect(kept === words + event(' [REDACTED]') + event('') + words).toBe(true)
 })
 
 test('of a stream that is cut in the middle of an event, all that is kept is without the value', () => {

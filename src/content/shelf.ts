@@ -57,6 +57,8 @@ export interface Shelf {
   marks(): Promise<readonly DeletionMark[]>
   /** The objects in which entries are that are removed on a day. */
   objects(dropDay: number): Promise<ReadonlySet<string>>
+  /** A random name of this installation, which its copies do not have: 16 hex digits. */
+  installation(): Promise<string>
   /** The users of whom there are keys. */
   users(): Promise<readonly number[]>
   /** Removes files or partitions whose day has come, keys past their end, and marks of before `marksMs`. */

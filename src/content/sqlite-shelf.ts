@@ -4,7 +4,8 @@ import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
 import { createPrivateFile, keepPrivate } from '../store/private-file.ts'
 import type { ContentEntry, EntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
-import { dayText, dropDaysOfCall } from './retention.ts'
+import { newInstallation } from './installation.ts'
+import { dayOf, dayText, dropDaysOfCall } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
 /** Maximum wait for another process of this gateway. */
@@ -24,7 +25,8 @@ const KEYS = `CREATE TABLE IF NOT EXISTS data_keys (
   CREATE INDEX IF NOT EXISTS data_keys_by_user ON data_keys (user_id, day);
   CREATE TABLE IF NOT EXISTS deletions (
   id INTEGER PRIMARY KEY, user_id INTEGER, token_id INTEGER, from_ms INTEGER, to_ms INTEGER, at_ms INTEGER,
-  done INTEGER) STRICT`
+  done INTEGER) STRICT;
+  CREATE TABLE IF NOT EXISTS installation (number INTEGER PRIMARY KEY, name TEXT) STRICT`
 
 const HEAD =
   'id, user_id AS userId, token_id AS tokenId, started_ms AS startedMs, expires_ms AS expiresMs, what, bytes, ' +
@@ -120,6 +122,14 @@ export class SqliteShelf implements Shelf {
     return Promise.resolve(new Set(rows.map((row) => String(row['object']))))
   }
 
+  installation(): Promise<string> {
+    return this.write(async () => {
+      const keys = this.#keysFile()
+      keys.prepare('INSERT OR IGNORE INTO installation VALUES (1, ?)').run(newInstallation())
+      return String(keys.prepare('SELECT name FROM installation').get()?.['name'])
+    })
+  }
+
   users(): Promise<readonly number[]> {
     if (!existsSync(join(this.#folder, 'keys.db'))) return Promise.resolve([])
     const rows = this.#keysFile().prepare('SELECT DISTINCT user_id AS id FROM data_keys').all()
@@ -167,9 +177,11 @@ export class SqliteShelf implements Shelf {
     return (this.#keys ??= openFile(this.#folder, 'keys.db', KEYS, 'FULL'))
   }
 
+  /** Closes files that are too many, and those whose day has come: another process may have removed them. */
   #closeSome(): void {
+    const today = dayOf(Date.now())
     for (const [day, file] of this.#open) {
-      if (this.#open.size <= MAX_OPEN) return
+      if (this.#open.size <= MAX_OPEN && day > today) continue
       file.close()
       this.#open.delete(day)
     }

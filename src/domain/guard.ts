@@ -118,6 +118,9 @@ export function isTextGuard(guard: Guard): guard is TextGuard {
 /** Characters by which the windows of a streamed answer overlap. */
 export const WINDOW_OVERLAP = 200
 
+/** Minimum of `most_delay`: a window goes on by at least the overlap, so that a service judges a text twice at most. */
+export const MIN_WINDOW = 2 * WINDOW_OVERLAP
+
 /** A match as gateway.yaml declares it, with `***` in place of what is secret. */
 export function declaredMatch(match: GuardMatch): Record<string, unknown> {
   if (isTextMatch(match)) return textMatch(match)

@@ -3,7 +3,7 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 
 /** The export of one signal by the process that answers. `docs/administration.md: Telemetry`. */
 const signalSchema = z.object({
-  signal: z.enum(['traces', 'metrics']),
+  signal: z.enum(['traces', 'metrics', 'logs']),
   host: z.string().describe('of the collector'),
   protocol: z.enum(['http/protobuf', 'http/json']),
   sent: z.int().describe('spans or data points that the collector took'),
@@ -31,4 +31,4 @@ export function telemetryState(telemetry: Telemetry | undefined): z.output<typeo
   }))
 }
 
-const NAMES = { TRACES: 'traces', METRICS: 'metrics' } as const
+const NAMES = { TRACES: 'traces', METRICS: 'metrics', LOGS: 'logs' } as const

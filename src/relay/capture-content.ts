@@ -84,6 +84,11 @@ function exportContent(
   }
 }
 
-async function redacted(log: ContentLogForCalls, { request, answer }: CallContent): Promise<CallContent> {
-  return { request: await log.redact(request), answer: answer && (await log.redact(answer)) }
+/** Rejects if that takes too much. What cannot be screened is left out; without a request, everything. */
+async function redacted(
+  log: ContentLogForCalls,
+  { request, answer }: CallContent,
+): Promise<CallContent | undefined> {
+  const asked = await log.redact(request)
+  return asked && { request: asked, answer: answer && (await log.redact(answer)) }
 }

@@ -43,6 +43,8 @@ export class PassedResponse extends ResponseHandler {
   readonly #outgoing: Buffer[] = []
   #outgoingBytes = 0
   #clientPausedAt = 0
+  /** Set while services of guards check the response, which is complete. */
+  #checking: AbortController | undefined
 
   constructor(call: Call, target: Target, upstream: UpstreamFlow, responses: PassedResponses) {
     super(call, target, upstream)
@@ -63,7 +65,7 @@ export class PassedResponse extends ResponseHandler {
 
   onData(chunk: Buffer): void {
     const passthrough = this.#passthrough
-    if (this.state === 'over' || !passthrough) return
+    if (this.state === 'over' || this.#checking || !passthrough) return
     this.call.noteFirstByte()
     const beganMs = performance.now()
     this.#read(passthrough, chunk)
@@ -107,7 +109,8 @@ export class PassedResponse extends ResponseHandler {
 
   onEnd(): void {
     const passthrough = this.#passthrough
-    if (this.state === 'over' || !passthrough) return
+    // The events of a stream may end before its connection does.
+    if (this.state === 'over' || this.#checking || !passthrough) return
     const isComplete = passthrough.end()
     const { error } = passthrough
     if (error && this.#mayGoElsewhere) return this.onFailure(this.#failureOf(passthrough, error))
@@ -121,6 +124,8 @@ export class PassedResponse extends ResponseHandler {
       // The new request is paused or read like the previous one.
       return this.#pauses.apply()
     }
+    if (isComplete && !error && !this.#isDraining && passthrough.check)
+      return this.#check((signal) => passthrough.check?.(signal))
     if (error) {
       const { channel } = this.target
       const parts = streamErrorText(this.target, error.data)
@@ -132,8 +137,29 @@ export class PassedResponse extends ResponseHandler {
     } else this.#finish(this.#isDraining ? 'client_gone' : 'complete', true, () => passthrough.rest())
   }
 
+  // Until the services have answered, the client may leave and the call may be stopped.
+  #check(check: (signal: AbortSignal) => Promise<void> | undefined): void {
+    const stop = new AbortController()
+    this.#checking = stop
+    this.#pauses.discardRest()
+    Promise.resolve(check(stop.signal)).then(
+      () => {
+        if (this.state === 'over' || stop.signal.aborted) return
+        this.#finish('complete', true, () => this.#passthrough?.rest())
+      },
+      (error: unknown) => {
+        if (!stop.signal.aborted) this.crash(error)
+      },
+    )
+  }
+
   onFailure(failure: Failure): void {
     if (this.state === 'over') return
+    if (this.#checking) {
+      // The provider is paid for its response, so that no other one is asked.
+      this.#checking.abort()
+      return this.#finish('complete', true, () => undefined)
+    }
     if (this.#mayGoElsewhere) {
       this.close()
       return this.undelivered(failure)
@@ -155,10 +181,12 @@ export class PassedResponse extends ResponseHandler {
   protected override onDraining(): void {
     this.#outgoing.length = 0
     this.#pauses.end('client')
+    if (this.#checking) this.settleWithoutClient()
   }
 
   protected settleWithoutClient(): void {
-    this.#finish('client_gone', false, () => undefined)
+    this.#checking?.abort()
+    this.#finish('client_gone', this.#checking !== undefined, () => undefined)
   }
 
   get #isDraining(): boolean {

@@ -25,6 +25,12 @@ describe('which signals are exported', () => {
     ['none if the address is empty', { OTEL_EXPORTER_OTLP_ENDPOINT: ' ' }, []],
     ['all with an address for all', ALL, ['TRACES', 'METRICS']],
     ['one with an address for it', { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: 'http://m' }, ['METRICS']],
+    [
+      'events where they are asked for',
+      { ...ALL, OTEL_LOGS_EXPORTER: 'otlp' },
+      ['TRACES', 'METRICS', 'LOGS'],
+    ],
+    ['events with an address for them', { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://l' }, ['LOGS']],
     ['not one that is turned off', { ...ALL, OTEL_TRACES_EXPORTER: 'none' }, ['METRICS']],
     ['none if all is turned off', { ...ALL, OTEL_SDK_DISABLED: 'TRUE' }, []],
   ])('%s', (_, variables, signals) => {

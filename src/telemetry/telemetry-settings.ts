@@ -1,5 +1,5 @@
 /** Signals that are exported, by their names in OpenTelemetry's variables. */
-const SIGNALS = ['TRACES', 'METRICS'] as const
+const SIGNALS = ['TRACES', 'METRICS', 'LOGS'] as const
 
 /** A signal that is exported. */
 export type Signal = (typeof SIGNALS)[number]
@@ -25,14 +25,20 @@ export interface SignalSettings {
   readonly timeoutMs: number | undefined
 }
 
-/** What OpenTelemetry's variables say. Addresses, headers and compression are read by its exporters. */
-export interface TelemetrySettings {
-  readonly signals: ReadonlyMap<Signal, SignalSettings>
-  readonly sampler: SamplerSettings
-  /** Spans that may wait; further ones are dropped. */
+/** The queue of a signal that is sent in batches. */
+export interface QueueSettings {
+  /** What may wait; more is dropped. */
   readonly maxQueueSize: number
   readonly maxBatchSize: number
   readonly batchDelayMs: number
+}
+
+/** What OpenTelemetry's variables say. Addresses, headers and compression are read by its exporters. */
+export interface TelemetrySettings extends QueueSettings {
+  readonly signals: ReadonlyMap<Signal, SignalSettings>
+  readonly sampler: SamplerSettings
+  /** The queue of events; the one above is that of spans. */
+  readonly events: QueueSettings
   readonly metricIntervalMs: number
   readonly metricTimeoutMs: number
   /** Whether the content of calls is exported, where it is kept. */
@@ -75,6 +81,12 @@ const OF_SIGNAL = {
     protocol: 'OTEL_EXPORTER_OTLP_METRICS_PROTOCOL',
     timeout: 'OTEL_EXPORTER_OTLP_METRICS_TIMEOUT',
   },
+  LOGS: {
+    exporter: 'OTEL_LOGS_EXPORTER',
+    endpoint: 'OTEL_EXPORTER_OTLP_LOGS_ENDPOINT',
+    protocol: 'OTEL_EXPORTER_OTLP_LOGS_PROTOCOL',
+    timeout: 'OTEL_EXPORTER_OTLP_LOGS_TIMEOUT',
+  },
 } as const
 
 /**
@@ -108,12 +120,15 @@ export function readTelemetrySettings(
   const timeout = given('OTEL_EXPORTER_OTLP_TIMEOUT')
   const wanted = SIGNALS.filter((signal) => {
     const { exporter, endpoint } = OF_SIGNAL[signal]
-    const named = given(exporter)?.toLowerCase() ?? 'otlp'
+    // Events repeat what spans say, so that they are exported only where that is asked for.
+    const usual = signal === 'LOGS' && given(endpoint) === undefined ? 'none' : 'otlp'
+    const named = given(exporter)?.toLowerCase() ?? usual
     if (named !== 'otlp' && named !== 'none') ignored(exporter, 'otlp or none')
     return !isOff && named !== 'none' && (given(endpoint) ?? shared) !== undefined
   })
   const interval = number('OTEL_METRIC_EXPORT_INTERVAL', 60_000, MAX_MS)
   const maxQueueSize = number('OTEL_BSP_MAX_QUEUE_SIZE', 2_048, 1_000_000)
+  const maxEvents = number('OTEL_BLRP_MAX_QUEUE_SIZE', 2_048, 1_000_000)
   return {
     signals: new Map(
       wanted.map((signal) => {
@@ -128,6 +143,11 @@ export function readTelemetrySettings(
     maxQueueSize,
     maxBatchSize: Math.min(number('OTEL_BSP_MAX_EXPORT_BATCH_SIZE', 512, 100_000), maxQueueSize),
     batchDelayMs: number('OTEL_BSP_SCHEDULE_DELAY', 1_000, MAX_MS),
+    events: {
+      maxQueueSize: maxEvents,
+      maxBatchSize: Math.min(number('OTEL_BLRP_MAX_EXPORT_BATCH_SIZE', 512, 100_000), maxEvents),
+      batchDelayMs: number('OTEL_BLRP_SCHEDULE_DELAY', 1_000, MAX_MS),
+    },
     metricIntervalMs: interval,
     takesContent: given('OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT')?.toLowerCase() === 'true',
     metricTimeoutMs: Math.min(number('OTEL_METRIC_EXPORT_TIMEOUT', 30_000, MAX_MS), interval),

@@ -91,4 +91,40 @@ describe.each(SCOPES)('random calls of several keys, with the scope %s', (scope)
     expect(hits).toBeGreaterThan(60)
     await fixture.close()
   })
+
+  test('at once, too: no answer is ever that of two owners, models, bodies or prices, and each has one', async () => {
+    let made = 0
+    const fixture: Fixture = await startFixture((upstream) => configuration(upstream, scope, PRICES[0]))
+    fixture.upstream.decide('all', ({ text }) => {
+      const content = `answer ${(made += 1)}`
+      return text.includes('"stream":true')
+        ? { kind: 'stream', events: 1, word: content, paceMs: 3 }
+        : { kind: 'whole', content }
+    })
+    const random = randomFrom(SCOPES.indexOf(scope) + 31)
+    const next = (below: number): number => Math.floor(random() * below)
+    const owners = new Map<string, string>()
+    const answers = new Map<string, string>()
+    for (let burst = 0; burst < 12; burst += 1) {
+      const price: number = PRICES[next(PRICES.length)] ?? PRICES[0]
+      await fixture.gateway.apply(configuration(fixture.upstream, scope, price))
+      await Promise.all(
+        Array.from({ length: 40 }, async () => {
+          const key = KEYS[next(KEYS.length)] ?? 'bob'
+          const model = MODELS[next(MODELS.length)] ?? 'm'
+          const messages = [{ role: 'user', content: `question ${next(3)}` }]
+          const answer = await fixture.chat(key, { model, messages, stream: next(2) === 0 })
+          if (key === 'few' && model === 'm') return expect(answer.status).toBe(403)
+          const found = /answer \d+/.exec(answer.text)?.[0] ?? 'none'
+          const identity = JSON.stringify([ownerOf(scope, key), model, messages, price])
+          expect(answers.get(identity) ?? found).toBe(found)
+          expect(owners.get(found) ?? identity).toBe(identity)
+          answers.set(identity, found)
+          owners.set(found, identity)
+        }),
+      )
+    }
+    expect(made).toBe(answers.size)
+    await fixture.close()
+  })
 })

@@ -119,7 +119,9 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
       answer_received: { text, sha256: sha256(text) },
     })
     const row = await manage<Record<string, string>>(url(), ANN, `GET /api/log/self/${id}`)
-    const address = new RegExp(`^s3://${BUCKET}/(sluice/log/\\d{4}-\\d\\d-\\d\\d/[0-9a-f-]+)#${id}$`)
+    const address = new RegExp(
+      `^s3://${BUCKET}/(sluice/log/[0-9a-f]{16}/\\d{4}-\\d\\d-\\d\\d/[0-9a-f-]+)#${id}$`,
+    )
     expect(row.data).toMatchObject({
       content_address: expect.stringMatching(address),
       content_sha256: sha256(request, text),
@@ -187,7 +189,7 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
     })
     const startMs = performance.now()
     const waiting = await say('ben', 'meanwhile')
-    expect(performance.now() - startMs).toBeLessThan(1_000)
+    expect(performance.now() - startMs).toBeLessThan(5_000)
     await write()
     const read = await lookAt(url(), BEN, kept)
     expect({ status: read.status, message: read.message }).toEqual({
@@ -243,7 +245,8 @@ describe.skipIf(withoutS3())('content in a bucket', () => {
       await say('ben', 'quick')
       longestMs = Math.max(longestMs, performance.now() - startMs)
     }
-    expect(longestMs).toBeLessThan(1_000)
+    // One that waited for the bucket would take its timeout.
+    expect(longestMs).toBeLessThan(5_000)
     expect(await dropped()).toBeGreaterThan(before)
     server.setFault(undefined)
     const after = await say('ben', 'afterwards')

@@ -147,6 +147,39 @@ test('a database that takes no content delays no call; what finds no room is dro
   expect((await contentOf(url(), OPERATOR, String(after.headers['x-request-id']))).what).toBe('full')
 })
 
+test('while the content log is away, rows are listed without it, and looks and deletions say 503', async () => {
+  const { headers } = await say('cyd', 'words of cyd')
+  const id = String(headers['x-request-id'])
+  await contentOf(url(), OPERATOR, id)
+  const cyd = accountOf(2)
+  const blocked = new DatabaseSync(join(fixture.gateway.dataDir, 'content/keys.db'))
+  blocked.exec('BEGIN EXCLUSIVE')
+  try {
+    const start = performance.now()
+    const listed = await manage<{ items: Row[] }>(url(), cyd, 'GET /api/log/self?page_size=10')
+    expect(performance.now() - start).toBeLessThan(5_000)
+    expect(listed.data.items.find((row) => row.id === id)).toMatchObject({ content_address: '' })
+    const [looked, deleted] = await Promise.all([
+      lookAt(url(), cyd, id),
+      manage(url(), cyd, 'DELETE /api/content'),
+    ])
+    expect({ status: looked.status, message: looked.message }).toEqual({
+      status: 503,
+      message: 'the content log cannot be read now',
+    })
+    expect({ status: deleted.status, message: deleted.message }).toEqual({
+      status: 503,
+      message: 'the content log cannot be written now: what was said may not be deleted',
+    })
+  } finally {
+    blocked.exec('ROLLBACK')
+    blocked.close()
+  }
+  expect((await contentOf(url(), cyd, id)).what).toBe('full')
+  expect((await manage(url(), cyd, 'DELETE /api/content')).status).toBe(200)
+  expect((await lookAt(url(), cyd, id)).status).toBe(404)
+}, 120_000)
+
 test('the content of an account that is deleted while the content log is away is deleted later, without anybody asking again', async () => {
   const { headers } = await say('dan', 'the last words of dan')
   const id = String(headers['x-request-id'])

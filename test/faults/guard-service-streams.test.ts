@@ -39,8 +39,8 @@ beforeAll(async () => {
     { name: 'mask', do: 'redact', where: ['output'], match: webhook, timeout: '60s' },
     { name: 'stop', do: 'block', where: ['output'], match: webhook, timeout: '60s' },
     { name: 'pass', do: 'redact', where: ['output'], match: webhook, timeout: '300ms', on_failure: 'pass' },
-    { name: 'windowed', do: 'redact', where: ['output'], match: presidio, timeout: '60s', most_delay: 300 },
-    { name: 'cut', do: 'block', where: ['output'], match: webhook, timeout: '60s', most_delay: 300 },
+    { name: 'windowed', do: 'redact', where: ['output'], match: presidio, timeout: '60s', most_delay: 400 },
+    { name: 'cut', do: 'block', where: ['output'], match: webhook, timeout: '60s', most_delay: 400 },
     { name: 'cached', do: 'redact', where: ['output'], match: webhook, timeout: '300ms', on_failure: 'pass' },
   ].map((guard) => ({ ...guard, tokens: [`token-${guard.name}`] }))
   fixture = await startFixture((upstream) => ({

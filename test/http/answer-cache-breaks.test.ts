@@ -1,12 +1,14 @@
+import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
+import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
-const MODELS = ['breaking', 'begun', 'refusing', 'left', 'early'] as const
+const MODELS = ['breaking', 'begun', 'refusing', 'left', 'early', 'unread'] as const
 /** Ten prompt and five output tokens. */
 const USAGE = usageText(10, 5)
 const COST = 30
@@ -49,7 +51,7 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
     )
     for (const one of streams) await one.until('lost ')
     const whole = many(979, () => fixture.chat('ann', ask('breaking')))
-    await sleep(500)
+    await untilOpen(fixture.gateway.url, 1_000)
     breaks.resolve()
     for (const one of [first, ...streams]) {
       const end = await one.end()
@@ -64,6 +66,40 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
     // One charge for what had arrived of the first call, and one for the second.
     expect(chargesOf('breaking').filter((quota) => quota > 0)).toHaveLength(2)
     expect(chargesOf('breaking')).toContain(COST)
+  })
+
+  test('is no longer waited for, although its first client has not read it', async () => {
+    const breaks = Promise.withResolvers<void>()
+    fixture.upstream.script(
+      'unread',
+      {
+        kind: 'stream',
+        events: 40,
+        word: 'lost '.repeat(50_000),
+        endsAfter: breaks.promise,
+        ending: 'reset',
+      },
+      { kind: 'whole', content: 'found', usage: USAGE },
+    )
+    const first = request(`${fixture.gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      agent: false,
+      headers: { authorization: 'Bearer sk-ann', 'content-type': 'application/json' },
+    })
+    first.on('error', () => {})
+    // Nobody listens to its data.
+    first.on('response', (response) => response.on('error', () => {}))
+    first.end(JSON.stringify(askStream('unread')))
+    await fixture.upstream.receivedAtLeast('unread', 1)
+    await fixture.upstream.only('unread').sentAtLeast(40)
+    const others = many(50, () => fixture.chat('ann', ask('unread')))
+    await untilOpen(fixture.gateway.url, 51)
+    breaks.resolve()
+    const answers = await Promise.all([...others, fixture.chat('ann', ask('unread'))])
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(answers[0]?.json().choices[0]?.message.content).toBe('found')
+    expect(asked('unread')).toBe(2)
+    first.destroy()
   })
 
   test('is not given to those that come after its end', async () => {
@@ -84,8 +120,7 @@ test('an upstream that refuses all calls is asked three times, and the others ge
   const refusal = { kind: 'status', status: 400, body: errorBody('never this') } as const
   fixture.upstream.script('refusing', { ...refusal, after: release.promise }, refusal, refusal)
   const calls = many(50, () => fixture.chat('ann', ask('refusing')))
-  await fixture.upstream.receivedAtLeast('refusing', 1)
-  await sleep(200)
+  await untilOpen(fixture.gateway.url, 50)
   release.resolve()
   const answers = await Promise.all(calls)
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([400]))
@@ -102,7 +137,7 @@ describe('1,000 equal calls whose first client leaves', () => {
     await first.until('word')
     const streams = many(499, () => fixture.chat('ann', askStream('left')))
     const whole = many(500, () => fixture.chat('ann', ask('left')))
-    await sleep(500)
+    await untilOpen(fixture.gateway.url, 1_000)
     first.abort()
     await sleep(200)
     release.resolve()
@@ -126,7 +161,7 @@ describe('1,000 equal calls whose first client leaves', () => {
     }).catch(() => 'gone')
     await fixture.upstream.receivedAtLeast('early', 1)
     const others = many(999, () => fixture.chat('ann', ask('early')))
-    await sleep(500)
+    await untilOpen(fixture.gateway.url, 1_000)
     leaving.abort()
     expect(await first).toBe('gone')
     await sleep(200)

@@ -3,6 +3,7 @@ import { manage } from '../fixtures/account.ts'
 import { errorBody, usageText } from '../fixtures/behaviour.ts'
 import { type CallOptions, type FullResponse, open } from '../fixtures/client.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 
@@ -288,8 +289,7 @@ describe('equal calls under way', () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('many', { kind: 'whole', content: 'one for all', after: release.promise })
     const calls = Array.from({ length: 1_000 }, () => fixture.chat('ann', ask('many')))
-    await fixture.upstream.receivedAtLeast('many', 1)
-    await new Promise((resolve) => setTimeout(resolve, 500))
+    await untilOpen(fixture.gateway.url, 1_000)
     release.resolve()
     const answers = await Promise.all(calls)
     expect(asked('many')).toBe(1)
@@ -358,8 +358,7 @@ describe('equal calls under way', () => {
       { kind: 'whole', content: 'second try' },
     )
     const calls = Array.from({ length: 20 }, () => fixture.chat('ann', ask('failing')))
-    await fixture.upstream.receivedAtLeast('failing', 1)
-    await new Promise((resolve) => setTimeout(resolve, 200))
+    await untilOpen(fixture.gateway.url, 20)
     release.resolve()
     const answers = await Promise.all(calls)
     expect(answers.map(({ status }) => status).filter((status) => status === 200)).toHaveLength(19)
@@ -422,6 +421,17 @@ test('without options.cache nothing is kept, and no header is stated', async () 
   for (const model of ['m', 'm', 'n', 'n'])
     expect(statusOf(await plain.chat('ann', ask(model), withControl('max-age=60')))).toBeUndefined()
   expect(plain.upstream.received('m')).toHaveLength(4)
+  // Over HTTP the option takes effect at once, and is taken back by an empty text.
+  const set = (value: string) =>
+    manage(plain.gateway.url, { id: 1, accessToken: ROOT.access_token }, 'PUT /api/option/', {
+      key: 'cache',
+      value,
+    })
+  await set('{"ttl": "10m"}')
+  const cached = [await plain.chat('ann', ask('m')), await plain.chat('ann', ask('m'))]
+  expect(cached.map(statusOf)).toEqual(['miss', 'hit'])
+  await set('')
+  expect(statusOf(await plain.chat('ann', ask('m')))).toBeUndefined()
   await plain.close()
 })
 

@@ -302,6 +302,21 @@ test.each<[string, string, string]>([
     `{"model":"chat","messages":[{"role":"user","type":"reasoning","signature":"abc","content":"${CODE}"}]}`,
   ],
   [
+    'a message that says it is a thought',
+    '/v1/chat/completions',
+    `{"model":"chat","messages":[{"role":"user","thought":true,"signature":"abc","content":"${CODE}"}]}`,
+  ],
+  [
+    'a text block that says it is a thought',
+    '/v1/messages',
+    `{"model":"messages","max_tokens":5,"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":[{"type":"text","thought":true,"signature":"abc","text":"${CODE}"}]},{"role":"user","content":"hi"}]}`,
+  ],
+  [
+    'a block of signed reasoning in a turn of the user',
+    '/v1/messages',
+    `{"model":"messages","max_tokens":5,"messages":[{"role":"user","content":[{"type":"thinking","signature":"abc","thinking":"${CODE}"}]}]}`,
+  ],
+  [
     'a message that states the type of a result',
     '/v1/chat/completions',
     `{"model":"chat","messages":[{"role":"user","type":"x_tool_result","content":"${CODE}"}]}`,

@@ -168,3 +168,17 @@ test('deleting an account deletes its content', async () => {
   expect((await lookAt(url(), OPERATOR, id)).status).toBe(404)
   expect(filesWith([...ciphers, ...contents])).toEqual([])
 })
+
+test('what was said with a key that is revoked is deleted by its id, by its holder or an administrator', async () => {
+  const ids = [await say('other'), await say('other')]
+  const kept = await say('ann')
+  for (const id of [...ids, kept]) await contentOf(url(), ANN, id)
+  const revoked = await ownId('other')
+  expect((await manage(url(), ANN, `DELETE /api/token/${revoked}`)).status).toBe(200)
+  expect((await manage(url(), BEN, `DELETE /api/content?token=${revoked}`)).status).toBe(403)
+  expect((await manage(url(), ADA, 'DELETE /api/content?token=99999')).status).toBe(404)
+  const done = await manage(url(), ADA, `DELETE /api/content?token=${revoked}`)
+  expect(done.status, done.message).toBe(200)
+  for (const id of ids) expect((await lookAt(url(), ANN, id)).status).toBe(404)
+  expect((await lookAt(url(), ANN, kept)).status).toBe(200)
+})

@@ -17,7 +17,10 @@ interface Operation {
   readonly security: readonly object[]
   readonly parameters: readonly { name: string; in: string; required: boolean; schema: object }[]
   readonly requestBody?: { readonly content: Record<string, { readonly schema: object }> }
-  readonly responses: Record<string, { readonly content: Record<string, { readonly schema: object }> }>
+  readonly responses: Record<
+    string,
+    { readonly headers?: object; readonly content: Record<string, { readonly schema: object }> }
+  >
 }
 
 interface Part {
@@ -79,6 +82,34 @@ describe('GET /openapi.json', () => {
   test('GET /openapi.json is always the same', async () => {
     const again = await call(fixture.gateway.url, undefined, { method: 'GET', path: '/openapi.json' })
     expect(again.text).toBe(served.text)
+  })
+
+  test('calls are described with idempotency keys, cache-control, and the headers that answer them', () => {
+    const headersOf = ({ parameters }: Operation): string[] =>
+      parameters.filter((one) => one.in === 'header').map(({ name }) => name)
+    const answered = ({ responses }: Operation): string[] =>
+      Object.keys(responses['200']?.headers ?? {}).toSorted()
+    const chat = operationAt('post', '/v1/chat/completions')
+    expect(headersOf(chat)).toEqual(['Idempotency-Key', 'Cache-Control'])
+    expect(answered(chat)).toEqual(['age', 'idempotency-replayed', 'x-gateway-cache'])
+    expect(chat.parameters.find(({ name }) => name === 'Idempotency-Key')?.schema).toEqual({
+      type: 'string',
+      minLength: 1,
+      maxLength: 255,
+    })
+    expect(answered(operationAt('post', '/v1/images/edits'))).toContain('idempotency-replayed')
+    const cancel = operationAt('post', '/v1/responses/{id}/cancel')
+    expect([headersOf(cancel), answered(cancel)]).toEqual([['Idempotency-Key'], ['idempotency-replayed']])
+    for (const [method, path] of [
+      ['get', '/v1/models'],
+      ['get', '/v1/responses/{id}'],
+      ['post', '/api/token/'],
+    ] as const)
+      expect([path, headersOf(operationAt(method, path)), answered(operationAt(method, path))]).toEqual([
+        path,
+        [],
+        [],
+      ])
   })
 
   test('GET /openapi.json is valid OpenAPI', async () => {

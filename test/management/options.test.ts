@@ -59,6 +59,8 @@ describe('GET /api/option/', () => {
       CacheRatio: '{"m":0.1}',
       CreateCacheRatio: '{"m":1.25}',
       ModelPrice: '{}',
+      cache: '',
+      idempotency: '{"keep":"24h","most_answer":33554432}',
     })
     expect(data.find(({ key }) => key === 'RetryTimes')?.managed).toBe(true)
     expect(data.find(({ key }) => key === 'QuotaPerUnit')?.managed).toBe(false)
@@ -82,6 +84,13 @@ describe('PUT /api/option/', () => {
     ['global.pass_through_request_enabled', 'true', 'true'],
     ['QuotaPerUnit', 1000, '1000'],
     ['hold_tokens', '100', '100'],
+    [
+      'cache',
+      '{"ttl": "90s", "price": 0.5}',
+      '{"ttl":"90s","max_ttl":"1h","scope":"token","most":1000000000,"price":"0.5"}',
+    ],
+    ['cache', '{}', '{"ttl":"0","max_ttl":"1h","scope":"token","most":1000000000,"price":"0"}'],
+    ['idempotency', '{"keep": 0, "most_answer": "1MiB"}', '{"keep":"0","most_answer":1048576}'],
   ])('PUT /api/option/ sets %s, which takes effect at once and after a restart', async (key, value, text) => {
     const before = (await options()).get(key)
     expect(await put(key, value)).toMatchObject({ status: 200, success: true, message: '' })
@@ -114,6 +123,10 @@ describe('PUT /api/option/', () => {
     ['ModelSuccessor', '{"x": ["y"]}', 'models.x.successor: expected the name of a model'],
     ['ModelBalance', '{"x": "fastest"}', 'models.x.balance: expected one of weight, least_busy, latency'],
     ['ModelCache', '{"x": "soon"}', 'models.x.cache: expected a duration such as 24h or 720h, or 0'],
+    ['cache', '{"ttl": "soon"}', 'options.cache.ttl: expected a duration such as 24h or 720h, or 0'],
+    ['cache', '{"time": "1h"}', 'options.cache.time: unknown key'],
+    ['cache', '[]', 'cache: expected a text that holds a JSON object'],
+    ['idempotency', '{"most_answer": 1}', 'options.idempotency.most_answer: expected a size from 1024'],
     ['metrics_token', 'mine', 'key: expected one of QuotaPerUnit'],
     ['__proto__', '1', 'key: expected one of QuotaPerUnit'],
     ['QuotaPerUnit', null, 'value: expected a text'],

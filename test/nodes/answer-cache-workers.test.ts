@@ -6,6 +6,7 @@ import { usageText } from '../fixtures/behaviour.ts'
 import { type FullResponse, type LiveResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { databaseOf } from '../fixtures/database.ts'
+import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 import { workerPids } from '../fixtures/worker-pids.ts'
 import { workersIn } from './fixture.ts'
@@ -77,8 +78,7 @@ test('1,000 equal calls to all workers make one upstream call, and get equal ans
   fixture.upstream.script('mixed', { kind: 'whole', content: 'one', usage: USAGE, after: release.promise })
   const whole = many(500, () => fixture.chat('ann', ask('mixed')))
   const streamed = many(500, () => fixture.chat('ann', askStream('mixed')))
-  await fixture.upstream.receivedAtLeast('mixed', 1)
-  await sleep(1_000)
+  await untilOpen(fixture.gateway.url, 1_000)
   release.resolve()
   const answers = await Promise.all(whole)
   expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
@@ -141,7 +141,7 @@ test('a stream that breaks off does so for all that have received a part, and th
   const live = await streams('breaking', 24)
   for (const one of live) await one.until('lost ')
   const whole = many(200, () => fixture.chat('ann', ask('breaking')))
-  await sleep(500)
+  await untilOpen(fixture.gateway.url, 224)
   breaks.resolve()
   for (const one of live) {
     const end = await one.end()
@@ -158,8 +158,7 @@ test('an answer of many megabytes reaches the clients of all workers', async () 
   const content = 'x'.repeat(8 * 2 ** 20)
   fixture.upstream.script('big', { kind: 'whole', content, usage: USAGE, after: release.promise })
   const calls = many(12, () => fixture.chat('ann', ask('big')))
-  await fixture.upstream.receivedAtLeast('big', 1)
-  await sleep(500)
+  await untilOpen(fixture.gateway.url, 12)
   release.resolve()
   const answers = await Promise.all(calls)
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
@@ -180,7 +179,7 @@ test('when the worker that asked is killed, one call more is made for those of o
   const live = await streams('killed', 24)
   for (const one of live) await one.until('lost ')
   const whole = many(100, () => fixture.chat('ann', ask('killed')).catch(() => undefined))
-  await sleep(500)
+  await untilOpen(fixture.gateway.url, 125)
   process.kill(pid, 'SIGKILL')
   for (const one of [first, ...live]) expect((await one.end()).broken).toBe(true)
   await fixture.upstream.receivedAtLeast('killed', 2)

@@ -1,8 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { usageText } from '../fixtures/behaviour.ts'
 import { type FullResponse, open } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { untilOpen } from '../fixtures/open-calls.ts'
 import { ask, askStream } from '../fixtures/fixture.ts'
 import type { ScriptedUpstream } from '../fixtures/scripted-upstream.ts'
 import { type Nodes, setNodes, SHARED } from './fixture.ts'
@@ -32,8 +32,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     const go = Promise.withResolvers<void>()
     nodes.upstream.script('slow', { kind: 'whole', after: go.promise, usage: usageText(10, 5) })
     const calls = Array.from({ length: 1_000 }, (_, index) => nodes.chat(index % 3, 'ann', ask('slow')))
-    await nodes.upstream.receivedAtLeast('slow', 3)
-    await sleep(500)
+    await Promise.all(nodes.gateways.map(({ url }) => untilOpen(url, 333)))
     go.resolve()
     const answers = await Promise.all(calls)
     expect(new Set(answers.map(({ status, text }) => `${status} ${text}`)).size).toBe(1)
@@ -49,6 +48,30 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     expect([first, ...others].map(statusOf)).toEqual(['miss', 'hit', 'hit'])
     expect(others[0]?.text).toBe(first.text)
     expect(nodes.upstream.received('m')).toHaveLength(1)
+  })
+
+  test('1,000 equal calls of which one node is killed: the others get equal answers, and each that asked is charged once', async () => {
+    const nodes = await started()
+    const go = Promise.withResolvers<void>()
+    nodes.upstream.script('slow', { kind: 'whole', after: go.promise, usage: usageText(10, 5) })
+    const calls = Array.from({ length: 1_000 }, async (_, index) => ({
+      node: index % 3,
+      answer: await nodes.chat(index % 3, 'ann', ask('slow')).catch(() => undefined),
+    }))
+    await Promise.all(nodes.gateways.map(({ url }) => untilOpen(url, 333)))
+    await nodes.gateways[0]?.kill()
+    go.resolve()
+    const answers = await Promise.all(calls)
+    expect(answers.every(({ node, answer }) => (answer === undefined) === (node === 0))).toBe(true)
+    const said = answers.flatMap(({ answer }) => (answer ? [`${answer.status} ${answer.text}`] : []))
+    expect(new Set(said).size).toBe(1)
+    expect(nodes.upstream.received('slow')).toHaveLength(3)
+    await expect.poll(() => charged(nodes)).toBe(2 * COST)
+    // Its call may have cost something: that is charged when it is back, and never twice.
+    await nodes.gateways[0]?.restart()
+    const again = await nodes.chat(0, 'ann', ask('slow'))
+    expect([statusOf(again), `${again.status} ${again.text}`]).toEqual(['hit', said[0]])
+    expect(nodes.upstream.received('slow')).toHaveLength(3)
   })
 
   test('nothing is kept of the call of a node that was killed, and the others make one of their own', async () => {

@@ -134,7 +134,7 @@ describe.skipIf(withoutS3()).each(SHARED)('a bucket of several nodes on $name', 
     expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))
     const places = await nodes.database.sql('select object, sealed from content_entries')
     for (const { object, sealed } of places) {
-      expect(object).toMatch(new RegExp(`^s3://${BUCKET}/\\d{4}-\\d\\d-\\d\\d/`))
+      expect(object).toMatch(new RegExp(`^s3://${BUCKET}/[0-9a-f]{16}/\\d{4}-\\d\\d-\\d\\d/`))
       expect(sealed).toHaveLength(0)
     }
     const [{ token_id: tokenId } = {}] = await nodes.database.sql(

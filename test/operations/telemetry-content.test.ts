@@ -86,6 +86,59 @@ describe('texts are exported only if they are kept, and if the variable says so'
   })
 })
 
+describe('an event for each call whose content is exported', () => {
+  const LOGS = { ...CAPTURE, OTEL_LOGS_EXPORTER: 'otlp' }
+
+  test.each(['http/json', 'http/protobuf'])('is within the trace of its span, over %s', async (protocol) => {
+    let [full, less] = ['', '']
+    const env = { ...LOGS, OTEL_EXPORTER_OTLP_PROTOCOL: protocol }
+    const { collector, spanOf } = await traced('full', env, async (say) => {
+      full = await say('/v1/chat/completions', HELLO)
+      less = await say('/v1/chat/completions', HELLO, 'less')
+    })
+    const events = collector.events()
+    expect(events.map(({ attributes }) => attributes['sluice.request_id'])).toEqual([full])
+    const [event] = events
+    const span = spanOf(full)
+    expect(event).toMatchObject({ traceId: span.traceId, spanId: span.spanId, severity: 5 })
+    if (protocol === 'http/json') expect(event?.name).toBe('gen_ai.client.inference.operation.details')
+    expect(event?.attributes).toMatchObject({
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.request.model': 'm',
+      'gen_ai.usage.input_tokens': 40,
+      'gen_ai.input.messages': [{ role: 'user', parts: [{ type: 'text', content: 'canaryprompt' }] }],
+      'gen_ai.output.messages': [{ role: 'assistant', parts: [{ type: 'text', content: 'canaryanswer' }] }],
+    })
+    expect(Object.keys(event?.attributes ?? {}).join()).not.toMatch(/langfuse|sluice\.quota|user\.id/)
+    expect(spanOf(less).attributes).not.toHaveProperty(['gen_ai.input.messages'])
+  })
+
+  test('is not exported where nobody asks for it, nor for a call that is not sampled', async () => {
+    for (const env of [CAPTURE, { ...LOGS, OTEL_TRACES_SAMPLER: 'always_off' }]) {
+      const { collector } = await traced('full', env, async (say) => {
+        await say('/v1/chat/completions', HELLO)
+      })
+      expect(collector.events()).toEqual([])
+      expect(collector.points().length).toBeGreaterThan(0)
+    }
+  })
+
+  test('comes without a span where there is an address for events alone', async () => {
+    let id = ''
+    const collector = await startCollector()
+    const env = {
+      OTEL_EXPORTER_OTLP_ENDPOINT: '',
+      OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: `${collector.url}/v1/logs`,
+    }
+    await traced('redacted', { ...CAPTURE, ...env }, async (say) => {
+      id = await say('/v1/chat/completions', HELLO)
+    })
+    await collector.stop()
+    expect(collector.events()).toMatchObject([{ traceId: '', attributes: { 'sluice.request_id': id } }])
+    expect(collector.spans()).toEqual([])
+  })
+})
+
 test('a hit of the cache is one call, without tokens, and has what was said', async () => {
   const ids: string[] = []
   const work = async (say: (path: string, body: object) => Promise<string>): Promise<void> => {

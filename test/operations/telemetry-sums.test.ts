@@ -78,6 +78,8 @@ beforeAll(async () => {
       }),
     )
   const config: Configuration = {
+    // Nothing is kept unless a call asks for it.
+    options: { cache: { price: 0.5 } },
     models: {
       ...DIALECT_MODELS,
       ...Object.fromEntries(SPARE.map((name) => [name, { price: { input: 3, output: 12 } }])),
@@ -124,7 +126,7 @@ const chatBehaviour = (text: string): Behaviour =>
     : { kind: 'whole', usage: CACHED }
 
 /** Number of calls that `makeCalls` makes. */
-const CALLS = CONVERSATIONS.length * 4 * 2 + OTHERS.length + 4
+const CALLS = CONVERSATIONS.length * 4 * 2 + OTHERS.length + 6
 
 async function makeCalls(): Promise<void> {
   const send = (path: string, body: object) => call(program.url, body, { key: 'ann', path })
@@ -136,6 +138,12 @@ async function makeCalls(): Promise<void> {
   const [failing, broke] = [ask('failing', false), ask('broke', false)]
   expect((await send(failing.path, failing.body)).status).toBe(200)
   expect((await send(broke.path, broke.body)).status).toBe(500)
+  const kept = ask('texts', true)
+  const headers = { 'cache-control': 'max-age=60' }
+  const answers = []
+  for (let time = 0; time < 2; time += 1)
+    answers.push(await call(program.url, kept.body, { key: 'ann', path: kept.path, headers }))
+  expect(answers.map((answer) => answer.headers['x-gateway-cache'])).toEqual(['miss', 'hit'])
   const breaking = ask('breaking', true)
   await (await open(program.url, breaking.body, { key: 'ann', path: breaking.path })).end()
   const endless = ask('endless', true)
@@ -191,6 +199,19 @@ describe('the sums of spans, metrics, rows and usage agree', () => {
       expect(span?.attributes['gen_ai.request.stream'] ?? false).toBe(row.is_stream)
       expect(span?.durationMs).toBe(row.duration_ms)
     }
+  })
+
+  test('a call that got the answer of another one has a span with its charge, without tokens and without attempts', () => {
+    const [hit, ...others] = callSpans().filter(({ attributes }) => attributes['sluice.cache'] === 'hit')
+    expect(others).toEqual([])
+    expect(hit?.attributes).toMatchObject({
+      'gen_ai.provider.name': 'openai',
+      'gen_ai.request.model': 'texts',
+      'gen_ai.request.stream': true,
+      'gen_ai.usage.input_tokens': 0,
+      'sluice.attempts': 0,
+    })
+    expect(Number(hit?.attributes['sluice.quota'])).toBeGreaterThan(0)
   })
 
   test('tokens', () => {
@@ -306,8 +327,9 @@ describe('names by endpoint and dialect', () => {
   })
 
   test('every answer has its id, its model and why it ended, converted ones too', () => {
-    const answered = callSpans().filter(({ attributes }) =>
-      CONVERSATIONS.includes(textIn(attributes, 'gen_ai.request.model')),
+    const answered = callSpans().filter(
+      ({ attributes }) =>
+        CONVERSATIONS.includes(textIn(attributes, 'gen_ai.request.model')) && !('sluice.cache' in attributes),
     )
     for (const { attributes } of answered) {
       const what = `${textIn(attributes, 'sluice.endpoint')} at ${textIn(attributes, 'sluice.channel')}`

@@ -136,6 +136,7 @@ export const audit = {
     on_failure: 'If it cannot decide',
     timeout: 'Timeout',
     charge: 'The caller pays',
+    credentials: 'Credentials',
     most_delay: 'Characters judged at a time',
     content_log_what: 'Content that is kept',
     content_log_sample: 'Share of calls with content',

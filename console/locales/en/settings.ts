@@ -95,7 +95,7 @@ export const settings = {
     hint: 'Spans and metrics that this process has sent to a collector of OpenTelemetry since its start.',
     table: 'Exports',
     signal: 'Signal',
-    signals: { traces: 'Traces', metrics: 'Metrics' },
+    signals: { traces: 'Traces', metrics: 'Metrics', logs: 'Events' },
     host: 'Collector',
     sent: 'Sent',
     failed: 'Failed',

@@ -138,6 +138,7 @@ export const audit: Texts['audit'] = {
     on_failure: '无法判定时',
     timeout: '超时',
     charge: '由调用方付费',
+    credentials: '凭证',
     most_delay: '每次判定的字符数',
     content_log_what: '保留的内容',
     content_log_sample: '保留内容的调用比例',

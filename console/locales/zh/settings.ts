@@ -70,7 +70,7 @@ export const settings: Texts['settings'] = {
     hint: '此进程自启动以来发送到 OpenTelemetry 收集器的跨度和指标。',
     table: '导出',
     signal: '信号',
-    signals: { traces: '追踪', metrics: '指标' },
+    signals: { traces: '追踪', metrics: '指标', logs: '事件' },
     host: '收集器',
     sent: '已发送',
     failed: '失败',

@@ -3,7 +3,16 @@ import { GUARD_PLACES } from '../../../src/domain/guard.ts'
 import { ApiError } from '../../api/api-error.ts'
 import type { Guard, GuardFields } from '../../api/guards.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { fieldsOf, linesOf, MATCH_FORMS, matchOf, OTHER, type TypedMatch, typedMatch } from './match-forms.ts'
+import {
+  fieldsOf,
+  hasService,
+  isMissing,
+  MATCH_FORMS,
+  matchOf,
+  OTHER,
+  type TypedMatch,
+  typedMatch,
+} from './match-forms.ts'
 
 /** The scopes of a guard: lists of names. */
 export const SCOPES = ['models', 'groups', 'users', 'tokens'] as const
@@ -18,7 +27,7 @@ export interface TypedGuard extends Readonly<Record<Scope, string[]>>, TypedMatc
   readonly where: string[]
   readonly with: string
   readonly sample: string
-  /** The following four are about services that check texts, which no form has: kinds without a form have them. */
+  /** The following four are about services that decide guards. */
   readonly timeout: string
   readonly on_failure: Guard['on_failure']
   readonly charge: boolean
@@ -39,13 +48,7 @@ export function useGuardForm(guard: Guard | undefined) {
       json: (json, { kind }) => (kind !== OTHER || isObject(json) ? null : guards.notAnObject),
       sample: (share) => (isShare(share) ? null : guards.notAShare),
       values: (values, { kind }) =>
-        fieldsOf(kind).some(({ name, input }) => {
-          const value = values[name] ?? ''
-          if (Array.isArray(value)) return value.length === 0
-          return input === 'lines' && linesOf(value).length === 0
-        })
-          ? common.required
-          : null,
+        fieldsOf(kind).some((field) => isMissing(field, values)) ? common.required : null,
     },
   })
 }
@@ -83,7 +86,7 @@ export function guardFieldsOf(typed: TypedGuard): GuardFields {
     with: typed.with,
     sample: Number(typed.sample),
     ...(Object.fromEntries(scopes) as Partial<Record<Scope, string[]>>),
-    ...(typed.kind === OTHER && {
+    ...(hasService(typed.kind) && {
       timeout: typed.timeout.trim(),
       on_failure: typed.on_failure,
       charge: typed.charge,

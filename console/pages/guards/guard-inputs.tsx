@@ -6,6 +6,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { type GuardForm, SCOPES } from './guard-form.ts'
 import {
   fieldsOf,
+  hasService,
   initialValues,
   MATCH_KINDS,
   type MatchField,
@@ -60,7 +61,7 @@ export function GuardInputs({ form, isNew }: { readonly form: GuardForm; readonl
       <FormSection title={t.scopes} text={t.scopesHint}>
         <ScopeInputs form={form} />
       </FormSection>
-      {kind === OTHER && (
+      {hasService(kind) && (
         <FormSection title={t.service} text={t.serviceHint}>
           <TextInput label={t.timeout} {...form.getInputProps('timeout')} />
           <Select
@@ -152,12 +153,13 @@ function MatchInput({
         </Group>
       </Checkbox.Group>
     )
-  if (input === 'number')
+  if (input === 'number' || input === 'text')
     return (
       <TextInput
         {...common}
-        type="number"
-        min={1}
+        inputMode={input === 'number' ? 'decimal' : 'text'}
+        spellCheck={false}
+        autoComplete="off"
         value={String(value)}
         onChange={({ currentTarget }) => set(currentTarget.value)}
       />

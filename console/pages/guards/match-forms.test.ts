@@ -6,7 +6,22 @@ test.each([
   [{ words: ['project yonder', 'x'] }],
   [{ secrets: true }],
   [{ pii: ['email', 'iban'] }],
-  [{ webhook: { url: 'https://checks.example', headers: {} } }],
+  [{ webhook: { url: 'https://checks.example', headers: { authorization: 'Bearer a:b', 'x-a': '***' } } }],
+  [{ moderation: { model: 'omni', thresholds: { violence: 0.5, 'hate/x': 0.25 } } }],
+  [{ presidio: { url: 'http://p', language: 'en', score: 0.5, entities: ['PERSON'] } }],
+  [
+    {
+      bedrock: {
+        region: 'us-east-1',
+        guardrail: 'g',
+        version: '1',
+        keys: ['***'],
+        base_url: 'https://b.example',
+      },
+    },
+  ],
+  [{ lakera: { key: '***', base_url: 'https://l.example' } }],
+  [{ later: { url: 'https://checks.example' } }],
   // A form of lines could not give these back.
   [{ regex: ['one\ntwo'], most: 256 }],
   [{ words: ['kept'], later: true }],
@@ -19,7 +34,10 @@ test.each([
   [{ words: ['a'] }, 'words'],
   [{ secrets: true }, 'secrets'],
   [{ pii: ['email'] }, 'pii'],
-  [{ webhook: {} }, OTHER],
+  [{ later: {} }, OTHER],
+  [{ presidio: { url: 'http://p', language: 'en', score: 0.5, entities: [] } }, 'presidio'],
+  [{ webhook: { url: 'http://p', headers: {} } }, 'webhook'],
+  [{ webhook: { url: 'http://p', later: 1 } }, OTHER],
   [{ regex: ['one\ntwo'], most: 256 }, OTHER],
   [{}, OTHER],
 ] as const)('%j is typed as %s', (match, kind) => {

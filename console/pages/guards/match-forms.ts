@@ -3,13 +3,16 @@ import { PII_KINDS } from '../../../src/domain/guard.ts'
 /** What a guard looks for, in the form of gateway.yaml. */
 export type Match = Readonly<Record<string, unknown>>
 
-/** A member of a match, and how it is typed: texts one a line, a number, or some of a list. */
+/** A member of a match, and how it is typed: lines are texts, pairs are lines with a name and a value. */
 export interface MatchField {
   readonly name: string
-  readonly input: 'lines' | 'number' | 'choices'
+  readonly input: 'text' | 'lines' | 'pairs' | 'number' | 'choices'
   readonly choices?: readonly string[]
   /** What a new guard has. */
   readonly initial?: string
+  readonly isOptional?: true
+  /** Whether the values of pairs are numbers. */
+  readonly isNumeric?: true
 }
 
 /** The form of a kind of match. */
@@ -17,6 +20,8 @@ interface MatchForm {
   readonly fields: readonly MatchField[]
   /** Members without an input. */
   readonly constant?: Match
+  /** Whether a service decides; its members are then within the member that names the kind. */
+  readonly isService?: true
 }
 
 /** The kinds of matches that have a form, by the member that names them. Others are edited as JSON. */
@@ -24,12 +29,53 @@ export const MATCH_FORMS = {
   regex: {
     fields: [
       { name: 'regex', input: 'lines' },
-      { name: 'most', input: 'number', initial: '256' },
+      { name: 'most', input: 'number', initial: '256', isOptional: true },
     ],
   },
   words: { fields: [{ name: 'words', input: 'lines' }] },
   secrets: { fields: [], constant: { secrets: true } },
   pii: { fields: [{ name: 'pii', input: 'choices', choices: PII_KINDS }] },
+  moderation: {
+    isService: true,
+    fields: [
+      { name: 'model', input: 'text' },
+      { name: 'thresholds', input: 'pairs', isNumeric: true, isOptional: true },
+    ],
+  },
+  webhook: {
+    isService: true,
+    fields: [
+      { name: 'url', input: 'text' },
+      { name: 'headers', input: 'pairs', isOptional: true },
+    ],
+  },
+  presidio: {
+    isService: true,
+    fields: [
+      { name: 'url', input: 'text' },
+      { name: 'language', input: 'text', initial: 'en', isOptional: true },
+      { name: 'score', input: 'number', initial: '0.5', isOptional: true },
+      { name: 'entities', input: 'lines', isOptional: true },
+    ],
+  },
+  bedrock: {
+    isService: true,
+    fields: [
+      { name: 'region', input: 'text' },
+      { name: 'guardrail', input: 'text' },
+      { name: 'version', input: 'text', initial: 'DRAFT' },
+      { name: 'keys', input: 'lines' },
+      { name: 'base_url', input: 'text', isOptional: true },
+    ],
+  },
+  lakera: {
+    isService: true,
+    fields: [
+      { name: 'key', input: 'text' },
+      { name: 'project_id', input: 'text', isOptional: true },
+      { name: 'base_url', input: 'text', isOptional: true },
+    ],
+  },
 } as const satisfies Readonly<Record<string, MatchForm>>
 
 /** A kind of match that has a form. */
@@ -63,15 +109,28 @@ export function initialValues(kind: TypedMatch['kind']): MatchValues {
   )
 }
 
+/** Whether a service decides guards of this kind; so it may be where the kind has no form. */
+export function hasService(kind: TypedMatch['kind']): boolean {
+  return kind === OTHER || formOf(kind).isService === true
+}
+
+/** Whether a required value is missing. */
+export function isMissing({ name, isOptional }: MatchField, values: MatchValues): boolean {
+  const value = values[name] ?? ''
+  if (isOptional) return false
+  return Array.isArray(value) ? value.length === 0 : value.trim() === ''
+}
+
 /** The form values of a match. One that its form could not give back is edited as JSON. */
 export function typedMatch(match: Match): TypedMatch {
   const json = JSON.stringify(match, undefined, 2)
   const kind = MATCH_KINDS.find((one) => one in match)
   if (kind === undefined) return { kind: OTHER, values: {}, json }
+  const members = formOf(kind).isService ? ((match[kind] ?? {}) as Match) : match
   const typed: TypedMatch = {
     kind,
     values: Object.fromEntries(
-      fieldsOf(kind).map(({ name, input }) => [name, typedValue(match[name], input)]),
+      fieldsOf(kind).map(({ name, input }) => [name, typedValue(members[name], input)]),
     ),
     json: '',
   }
@@ -81,14 +140,31 @@ export function typedMatch(match: Match): TypedMatch {
 /** What is typed, in the form of gateway.yaml. Throws a SyntaxError where JSON was typed that is none. */
 export function matchOf({ kind, values, json }: TypedMatch): Match {
   if (kind === OTHER) return JSON.parse(json) as Match
-  const form: MatchForm = MATCH_FORMS[kind]
-  const given = form.fields.flatMap(({ name, input }): [string, unknown][] => {
-    const value = values[name] ?? ''
-    if (Array.isArray(value)) return [[name, value]]
-    if (input === 'lines') return [[name, linesOf(value)]]
-    return value.trim() === '' ? [] : [[name, Number(value)]]
+  const { fields, constant, isService } = formOf(kind)
+  const given = fields.flatMap((field): [string, unknown][] => {
+    const value = valueOf(field, values[field.name] ?? '')
+    return value === undefined ? [] : [[field.name, value]]
   })
-  return { ...form.constant, ...Object.fromEntries(given) }
+  const members = { ...constant, ...Object.fromEntries(given) }
+  return isService ? { [kind]: members } : members
+}
+
+function formOf(kind: MatchKind): MatchForm {
+  return MATCH_FORMS[kind]
+}
+
+/** What a field has in gateway.yaml; undefined for an optional one without a value. */
+function valueOf({ input, isOptional, isNumeric }: MatchField, typed: string | string[]): unknown {
+  if (Array.isArray(typed)) return typed
+  if (typed.trim() === '' && isOptional) return undefined
+  if (input === 'lines') return linesOf(typed)
+  if (input === 'number') return Number(typed)
+  if (input === 'text') return typed.trim()
+  const pairs = linesOf(typed).map((line): [string, string | number] => {
+    const [, name = line, value = ''] = /^([^:]*):(.*)$/.exec(line) ?? []
+    return [name.trim(), isNumeric ? Number(value) : value.trim()]
+  })
+  return Object.fromEntries(pairs)
 }
 
 /** The lines of a text that are not empty. Spaces within a line are a part of it. */
@@ -96,8 +172,12 @@ export function linesOf(text: string): string[] {
   return text.split(/\r?\n/).filter((line) => line.trim() !== '')
 }
 
-/** What a match finds, in short: the values of its fields. */
+/** What a match finds, in short: the lists of its fields, or the name or address of its service. */
 export function matchSummary(match: Match): string {
+  const service = match[kindOf(match)]
+  const { model, url, guardrail } = (typeof service === 'object' ? service : {}) as Match
+  const named = [model, url, guardrail].find((one) => typeof one === 'string')
+  if (typeof named === 'string') return named
   return Object.values(match)
     .flatMap((value) => (Array.isArray(value) ? value.map(String) : []))
     .join(', ')
@@ -112,11 +192,25 @@ function typedValue(value: unknown, input: MatchField['input']): string | string
   const texts = Array.isArray(value) ? value.map(String) : []
   if (input === 'choices') return texts
   if (input === 'lines') return texts.join('\n')
-  return typeof value === 'number' ? String(value) : ''
+  if (input === 'pairs')
+    return Object.entries(value ?? {})
+      .map(([name, one]) => `${name}: ${String(one)}`)
+      .join('\n')
+  return typeof value === 'number' || typeof value === 'string' ? String(value) : ''
 }
 
+/** Whether two matches say the same: members without a value count as absent. */
 function isSame(one: Match, other: Match): boolean {
-  const sorted = (match: Match): string =>
-    JSON.stringify(Object.entries(match).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-  return sorted(one) === sorted(other)
+  return JSON.stringify(plain(one)) === JSON.stringify(plain(other))
+}
+
+function plain(value: unknown): unknown {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const members = Object.entries(value).map(([name, one]) => [name, plain(one)] as const)
+  const given = members.filter(([, one]) => one !== undefined && one !== '' && !isEmpty(one))
+  return Object.fromEntries(given.toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function isEmpty(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.keys(value).length === 0
 }

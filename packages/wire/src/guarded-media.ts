@@ -26,6 +26,9 @@ const LISTS = [
   ['words', 'word'],
 ] as const
 
+/** Members of a transcript that repeat its text. */
+const LISTED = ['segments', 'words', 'logprobs'] as const
+
 /** Finds the texts of a whole answer about pictures, or of a transcript in JSON. */
 export function mediaTexts(scan: ScannedObject, about: MediaAnswer): MediaTexts {
   if (about === 'images') {
@@ -51,8 +54,13 @@ export function mediaTexts(scan: ScannedObject, about: MediaAnswer): MediaTexts 
 /** A whole answer without its content: without pictures, or with an empty transcript. */
 export function refusedMedia(scan: ScannedObject, about: MediaAnswer): Buffer {
   const replace = new Map([about === 'images' ? ['data', '[]'] : ['text', '""']])
-  if (about === 'transcript')
-    for (const name of ['segments', 'words', 'logprobs']) if (scan.has(name)) replace.set(name, '[]')
+  if (about === 'transcript') for (const name of LISTED) if (scan.has(name)) replace.set(name, '[]')
+  return applyEdits(scan.bytes, scan, { remove: [], replace })
+}
+
+/** A transcript whose text was changed as a whole, without what repeated it in parts. */
+export function withoutParts(scan: ScannedObject): Buffer {
+  const replace = new Map(LISTED.flatMap((name) => (scan.has(name) ? [[name, '[]'] as const] : [])))
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }
 

@@ -31,6 +31,8 @@ interface Surroundings {
   readonly isSigned: boolean
   /** Whether all reasoning is signed. */
   readonly signsReasoning?: boolean
+  /** Whether it is in a turn of the model; undefined outside of turns. */
+  readonly isOfModel?: boolean
 }
 
 /** Members whose texts are terms of a protocol, names or ids. */
@@ -131,6 +133,7 @@ const DATA: ReadonlySet<string> = new Set(['action', 'args', 'arguments', 'input
 const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
 /** Roles of messages that are results of tools. */
 const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
+const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model'])
 /** Members of an answer with what was generated; others repeat the request or count. */
 const GENERATED: ReadonlySet<string> = new Set(['candidates', 'choices', 'content', 'output'])
 /** Members of choices and candidates that repeat the text, token by token. */
@@ -260,9 +263,14 @@ function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, f
   const role = stringIn(scan, node, 'role')
   // What has a role is a message in every dialect, whatever type it states besides.
   const type = role === undefined ? (stringIn(scan, node, 'type') ?? '') : ''
+  // Only models reason: whoever else says so would keep its texts from being changed.
+  const isOfModel = role === undefined ? around.isOfModel !== false : MODEL_ROLES.has(role)
   const isSigned =
     around.isSigned ||
-    (isReasoning(scan, node, type) && (around.signsReasoning === true || isSignedNode(scan, node)))
+    (role === undefined &&
+      isOfModel &&
+      isReasoning(scan, node, type) &&
+      (around.signsReasoning === true || isSignedNode(scan, node)))
   const isResult = type.endsWith('tool_result') || type.endsWith('_call_output')
   const isCall = type.endsWith('_call') && type !== 'tool_call'
   const isUse = type.endsWith('tool_use')
@@ -279,7 +287,7 @@ function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, f
     const isTool = place === 'tool_arguments' || place === 'tool_results'
     const isData = (isTool && DATA.has(name)) || (name === 'metadata' && place === 'input')
     const signs = isSigned || (around.signsReasoning === true && THOUGHTS.has(name))
-    collect(scan, value, { ...around, place, isData, isSigned: signs }, found, name)
+    collect(scan, value, { ...around, place, isData, isSigned: signs, isOfModel }, found, name)
   }
 }
 
@@ -319,7 +327,8 @@ function isDataUrl(scan: ScannedObject, value: Node): boolean {
 
 function isReasoning(scan: ScannedObject, node: Node, type: string): boolean {
   if (REASONING.has(type)) return true
-  const thought = scan.memberOf(node, 'thought')
+  // A part of Gemini has no type.
+  const thought = type === '' ? scan.memberOf(node, 'thought') : undefined
   return thought !== undefined && scan.kindOf(thought) === 'true'
 }
 

@@ -10,6 +10,8 @@ import {
   modelSettingText,
   RATIO_OPTIONS,
   ratioText,
+  SECTION_OPTIONS,
+  sectionText,
 } from './option-mappings.ts'
 
 /** An option, under its name in one-api and related gateways. */
@@ -38,6 +40,11 @@ export async function listOptions({
       key: setting.key,
       value: settingText(options, setting),
       managed: liveConfig.declared.options.has(setting.name),
+    })),
+    ...[...SECTION_OPTIONS.keys()].map((key) => ({
+      key,
+      value: sectionText(options, key),
+      managed: liveConfig.declared.options.has(key),
     })),
     ...[...GROUP_OPTIONS].map(([key, option]) => ({ key, value: option.text(groups), managed: false })),
     ...[...RATIO_OPTIONS].map(([key, ratio]) => ({

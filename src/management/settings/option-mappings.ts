@@ -1,12 +1,15 @@
 import type { Budget } from '../../domain/budget.ts'
 import { decimalText } from '../../domain/decimal.ts'
 import { asObject, isJsonObject, type Json, type JsonObject } from '../../domain/json.ts'
+import type { Options } from '../../domain/options.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
 import { decimalTexts } from '../../domain/price.ts'
 import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
+import { keepingTime } from '../../domain/records/duration.ts'
 import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
 import { fieldsWith, type NamesWith } from '../../domain/records/record.ts'
 import type { Settings, StoredConfiguration, StoredSection } from '../../domain/settings.ts'
+import { durationText } from '../../domain/units.ts'
 import { GatewayError } from '../../errors.ts'
 import type { LiveSettings } from '../services.ts'
 import { decimalsIn, decimalsJson, mappingIn, sameDecimal } from './decimal-map.ts'
@@ -176,6 +179,42 @@ function jsonOf(model: Model, setting: ModelSetting): Json | undefined {
   const value = model[setting]
   const type = fields[setting].type as { toJson(value: unknown): Json }
   return value === undefined ? undefined : type.toJson(value)
+}
+
+/** The options with members of their own, as JSON objects in the form of gateway.yaml; undefined if one is not given. */
+export const SECTION_OPTIONS = new Map<string, (options: Options) => JsonObject | undefined>([
+  [
+    'cache',
+    ({ cache }) =>
+      cache && {
+        ttl: keepingTime.toJson(cache.ttl),
+        max_ttl: durationText(cache.max_ttl),
+        scope: cache.scope,
+        most: cache.most,
+        price: decimalText(cache.price),
+      },
+  ],
+  [
+    'idempotency',
+    ({ idempotency: { keep, most_answer } }) => ({ keep: keepingTime.toJson(keep), most_answer }),
+  ],
+])
+
+/** Text of such an option; empty if it is not given. */
+export function sectionText(options: Options, key: string): string {
+  const value = SECTION_OPTIONS.get(key)?.(options)
+  return value ? JSON.stringify(value) : ''
+}
+
+/** An empty text takes the option back. The file declares such an option as a whole. */
+export function sectionChange(key: string, text: string, { settings, liveConfig }: OptionState): Change[] {
+  if (text !== '') mappingIn(key, text)
+  if (liveConfig.declared.options.has(key)) {
+    if (sectionText(settings.options, key) === text) return []
+    throw managedByFileError(key, `options.${key}`)
+  }
+  const value = text === '' ? undefined : (JSON.parse(text) as JsonObject)
+  return [{ section: 'options', name: key, value }]
 }
 
 /** The options that are ratios of models. */

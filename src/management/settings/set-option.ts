@@ -22,6 +22,8 @@ import {
   type ModelSetting,
   type OptionState,
   RATIO_OPTIONS,
+  SECTION_OPTIONS,
+  sectionChange,
   settingJson,
 } from './option-mappings.ts'
 
@@ -65,6 +67,7 @@ function storedValue({ entries }: StoredConfiguration, { section, name }: Change
 function readerOf(key: string): (value: string, state: OptionState) => Change[] {
   const scalar = settingOf(key)
   if (scalar) return (value, state) => scalarChange(scalar, value.trim(), state)
+  if (SECTION_OPTIONS.has(key)) return (value, state) => sectionChange(key, value.trim(), state)
   const groups = GROUP_OPTIONS.get(key)
   if (groups) return (value, state) => groups.changes(value, state, key)
   const ratio = RATIO_OPTIONS.get(key)
@@ -148,7 +151,7 @@ function changed(entries: readonly StoredEntry[], changes: readonly Change[]): S
 
 /** Options whose value is a JSON object by group or by model. */
 const MAPPINGS = [...GROUP_OPTIONS.keys(), ...RATIO_OPTIONS.keys(), ...MODEL_OPTIONS.keys()]
-const KEYS = [...SETTINGS.map(({ key }) => key), ...MAPPINGS]
+const KEYS = [...SETTINGS.map(({ key }) => key), ...SECTION_OPTIONS.keys(), ...MAPPINGS]
 
 /**
  * An option to set; any scalar `value` is read as text. The value of an option with a single value is plain

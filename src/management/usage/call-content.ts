@@ -41,15 +41,17 @@ export async function callContent(
   user: User,
 ): Promise<z.output<typeof callContentSchema>> {
   const { content, store } = services
-  const summary = (await content.find([id])).get(id)
+  const summary = (await content.find([id]).catch(cannotRead)).get(id)
   if (!summary || !mayRead(services, user, summary)) throw contentNotFound()
   if (summary.userId !== user.id) await store.write('recordContentRead', { callId: id })
   await services.holdToRead(content.bytesToRead(summary))
-  const found = await content.read(id).catch((error: unknown) => {
-    throw new GatewayError('storage_unavailable', 'the content log cannot be read now', { cause: error })
-  })
+  const found = await content.read(id).catch(cannotRead)
   if (!found) throw contentNotFound()
   return { what: found.what, parts: found.what === 'metadata' ? factsOf(found) : partsOf(found) }
+}
+
+function cannotRead(error: unknown): never {
+  throw new GatewayError('storage_unavailable', 'the content log cannot be read now', { cause: error })
 }
 
 function mayRead({ settings }: ContentServices, user: User, { userId }: ContentSummary): boolean {
@@ -100,15 +102,27 @@ export async function deleteContent(
   const toMs = Math.min(services.nowMs() + 1, to === undefined ? Infinity : to * 1000)
   if (to !== undefined && to <= from)
     throw new GatewayError('invalid_request', 'to: expected a time after from')
-  const token = tokenId === undefined ? undefined : await store.read('tokenById', { tokenId })
-  const ownerId = userId ?? token?.user_id ?? by.id
-  if (token && token.user_id !== ownerId)
+  const holder = tokenId === undefined ? undefined : await holderOf(store, tokenId)
+  const owner = userId === undefined ? (holder ?? by) : userId === by.id ? by : await findUser(store, userId)
+  if (holder && holder.id !== owner.id)
     throw new GatewayError('not_found', 'this user has no token with this id')
-  const owner = ownerId === by.id ? by : await findUser(store, ownerId)
   if (owner.id !== by.id) requireManageable(by, owner)
   const period = { userId: owner.id, tokenId, fromMs, toMs }
   await store.write('recordContentDeletion', { ...period, username: owner.username })
-  await services.content.delete(period)
+  await services.content.delete(period).catch((error: unknown) => {
+    throw new GatewayError(
+      'storage_unavailable',
+      'the content log cannot be written now: what was said may not be deleted',
+      { cause: error },
+    )
+  })
+}
+
+/** The user of a token, which may be revoked. */
+async function holderOf(store: ContentServices['store'], tokenId: number): Promise<User> {
+  const [token] = await store.read('tokenNames', { tokenIds: [tokenId] })
+  if (!token) throw new GatewayError('not_found', 'there is no token with this id')
+  return findUser(store, token.username)
 }
 
 /** Deletes all content of a user whose account is deleted. The audit log has an entry if anything was kept. */

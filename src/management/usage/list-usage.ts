@@ -18,13 +18,22 @@ import type { AdministrationServices, ManagementServices } from '../services.ts'
 /** Services that read the usage log. */
 export type LogServices = Pick<AdministrationServices, 'store' | 'content'>
 
-/** Rows with what the content log keeps of their calls. */
+/** Time for which rows wait for the content log, which may be slow or away. */
+const FIND_MS = 1_000
+
+/** Rows with what the content log keeps of their calls; without it if the log does not say so in time. */
 export async function withContent<Entry extends UsageEntry>(
   content: LogServices['content'],
   entries: readonly Entry[],
 ): Promise<readonly (Entry & Pick<ShownCall, 'content'>)[]> {
-  const found = await content.find(entries.map(({ id }) => id))
-  return found.size === 0 ? entries : entries.map((entry) => ({ ...entry, content: found.get(entry.id) }))
+  const late = Promise.withResolvers<undefined>()
+  const timer = setTimeout(late.resolve, FIND_MS, undefined)
+  const finding = content.find(entries.map(({ id }) => id)).catch(() => undefined)
+  const found = await Promise.race([finding, late.promise])
+  clearTimeout(timer)
+  return !found || found.size === 0
+    ? entries
+    : entries.map((entry) => ({ ...entry, content: found.get(entry.id) }))
 }
 
 /** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */

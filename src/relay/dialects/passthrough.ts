@@ -40,6 +40,11 @@ export interface Passthrough {
   push(chunk: Buffer): PassedBytes
   /** Ends the reading. Returns whether the response is complete and valid for its endpoint. */
   end(): boolean
+  /**
+   * Has services of guards judge a complete response, before it is charged. Rejects with `CheckCancelled` once the
+   * signal is aborted.
+   */
+  check?(signal: AbortSignal): Promise<void>
   /** Returns the body of the next request, if one response is not enough. */
   next?(): Buffer | undefined
   /** Returns the bytes that were held back, after the call was charged. */

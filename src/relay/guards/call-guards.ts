@@ -236,6 +236,17 @@ export class CallGuards {
     return checked
   }
 
+  /** Notes that a text of the answer cannot be checked. Returns whether it passes nevertheless. */
+  failed(spot: TextSpot): boolean {
+    let passes = true
+    for (const active of this.screenOf(spot)?.guards ?? []) {
+      const isPassed = passesFailures(active)
+      active.note(isPassed ? 'failed_passed' : 'failed_blocked', 0)
+      passes &&= isPassed
+    }
+    return passes
+  }
+
   /** Records what a screen has found in a part of a text. */
   record({ guards }: PlaceScreen, counts: readonly number[], isSigned: boolean, tookMs: number): void {
     for (const [index, active] of guards.entries()) {
@@ -286,4 +297,9 @@ const VERDICTS: Readonly<Record<GuardAction, GuardVerdict>> = {
 /** The verdict about a match. */
 export function verdictOf(action: GuardAction): GuardVerdict {
   return VERDICTS[action]
+}
+
+/** Whether what a guard cannot check goes on. */
+export function passesFailures({ guard }: ActiveGuard): boolean {
+  return actionOf(guard, false) === 'flag' || guard.on_failure === 'pass'
 }

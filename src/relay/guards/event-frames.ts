@@ -1,12 +1,23 @@
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
-import type { EventText } from '@sluice/wire/guarded-events'
+import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { isEndedBy } from './channel-map.ts'
 
-/** Whether a text is the last of its channel in an event that ends the channel. */
-export function isLastOf(texts: readonly EventText[], index: number, ends: readonly string[]): boolean {
-  const key = texts[index]?.channel?.key
-  if (key === undefined || !ends.some((end) => key.startsWith(end))) return false
-  return !texts.some((other, at) => at > index && other.channel?.key === key)
+/** The channels of an event, and which of its texts are the last of theirs. */
+export function channelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
+  readonly own: ReadonlySet<string>
+  readonly last: ReadonlySet<EventText>
+} {
+  const own = new Set<string>()
+  const last = new Set<EventText>()
+  const ended = new Set(ends)
+  for (const text of texts.toReversed()) {
+    if (!text.channel) continue
+    const { key } = text.channel
+    if (text.isLast === true || (!own.has(key) && isEndedBy(ended, key))) last.add(text)
+    own.add(key)
+  }
+  return { own, last }
 }
 
 /** An element of an array as an event. */

@@ -1,6 +1,5 @@
 import {
   type MediaAnswer,
-  mediaEventTexts,
   mediaTexts,
   refusedMedia,
   subtitleLines,
@@ -10,18 +9,22 @@ import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
-import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
 import type { Tap } from '../dialects/dialect.ts'
 import type { PassedBytes, PassedResponses, Passthrough } from '../dialects/passthrough.ts'
 import type { ResponseEnding } from '../price-usage.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { GuardedChannel } from './guarded-channel.ts'
-import { scanned, withData } from './event-frames.ts'
+import { MediaEvents } from './media-events.ts'
+import { ServedPassed, servedEvents, servedJson, servedText } from './served-passed.ts'
 
 const OUTPUT = { place: 'output', isSigned: false } as const
-const PIECE = { ...OUTPUT, isJson: false } as const
 const NOTHING = Buffer.alloc(0)
+/** The error that ends a blocked stream of pictures. */
+const BLOCKED = {
+  message: 'a guard refused the answer',
+  type: 'invalid_request_error',
+  code: 'guard_blocked',
+} as const
 
 /** Answers about pictures and transcripts with their texts checked. Other answers that pass have no texts. */
 export function guardedPassed(passed: PassedResponses, guards: CallGuards): PassedResponses {
@@ -32,11 +35,26 @@ export function guardedPassed(passed: PassedResponses, guards: CallGuards): Pass
     begin(contentType) {
       const inner = passed.begin(contentType)
       if (!inner) return undefined
-      if (inner.tap) return new GuardedEvents(inner, inner.tap, guards)
+      const { tap } = inner
+      const { services } = guards
+      const checks = services?.concerns('output') === true ? services : undefined
+      if (tap && checks && about === 'transcript')
+        return new ServedPassed(inner, async (bytes, signal) => {
+          const events = new MediaEvents(guards)
+          const sent = events.push(await servedEvents(bytes, checks, signal)) + events.endText()
+          return Buffer.from(events.isBlocked ? sent + events.lastEvent : sent)
+        })
+      if (tap) return new GuardedEvents(inner, tap, about, guards)
       const isJson = about === 'images' || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
-      return new GuardedWhole(inner, (bytes) =>
-        isJson ? checkedJson(bytes, about, guards) : checkedText(bytes, guards),
-      )
+      const check = (bytes: Buffer): Buffer | undefined =>
+        isJson ? checkedJson(bytes, about, guards) : checkedText(bytes, guards)
+      if (!checks) return new GuardedWhole(inner, check)
+      return new ServedPassed(inner, async (bytes, signal) => {
+        const served = isJson
+          ? await servedJson(bytes, about, checks, signal)
+          : await servedText(bytes, checks, signal)
+        return (served.isBlocked ? undefined : check(served.bytes)) ?? served.bytes
+      })
     },
   }
 }
@@ -146,22 +164,15 @@ function checkedText(bytes: Buffer, guards: CallGuards): Buffer {
 class GuardedEvents implements Passthrough {
   readonly tap: Tap
   readonly #inner: Passthrough
-  readonly #guards: CallGuards
-  readonly #frames: FrameSplitter
-  readonly #channels = new Map<string, GuardedChannel>()
-  /** The text that was sent, which the last event of a blocked transcript repeats. */
-  #sent = ''
-  /** The last event with a segment, from which one with the rest is made. */
-  #segment: (TextSpan & { readonly frame: string; readonly scan: ScannedObject }) | undefined
-  #heldEvent = 0
-  #isBlocked = false
+  readonly #about: MediaAnswer
+  readonly #events: MediaEvents
   #rest: Buffer = NOTHING
 
-  constructor(inner: Passthrough, tap: Tap, guards: CallGuards) {
+  constructor(inner: Passthrough, tap: Tap, about: MediaAnswer, guards: CallGuards) {
     this.#inner = inner
     this.tap = tap
-    this.#guards = guards
-    this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => (this.#heldEvent = bytes) })
+    this.#about = about
+    this.#events = new MediaEvents(guards)
   }
 
   get hasBegun(): boolean {
@@ -177,118 +188,34 @@ class GuardedEvents implements Passthrough {
   }
 
   get held(): number {
-    return this.#heldEvent + 2 * this.#sent.length
+    return this.#events.held
   }
 
   get isBlocked(): boolean {
-    return this.#isBlocked
+    return this.#events.isBlocked
   }
 
   push(chunk: Buffer): PassedBytes {
     const { forward, isOver } = this.#inner.push(chunk)
-    const sent = forward && !this.#isBlocked ? this.#guard(forward) : ''
+    const sent = forward ? this.#events.push(forward) : ''
     return { forward: sent === '' ? undefined : Buffer.from(sent), isOver }
   }
 
   end(): boolean {
     const isComplete = this.#inner.end()
     // What the last event repeats is checked before the call is charged.
-    if (isComplete && !this.#isBlocked) {
-      const sent = this.#guard(this.#inner.rest())
-      const rest = this.#isBlocked ? '' : this.#endText()
-      this.#rest = Buffer.from(sent + rest)
-    }
+    if (isComplete) this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
     return isComplete
   }
 
   rest(): Buffer {
-    if (!this.#isBlocked) return this.#rest
-    const done = { type: 'transcript.text.done', text: this.#sent }
-    return Buffer.concat([this.#rest, Buffer.from(`data: ${JSON.stringify(done)}\n\n`)])
+    if (!this.isBlocked) return this.#rest
+    const last =
+      this.#about === 'transcript' ? Buffer.from(this.#events.lastEvent) : this.tap.failureFrame(BLOCKED)
+    return Buffer.concat([this.#rest, last])
   }
 
   measure(call: Call, isComplete: boolean, ending: ResponseEnding): ReturnType<Passthrough['measure']> {
     return this.#inner.measure(call, isComplete, ending)
   }
-
-  #guard(bytes: Buffer): string {
-    const frames = this.#frames.take(bytes)
-    if (!frames) return ''
-    let sent = ''
-    let at = 0
-    for (;;) {
-      const end = this.#frames.next(at)
-      if (end < 0 || this.#isBlocked) break
-      sent += this.#guardFrame(frames.subarray(at, end).toString())
-      at = end
-    }
-    this.#frames.markRead(at)
-    return sent
-  }
-
-  #guardFrame(frame: string): string {
-    const data = dataOf(frame)
-    const scan = data === undefined ? undefined : scanned(data)
-    if (!scan) return frame
-    const { texts, tokens, isLast } = mediaEventTexts(scan)
-    const before = isLast ? this.#endText() : ''
-    if (this.#isBlocked) return before
-    const changes: TextChange[] = []
-    for (const { from, to, piece } of texts) {
-      const given = textAt(scan.bytes, from, to)
-      const next = piece ? this.#channel(piece).push(given) : this.#checkedWhole(given)
-      if (piece === 'text') this.#sent += next ?? ''
-      if (piece === 'segment') this.#segment = { frame, scan, from, to }
-      this.#isBlocked ||= next === undefined || (piece !== undefined && this.#channel(piece).isBlocked)
-      if (this.#isBlocked) return before + (piece === 'text' && next ? delta(next) : '')
-      if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
-    }
-    if (this.#guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
-    if (changes.length === 0) return before + frame
-    const sorted = changes.toSorted((a, b) => a.from - b.from)
-    return before + withData(frame, withTexts(scan.bytes, sorted).toString())
-  }
-
-  /** A text in one piece: one that repeats the pieces, or the only one. */
-  #checkedWhole(text: string): string | undefined {
-    if (this.#channels.has('text')) return this.#guards.repeat(text, PIECE)
-    try {
-      return this.#guards.checkAnswer(text, OUTPUT)
-    } catch (error) {
-      if (error instanceof GuardBlock) return undefined
-      throw error
-    }
-  }
-
-  #channel(piece: 'text' | 'segment'): GuardedChannel {
-    let channel = this.#channels.get(piece)
-    if (!channel) {
-      const isRepeated = piece === 'segment' && this.#channels.has('text')
-      this.#channels.set(piece, (channel = new GuardedChannel(this.#guards, PIECE, isRepeated)))
-    }
-    return channel
-  }
-
-  /** Events with what was held back of the text and of its segments. */
-  #endText(): string {
-    const rest = this.#endOf('text')
-    this.#sent += rest
-    const ofSegments = this.#isBlocked ? '' : this.#endOf('segment')
-    const sent = rest === '' ? '' : delta(rest)
-    if (!this.#segment || ofSegments === '' || this.#isBlocked) return sent
-    const { frame, scan, from, to } = this.#segment
-    const data = withTexts(scan.bytes, [{ from, to, text: JSON.stringify(ofSegments) }])
-    return sent + withData(frame, data.toString())
-  }
-
-  #endOf(piece: 'text' | 'segment'): string {
-    const channel = this.#channels.get(piece)
-    const rest = channel?.end() ?? ''
-    if (channel?.isBlocked) this.#isBlocked = true
-    return rest
-  }
-}
-
-function delta(text: string): string {
-  return `data: ${JSON.stringify({ type: 'transcript.text.delta', delta: text })}\n\n`
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { ArrayElements, JsonArray } from '@sluice/wire/gemini'
 import { eventTexts, type AnswerOrigin, type Channel, type EventText } from '@sluice/wire/guarded-events'
 import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
@@ -10,12 +11,21 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { eventOf, isLastOf, scanned, withData } from './event-frames.ts'
+import { ChannelMap, MAX_CHANNELS } from './channel-map.ts'
+import { channelsOf, eventOf, scanned, withData } from './event-frames.ts'
 import { GuardedChannel } from './guarded-channel.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
 /** Texts that were repeated and may be again: in the end of a part, of an item, and of the response. */
-const MAX_REPEATED = 64
+const MAX_REPEATED = 1024
+/** Characters of such texts that are remembered as they were changed. */
+const MAX_REPEATED_LENGTH = 1024 * 1024
+/** Memory of a channel and of a text that was repeated, in bytes. */
+const CHANNEL_BYTES = 8192
+const REPEATED_BYTES = 256
+
+/** A text that goes on as it came. */
+const SAME = Symbol('same')
 
 /** How the stream of a call is guarded. */
 export interface GuardedStream extends AnswerOrigin {
@@ -38,8 +48,12 @@ export class GuardedTap extends WrappedTap {
   readonly #begun: BegunStream
   /** The number of the next event, in a dialect that numbers them. */
   #sequence = 0
-  readonly #open = new Map<string, OpenChannel>()
-  readonly #repeated = new Map<string, string | undefined>()
+  readonly #open = new ChannelMap<OpenChannel>()
+  /** What became of texts that were repeated, by digest: another text, the same one, or blocked. */
+  readonly #repeated = new Map<string, string | typeof SAME | undefined>()
+  #repeatedLength = 0
+  readonly #memory: EventMemory
+  #splitBytes = 0
   /** Events that were added, by which the numbers of later ones are larger. */
   #added = 0
   #isBlocked = false
@@ -54,7 +68,8 @@ export class GuardedTap extends WrappedTap {
   constructor(inner: Tap, stream: GuardedStream, memory: EventMemory) {
     super(inner)
     this.#stream = stream
-    this.#frames = new FrameSplitter(MAX_EVENT_BYTES, memory)
+    this.#memory = memory
+    this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => this.#account(bytes) })
     this.#begun = begunStream(stream.dialect)
     inner.keptForm = (bytes) => Buffer.from(this.#guardLast(bytes))
     if (stream.isArray)
@@ -109,7 +124,14 @@ export class GuardedTap extends WrappedTap {
 
   override release(): void {
     this.#frames.takeBuffered()
+    this.#memory.resize(0)
     super.release()
+  }
+
+  #account(splitBytes = this.#splitBytes): void {
+    this.#splitBytes = splitBytes
+    const repeated = REPEATED_BYTES * this.#repeated.size + 2 * this.#repeatedLength
+    this.#memory.resize(splitBytes + CHANNEL_BYTES * this.#open.size + repeated)
   }
 
   #guardLast(bytes: Buffer): string {
@@ -149,6 +171,7 @@ export class GuardedTap extends WrappedTap {
       at = end
     }
     this.#frames.markRead(at)
+    this.#account()
     return sent
   }
 
@@ -163,16 +186,14 @@ export class GuardedTap extends WrappedTap {
 
   #guardEvent(frame: string, scan: ScannedObject): string {
     const { texts, ends, logprobs, sequence } = eventTexts(this.#stream.dialect, scan, this.#stream)
-    const own = new Set(texts.flatMap(({ channel }) => (channel ? [channel.key] : [])))
+    const { own, last } = channelsOf({ texts, ends })
     let before = ''
-    for (const [key, open] of this.#open)
-      if (!own.has(key) && ends.some((end) => key.startsWith(end))) before += this.#endOf(key, open)
+    for (const [key, open] of this.#open.endedBy(ends)) if (!own.has(key)) before += this.#endOf(key, open)
     if (this.#isBlocked) return before
     const changes: TextChange[] = []
-    for (const [index, text] of texts.entries()) {
+    for (const text of texts) {
       const given = textAt(scan.bytes, text.from, text.to)
-      const isLast = text.isLast === true || isLastOf(texts, index, ends)
-      const next = this.#checked(given, text, isLast)
+      const next = this.#checked(given, text, last.has(text))
       if (this.#isBlocked) {
         this.#begun.noteBlocked?.(scan)
         return before + this.#lastPiece(text, next)
@@ -201,6 +222,7 @@ export class GuardedTap extends WrappedTap {
     const { channel } = text
     if (channel) {
       const open = this.#channelOf(channel)
+      if (!open) return this.#unchecked(given, text)
       const sent = open.guarded.push(given)
       if (!open.guarded.isBlocked && isLast) {
         this.#open.delete(channel.key)
@@ -227,16 +249,36 @@ export class GuardedTap extends WrappedTap {
   }
 
   #repeatedOf(given: string, text: EventText): string | undefined {
-    const key = `${text.place} ${text.isSigned} ${text.isJson} ${given}`
-    if (!this.#repeated.has(key)) {
-      if (this.#repeated.size >= MAX_REPEATED) this.#repeated.clear()
-      this.#repeated.set(key, this.#stream.guards.repeat(given, text))
+    const key = createHash('sha256')
+      .update(`${text.place} ${text.isSigned} ${text.isJson} `)
+      .update(given)
+      .digest('base64')
+    if (this.#repeated.has(key)) {
+      const known = this.#repeated.get(key)
+      return known === SAME ? given : known
     }
-    return this.#repeated.get(key)
+    const next = this.#stream.guards.repeat(given, text)
+    const length = next === undefined || next === given ? 0 : next.length
+    if (this.#repeated.size >= MAX_REPEATED || this.#repeatedLength + length > MAX_REPEATED_LENGTH) {
+      this.#repeated.clear()
+      this.#repeatedLength = 0
+    }
+    this.#repeatedLength += length
+    this.#repeated.set(key, next === given ? SAME : next)
+    return next
   }
 
-  #channelOf(channel: Channel): OpenChannel {
+  // More texts are under way than are checked at once.
+  #unchecked(given: string, spot: EventText): string {
+    if (this.#stream.guards.failed(spot)) return given
+    this.#isBlocked = true
+    return ''
+  }
+
+  /** Undefined if there are too many. */
+  #channelOf(channel: Channel): OpenChannel | undefined {
     let open = this.#open.get(channel.key)
+    if (!open && this.#open.size >= MAX_CHANNELS) return undefined
     if (!open)
       this.#open.set(
         channel.key,
@@ -249,7 +291,7 @@ export class GuardedTap extends WrappedTap {
   /** What is left of all channels. */
   #endAll(): string {
     let sent = ''
-    for (const [key, open] of this.#open) {
+    for (const [key, open] of this.#open.endedBy([''])) {
       sent += this.#endOf(key, open)
       if (this.#isBlocked) break
     }

@@ -1,11 +1,19 @@
-import type { Channel, EventText } from '@sluice/wire/guarded-events'
+import type { Channel } from '@sluice/wire/guarded-events'
 import { WINDOW_OVERLAP } from '../../domain/guard.ts'
 import { difference } from './services/apply-judgement.ts'
 import type { CheckedText } from './services/service-checks.ts'
 
+/** Where a text of a held event is. Nothing of the event itself, which would stay in memory with it. */
+export interface HeldSpot extends Omit<CheckedText, 'text'> {
+  readonly from: number
+  readonly to: number
+  /** Whether it repeats what came in pieces. */
+  readonly isRepeated: boolean
+}
+
 /** A text in a held event. */
 export interface HeldText {
-  readonly text: EventText
+  readonly spot: HeldSpot
   /** The text as it came. */
   readonly given: string
   /** The text as it is sent; undefined until it is decided. */
@@ -20,20 +28,24 @@ interface Piece {
   readonly to: number
 }
 
+/** Memory of a channel without its text, in bytes. */
+const CHANNEL_BYTES = 1024
+/** Memory of a character of the text. */
+const CHARACTER_BYTES = 2
+
 /** One text of a stream that arrives in pieces, and that services check whole or in windows. */
 export class HeldChannel {
   readonly spot: Omit<CheckedText, 'text'>
-  /** What has arrived. */
-  text = ''
   isEnded = false
+  /** What has arrived and is not decided yet. */
+  undecided = ''
+  /** What has arrived before. It is read only if something repeats the text, so that its parts are rarely joined. */
+  #before = ''
+  /** What was decided in its place; undefined while that is the same. */
+  #out: string | undefined
+  /** The pieces that are not wholly decided, and what was decided of the first one. */
   readonly #pieces: Piece[] = []
-  /** The first piece that is not wholly decided, and what was decided of it. */
-  #piece = 0
   #begun = ''
-  /** The number of characters that are decided. */
-  #decided = 0
-  /** What was decided about them. */
-  #out = ''
   /** The length of the text when it was last checked. */
   #checked = 0
 
@@ -41,38 +53,48 @@ export class HeldChannel {
     this.spot = { place, isSigned, isJson }
   }
 
-  get isJson(): boolean {
-    return this.spot.isJson
-  }
-
   /** Takes a piece. */
   add(held: HeldText): void {
-    this.text += held.given
-    this.#pieces.push({ held, to: this.text.length })
+    this.undecided += held.given
+    this.#pieces.push({ held, to: this.length })
   }
 
-  /** What is not decided yet. */
-  get undecided(): string {
-    return this.text.slice(this.#decided)
+  /** The length of what has arrived. */
+  get length(): number {
+    return this.#before.length + this.undecided.length
+  }
+
+  /** What has arrived. */
+  get text(): string {
+    return this.#before + this.undecided
+  }
+
+  /** The memory that its text takes, in bytes. */
+  get bytes(): number {
+    return CHANNEL_BYTES + CHARACTER_BYTES * (this.length + (this.#out?.length ?? 0))
+  }
+
+  /** Whether this is all that has arrived. */
+  isText(text: string): boolean {
+    return text.length === this.length && text === this.text
   }
 
   /** Whether all of it is decided, and nothing more follows. */
   get isDecided(): boolean {
-    return this.isEnded && this.#decided === this.text.length
+    return this.isEnded && this.undecided === ''
   }
 
   /** The whole text as it is sent; undefined until that is decided. */
   get decidedText(): string | undefined {
-    return this.isDecided ? this.#out : undefined
+    return this.isDecided ? (this.#out ?? this.#before) : undefined
   }
 
-  /** Whether there is a window to check: so many characters, or the last ones. JSON is checked whole. */
+  /** Whether there is a window to check: so many characters, or the last ones. Arguments of tools are checked whole. */
   isDue(window: number): boolean {
-    if (this.#decided === this.text.length) return false
+    if (this.undecided === '') return false
     if (this.isEnded) return true
-    return (
-      !this.isJson && this.text.length - Math.max(this.#decided, this.#checked - WINDOW_OVERLAP) >= window
-    )
+    if (this.spot.place === 'tool_arguments') return false
+    return this.length - Math.max(this.#before.length, this.#checked - WINDOW_OVERLAP) >= window
   }
 
   /**
@@ -81,33 +103,42 @@ export class HeldChannel {
    */
   decide(next: string, window: number): void {
     const given = this.undecided
-    this.#checked = this.text.length
+    this.#checked = this.length
     const { length, out } = this.isEnded
       ? { length: given.length, out: next }
       : settledPart(given, next, window)
-    this.#settle(length, out)
+    this.#settle(given, length, out)
   }
 
   /** Decides so many characters. What is not as it came goes to the first event that has any of them. */
-  #settle(length: number, out: string): void {
-    const from = this.#decided
-    const isSame = out.length === length && this.text.startsWith(out, from)
+  #settle(given: string, length: number, out: string): void {
+    const isSame = out.length === length && given.startsWith(out)
+    const from = this.#before.length
     const end = from + length
     let rest = out
-    for (; this.#piece < this.#pieces.length; this.#piece++) {
-      const piece = this.#pieces[this.#piece]
-      if (!piece) break
-      const begin = Math.max(from, piece.to - piece.held.given.length)
-      if (begin >= end && piece.to > end) break
-      this.#begun += isSame ? this.text.slice(begin, Math.min(piece.to, end)) : rest
+    let count = 0
+    for (const { held, to } of this.#pieces) {
+      const begin = Math.max(from, to - held.given.length)
+      if (begin >= end && to > end) break
+      this.#begun += isSame ? given.slice(begin - from, Math.min(to, end) - from) : rest
       rest = ''
-      if (piece.to > end) break
-      piece.held.next = this.#begun
+      if (to > end) break
+      held.next = this.#begun === held.given ? held.given : owned(this.#begun)
       this.#begun = ''
+      count += 1
     }
-    this.#decided = end
-    this.#out += out
+    this.#pieces.splice(0, count)
+    const part = owned(given.slice(0, length))
+    if (!isSame || this.#out !== undefined)
+      this.#out = (this.#out ?? this.#before) + (isSame ? part : owned(out))
+    this.#before += part
+    this.undecided = owned(given.slice(length))
   }
+}
+
+/** The same text in memory of its own: a part of a text keeps the whole one. */
+function owned(text: string): string {
+  return JSON.parse(JSON.stringify(text)) as string
 }
 
 /**

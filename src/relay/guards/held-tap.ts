@@ -1,5 +1,5 @@
 import { callsAndImages, type FoundCall } from '@sluice/wire/guarded-calls'
-import { type AnswerOrigin, eventTexts, type EventText } from '@sluice/wire/guarded-events'
+import { type AnswerOrigin, type Channel, eventTexts, type EventText } from '@sluice/wire/guarded-events'
 import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import { ArrayElements } from '@sluice/wire/gemini'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
@@ -10,15 +10,20 @@ import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
 import { GuardBlock } from './call-guards.ts'
-import { eventOf, isLastOf, scanned, withData } from './event-frames.ts'
-import { HeldChannel, type HeldText } from './held-channel.ts'
+import { ChannelMap, MAX_CHANNELS } from './channel-map.ts'
+import { channelsOf, eventOf, scanned, withData } from './event-frames.ts'
+import { HeldChannel, type HeldSpot, type HeldText } from './held-channel.ts'
 import { CheckCancelled, type CheckedText, type ServiceChecks } from './services/service-checks.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
 /** Maximum bytes of the events of a stream that are held. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
-/** Memory of a held event per byte: its text, and the texts in it. */
-const COPIES = 3
+/** Memory of a held event per character: its text, and the texts in it. */
+const COPIES = 4
+/** Memory of a held event besides, of a text in it, and of a call of a tool, in bytes. */
+const EVENT_BYTES = 256
+const TEXT_BYTES = 256
+const CALL_BYTES = 512
 /** A comment, which clients ignore. */
 const COMMENT = ': checking\n\n'
 
@@ -34,6 +39,12 @@ export interface HeldStream extends AnswerOrigin {
 interface HeldFrame {
   readonly frame: string
   readonly texts: readonly HeldText[]
+}
+
+/** A call of a tool, and the channel of its arguments. */
+interface HeldCall {
+  readonly call: FoundCall
+  channel?: HeldChannel
 }
 
 /**
@@ -52,14 +63,25 @@ export class HeldTap extends WrappedTap {
   readonly #waiting: string[] = []
   #waitingBytes = 0
   #held: HeldFrame[] = []
+  /** Characters of the held events with `EVENT_BYTES` for each, and the number of their texts. */
   #heldBytes = 0
+  #heldTexts = 0
   #splitBytes = 0
   #released = ''
   #releasedFrames = 0
   /** Channels with text that may still grow. */
-  readonly #open = new Map<string, HeldChannel>()
+  readonly #open = new ChannelMap<HeldChannel>()
   readonly #channels: HeldChannel[] = []
-  readonly #calls: { readonly call: FoundCall; channel?: HeldChannel; isChecked: boolean }[] = []
+  /** Memory of all channels and calls. */
+  #channelBytes = 0
+  /** Channels that have grown or ended since windows were last looked for. */
+  readonly #touched = new Set<HeldChannel>()
+  /** Whole texts that were not checked yet. */
+  #whole: HeldText[] = []
+  /** Calls that were not checked yet, by what they are known by; those whose arguments have not begun; and all. */
+  #calls: HeldCall[] = []
+  readonly #begun: HeldCall[] = []
+  readonly #knownCalls = new Set<string>()
   /** Texts of the last events, which are sent after the charge, in order. */
   #last: HeldText[] = []
   #checking: Promise<void> | undefined
@@ -111,7 +133,7 @@ export class HeldTap extends WrappedTap {
       const { forward, terminal } = this.inner.push(chunk)
       for (const frame of forward ? this.#split(forward) : []) {
         this.#waiting.push(frame)
-        this.#waitingBytes += frame.length
+        this.#waitingBytes += waitingBytes(frame)
       }
       this.#isTerminal = terminal
     }
@@ -162,13 +184,15 @@ export class HeldTap extends WrappedTap {
     this.#waiting.length = 0
     this.#waitingBytes = 0
     this.#heldBytes = 0
+    this.#heldTexts = 0
     this.#released = ''
     this.#account(0)
   }
 
   #account(splitBytes = this.#splitBytes): void {
     this.#splitBytes = splitBytes
-    this.#memory.resize(splitBytes + COPIES * this.#heldBytes + this.#waitingBytes)
+    const held = COPIES * this.#heldBytes + TEXT_BYTES * this.#heldTexts + this.#waitingBytes
+    this.#memory.resize(splitBytes + held + this.#channelBytes)
   }
 
   #taken(): Buffer | undefined {
@@ -200,10 +224,11 @@ export class HeldTap extends WrappedTap {
     let read = 0
     while (!this.#isIdle && read < this.#waiting.length) {
       const frame = this.#waiting[read] ?? ''
-      this.#waitingBytes -= frame.length
+      this.#waitingBytes -= waitingBytes(frame)
       this.#hold(frame)
       read += 1
-      if (this.#heldBytes > MAX_HELD_BYTES) this.#overflow()
+      const isTooLarge = this.#heldBytes > MAX_HELD_BYTES
+      if (isTooLarge || this.#channels.length + this.#knownCalls.size > MAX_CHANNELS) this.#overflow()
       else this.#checkWindows()
     }
     this.#waiting.splice(0, read)
@@ -221,12 +246,16 @@ export class HeldTap extends WrappedTap {
     const scan = scanned(dataOf(frame) ?? '')
     const texts = scan ? this.#textsOf(scan) : []
     this.#held.push({ frame, texts })
-    this.#heldBytes += frame.length
+    this.#heldBytes += frame.length + EVENT_BYTES
+    this.#heldTexts += texts.length
     this.#releaseDecided()
   }
 
   // More is held than is possible: nobody can be asked about it.
   #overflow(): void {
+    if (this.#passes) return
+    this.#whole = []
+    this.#calls = []
     this.#passes = this.#stream.checks.failed('the answer is too large to be held')
     if (!this.#passes) {
       this.#isBlocked = true
@@ -240,48 +269,59 @@ export class HeldTap extends WrappedTap {
   #textsOf(scan: ScannedObject): HeldText[] {
     const { dialect, checks } = this.#stream
     const { texts, ends } = eventTexts(dialect, scan, this.#stream)
-    const own = new Set(texts.flatMap(({ channel }) => (channel ? [channel.key] : [])))
-    for (const key of this.#open.keys())
-      if (!own.has(key) && ends.some((end) => key.startsWith(end))) this.#endChannel(key)
-    this.#noteCalls(scan)
-    return texts.map((text, index): HeldText => {
+    const { own, last } = channelsOf({ texts, ends })
+    for (const [key] of this.#open.endedBy(ends)) if (!own.has(key)) this.#endChannel(key)
+    if (!this.#passes) this.#noteCalls(scan)
+    return texts.map((text): HeldText => {
       const given = textAt(scan.bytes, text.from, text.to)
-      const held: HeldText = { text, given, next: undefined }
+      const held: HeldText = { spot: spotOf(text), given, next: undefined }
       if (this.#passes || given === '' || !checks.concerns(text.place)) held.next = given
-      else if (text.channel) {
-        this.#channelOf(text).add(held)
-        if (text.isLast === true || isLastOf(texts, index, ends)) this.#endChannel(text.channel.key)
-      } else if (text.isRepeated)
-        held.repeats = this.#channels.find((one) => one.text === given && one.isJson === text.isJson)
+      else if (text.channel) this.#add(held, text.channel, last.has(text))
+      else if (text.isRepeated)
+        held.repeats = this.#channels.find((one) => one.spot.isJson === text.isJson && one.isText(given))
+      if (held.next === undefined && !text.channel && !held.repeats) this.#whole.push(held)
       return held
     })
   }
 
-  #channelOf({ channel }: EventText): HeldChannel {
-    const key = channel?.key ?? ''
-    let open = this.#open.get(key)
-    if (!open && channel) {
-      open = new HeldChannel(channel)
-      this.#open.set(key, open)
-      this.#channels.push(open)
-      if (channel.place === 'tool_arguments') {
-        const call = this.#calls.find((one) => !one.channel && isBegun(one.call))
-        if (call) call.channel = open
-      }
-    }
-    return open as HeldChannel
+  #add(held: HeldText, channel: Channel, isLast: boolean): void {
+    const open = this.#channelOf(channel)
+    this.#channelBytes -= open.bytes
+    open.add(held)
+    this.#channelBytes += open.bytes
+    this.#touched.add(open)
+    if (isLast) this.#endChannel(channel.key)
+  }
+
+  #channelOf(channel: Channel): HeldChannel {
+    let open = this.#open.get(channel.key)
+    if (open) return open
+    open = new HeldChannel(channel)
+    this.#open.set(channel.key, open)
+    this.#channels.push(open)
+    this.#channelBytes += open.bytes
+    const call = channel.place === 'tool_arguments' ? this.#begun.shift() : undefined
+    if (call) call.channel = open
+    return open
   }
 
   #endChannel(key: string): void {
     const channel = this.#open.get(key)
-    if (channel) channel.isEnded = true
     this.#open.delete(key)
+    if (!channel) return
+    channel.isEnded = true
+    this.#touched.add(channel)
   }
 
   #noteCalls(scan: ScannedObject): void {
     for (const call of callsAndImages(scan).calls) {
-      const isKnown = this.#calls.some((one) => one.call.id === call.id && one.call.name === call.name)
-      if (!isKnown || call.id === '') this.#calls.push({ call, isChecked: false })
+      const key = JSON.stringify(call.id === '' ? [this.#knownCalls.size] : [call.id, call.name])
+      if (this.#knownCalls.has(key)) continue
+      this.#knownCalls.add(key)
+      this.#channelBytes += CALL_BYTES + 2 * (key.length + call.arguments.length)
+      const held: HeldCall = { call }
+      this.#calls.push(held)
+      if (isBegun(call)) this.#begun.push(held)
     }
   }
 
@@ -291,26 +331,26 @@ export class HeldTap extends WrappedTap {
     const last = this.inner.lastTexts?.()
     for (const frame of last ? last.toString().split(/(?<=\n\n|\r\r|\r\n\r\n)/) : []) {
       const scan = scanned(dataOf(frame) ?? '')
-      if (scan) this.#last.push(...this.#textsOf(scan).filter(({ text }) => !text.isRepeated))
+      if (scan) this.#last.push(...this.#textsOf(scan).filter(({ spot }) => !spot.isRepeated))
     }
-    for (const key of this.#open.keys()) this.#endChannel(key)
+    for (const [key] of this.#open.endedBy([''])) this.#endChannel(key)
     this.#check(this.#passes ? [] : this.#channels.filter((channel) => !channel.isDecided))
   }
 
   #checkWindows(): void {
     if (this.#window === 0 || this.#passes) return
-    const due = this.#channels.filter((channel) => channel.isDue(this.#window))
+    const due = [...this.#touched].filter((channel) => channel.isDue(this.#window))
+    this.#touched.clear()
     if (due.length > 0) this.#check(due)
   }
 
   #check(channels: readonly HeldChannel[]): void {
-    const whole = [...this.#held.flatMap(({ texts }) => texts), ...this.#last].filter(
-      (one) => one.next === undefined && !one.text.channel && !one.repeats,
-    )
+    const whole = this.#whole
+    this.#whole = []
     if (channels.length + whole.length === 0) return this.#releaseDecided()
     const texts = [
       ...channels.map((channel): CheckedText => ({ ...channel.spot, text: channel.undecided })),
-      ...whole.map(({ text, given }): CheckedText => ({ ...text, text: given })),
+      ...whole.map(({ spot, given }): CheckedText => ({ ...spot, text: given })),
     ]
     const calls = this.#callsFor(channels)
     const { checks } = this.#stream
@@ -318,7 +358,11 @@ export class HeldTap extends WrappedTap {
       .check({ texts, calls, images: [], side: 'response', signal: this.#stop.signal })
       .then((decided) => {
         if (this.#isStopped) return
-        for (const [index, channel] of channels.entries()) channel.decide(decided[index] ?? '', this.#window)
+        for (const [index, channel] of channels.entries()) {
+          this.#channelBytes -= channel.bytes
+          channel.decide(decided[index] ?? '', this.#window)
+          this.#channelBytes += channel.bytes
+        }
         for (const [index, one] of whole.entries()) one.next = decided[channels.length + index] ?? ''
         this.#releaseDecided()
       })
@@ -335,12 +379,11 @@ export class HeldTap extends WrappedTap {
 
   /** The calls whose arguments are checked now. */
   #callsFor(channels: readonly HeldChannel[]): FoundCall[] {
-    return this.#calls.flatMap((one) => {
-      const { call, channel } = one
-      if (one.isChecked || (channel && !channels.includes(channel))) return []
-      one.isChecked = true
-      return [channel ? { ...call, arguments: channel.text } : call]
-    })
+    const now = new Set(channels)
+    const isDue = ({ channel }: HeldCall): boolean => !channel || now.has(channel)
+    const due = this.#calls.filter(isDue)
+    this.#calls = this.#calls.filter((one) => !isDue(one))
+    return due.map(({ call, channel }) => (channel ? { ...call, arguments: channel.text } : call))
   }
 
   #releaseDecided(): void {
@@ -349,7 +392,8 @@ export class HeldTap extends WrappedTap {
       for (const text of texts) text.next ??= text.repeats?.decidedText
       if (texts.some(({ next }) => next === undefined)) break
       this.#released += written(frame, texts)
-      this.#heldBytes -= frame.length
+      this.#heldBytes -= frame.length + EVENT_BYTES
+      this.#heldTexts -= texts.length
       count += 1
     }
     if (count > 0) this.#held.splice(0, count)
@@ -374,19 +418,29 @@ export class HeldTap extends WrappedTap {
     const { dialect, checks } = this.#stream
     return eventTexts(dialect, scan, this.#stream).texts.map((text): HeldText => {
       const given = textAt(scan.bytes, text.from, text.to)
-      if (this.#passes || given === '' || !checks.concerns(text.place)) return { text, given, next: given }
-      if (!text.isRepeated && last[0]?.given === given) return { text, given, next: last.shift()?.next ?? '' }
-      return { text, given, next: this.#known(given) }
+      const spot = spotOf(text)
+      if (this.#passes || given === '' || !checks.concerns(text.place)) return { spot, given, next: given }
+      if (!text.isRepeated && last[0]?.given === given) return { spot, given, next: last.shift()?.next ?? '' }
+      return { spot, given, next: this.#known(given) }
     })
   }
 
   // What was never checked is left out.
   #known(given: string): string {
     if (!this.#stream.checks.withholds) return given
-    const repeated = this.#channels.find((channel) => channel.text === given && channel.isDecided)
+    const repeated = this.#channels.find((channel) => channel.isDecided && channel.isText(given))
     if (repeated) return repeated.decidedText ?? ''
     return this.#channels.some((channel) => channel.decidedText?.includes(given)) ? given : ''
   }
+}
+
+/** Memory of an event that was not read yet, in bytes. */
+function waitingBytes(frame: string): number {
+  return EVENT_BYTES + 2 * frame.length
+}
+
+function spotOf({ from, to, place, isSigned, isJson, isRepeated }: EventText): HeldSpot {
+  return { from, to, place, isSigned, isJson, isRepeated: isRepeated === true }
 }
 
 /** Whether a call was begun, and its arguments follow. */
@@ -399,7 +453,7 @@ function written(frame: string, texts: readonly HeldText[]): string {
   if (texts.every(({ next, given }) => next === given)) return frame
   const scan = scanned(dataOf(frame) ?? '')
   if (!scan) return frame
-  const changes = texts.flatMap(({ text: { from, to }, given, next = '' }): TextChange[] =>
+  const changes = texts.flatMap(({ spot: { from, to }, given, next = '' }): TextChange[] =>
     next === given ? [] : [{ from, to, text: JSON.stringify(next) }],
   )
   const data = withTexts(

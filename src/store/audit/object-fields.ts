@@ -76,10 +76,16 @@ export function entryFields({ section, name, value }: StoredEntry, secrets: Secr
     }
   }
   if (section === 'guards') return guardFields(asObject(value), secrets)
-  if (section === 'options' && SECRET_OPTIONS.has(name)) return { value: secretValue(value, secrets) }
+  const isSecret = SECRET_OPTIONS.has(name) || (name === 'guards' && haveCredentials(value, secrets))
+  if (section === 'options' && isSecret) return { value: secretValue(value, secrets) }
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as JsonObject)
     : { value }
+}
+
+/** Whether any of the guards of the file has credentials of a service. */
+function haveCredentials(guards: Json, secrets: Secrets): boolean {
+  return Array.isArray(guards) && guards.some((one) => 'credentials' in guardFields(asObject(one), secrets))
 }
 
 /** Members of services of guards that are secrets. */

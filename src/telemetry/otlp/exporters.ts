@@ -1,4 +1,5 @@
 import { type ExportResult, ExportResultCode } from '@opentelemetry/core'
+import type { LogRecordExporter, ReadableLogRecord } from '@opentelemetry/sdk-logs'
 import type { PushMetricExporter, ResourceMetrics } from '@opentelemetry/sdk-metrics'
 import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { ExportCounts } from '../export-counts.ts'
@@ -24,6 +25,30 @@ const METRIC_EXPORTERS: Readonly<
     new (await import('@opentelemetry/exporter-metrics-otlp-proto')).OTLPMetricExporter(options),
   'http/json': async (options) =>
     new (await import('@opentelemetry/exporter-metrics-otlp-http')).OTLPMetricExporter(options),
+}
+
+const LOG_EXPORTERS: Readonly<Record<Protocol, (options: ExporterOptions) => Promise<LogRecordExporter>>> = {
+  'http/protobuf': async (options) =>
+    new (await import('@opentelemetry/exporter-logs-otlp-proto')).OTLPLogExporter(options),
+  'http/json': async (options) =>
+    new (await import('@opentelemetry/exporter-logs-otlp-http')).OTLPLogExporter(options),
+}
+
+/** Creates an exporter of events. `onHandedOver` is called with the records that leave the queue. */
+export async function logExporter(
+  { protocol, timeoutMs }: SignalSettings,
+  counts: ExportCounts,
+  onHandedOver: (records: readonly ReadableLogRecord[]) => void,
+): Promise<LogRecordExporter> {
+  const exporter = await LOG_EXPORTERS[protocol](optionsOf(timeoutMs))
+  return {
+    export(records: ReadableLogRecord[], done: (result: ExportResult) => void): void {
+      onHandedOver(records)
+      exporter.export(records, counted(counts, 'LOGS', records.length, done))
+    },
+    shutdown: () => exporter.shutdown(),
+    forceFlush: () => exporter.forceFlush(),
+  }
 }
 
 /** Creates an exporter of spans. `onHandedOver` is called with the spans that leave the queue. */

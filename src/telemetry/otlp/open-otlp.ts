@@ -31,10 +31,11 @@ import { ExportCounts } from '../export-counts.ts'
 import { errorType } from '../gen-ai.ts'
 import type { SamplerSettings, TelemetrySettings } from '../telemetry-settings.ts'
 import type { CallContent, Telemetry, TelemetryServices, TracedCall, TracedRequest } from '../telemetry.ts'
+import { CallEvents } from './call-events.ts'
 import { CallMetrics } from './call-metrics.ts'
 import { metricExporter, spanExporter } from './exporters.ts'
 import { present } from './present.ts'
-import { lengthOfContent, saidIn } from './said.ts'
+import { lengthOfContent, type Said, saidIn } from './said.ts'
 import { SpanRoom } from './span-room.ts'
 
 /** Calls that are turned into spans before other work of the process goes on. */
@@ -53,6 +54,8 @@ export async function otlpTelemetry(
   const room = new SpanRoom(settings.maxQueueSize, (spans) => counts.dropped('TRACES', spans))
   const tracing = await openTracing(settings, resource, counts, room)
   const metering = await openMetering(settings, resource, counts)
+  const logging = settings.signals.get('LOGS')
+  const events = logging && (await CallEvents.open(logging, settings.events, resource, counts))
   const waiting: FinishedCall[] = []
   /** Calls whose content is not complete yet, by id. */
   const awaiting = new Map<string, TracedCall>()
@@ -60,7 +63,12 @@ export async function otlpTelemetry(
 
   const take = (call: FinishedCall): void => {
     metering?.calls.record(call)
-    if (tracing) traceCall(tracing.tracer, room, call)
+    const said = call.content && saidIn(call.facts.kind, call.content, call.facts.stream, finishReasons(call))
+    if (said) room.giveContent(contentBytes(call))
+    const context = tracing && traceCall(tracing.tracer, room, call, said)
+    // A call that is not sampled has no event either.
+    if (said && events && (context || !tracing))
+      events.add(present(callAttributes(call)), said, call.settlement.ended_ms, context ?? ROOT_CONTEXT)
   }
   const takeSome = (): void => {
     for (const call of waiting.splice(0, CALLS_AT_A_TIME)) take(call)
@@ -77,7 +85,7 @@ export async function otlpTelemetry(
   }
   return {
     counts,
-    takesContent: settings.takesContent && tracing !== undefined,
+    takesContent: settings.takesContent && (tracing ?? events) !== undefined,
     request(traced) {
       if (tracing) traceRequest(tracing.tracer, room, traced)
     },
@@ -97,7 +105,11 @@ export async function otlpTelemetry(
     async close() {
       for (const call of [...waiting.splice(0), ...awaiting.values()]) take(call)
       awaiting.clear()
-      await Promise.allSettled([tracing?.provider.shutdown(), metering?.provider.shutdown()])
+      await Promise.allSettled([
+        tracing?.provider.shutdown(),
+        metering?.provider.shutdown(),
+        events?.shutdown(),
+      ])
     },
   }
 }
@@ -196,10 +208,18 @@ function traceRequest(tracer: Tracer, room: SpanRoom, traced: TracedRequest): vo
   end(span, room, traced.endedMs, traced.status >= 500)
 }
 
-/** One span for the call, which carries its usage, and one below it for each request to an upstream. */
-function traceCall(tracer: Tracer, room: SpanRoom, call: FinishedCall): void {
+/**
+ * One span for the call, which carries its usage, and one below it for each request to an upstream. Returns the context
+ * of its span, if that is sampled and not dropped.
+ */
+function traceCall(
+  tracer: Tracer,
+  room: SpanRoom,
+  call: FinishedCall,
+  said: Said | undefined,
+): Context | undefined {
   const { facts, settlement, attempts } = call
-  if (!room.has(1 + attempts.length)) return room.giveContent(contentBytes(call))
+  if (!room.has(1 + attempts.length)) return undefined
   const attributes = present(callAttributes(call))
   const parent = contextOf(call.traceparent)
   const span = tracer.startSpan(
@@ -218,17 +238,14 @@ function traceCall(tracer: Tracer, room: SpanRoom, call: FinishedCall): void {
       )
       end(child, room, startTime + attempt.duration_ms, attempt.cause !== null)
     }
-  addContent(span, room, call)
+  const isSampled = span.isRecording()
+  if (said && isSampled) addContent(span, room, said)
   end(span, room, Math.max(settlement.ended_ms, facts.started_ms), errorType(call) !== undefined)
+  return isSampled ? within : undefined
 }
 
 /** Adds what was said. Until the span is sent, its texts count against the room for content. */
-function addContent(span: Span, room: SpanRoom, call: FinishedCall): void {
-  const { content, facts } = call
-  if (!content) return
-  room.giveContent(contentBytes(call))
-  if (!span.isRecording()) return
-  const said = saidIn(facts.kind, content, facts.stream, finishReasons(call))
+function addContent(span: Span, room: SpanRoom, said: Said): void {
   for (const [name, value] of Object.entries(said)) {
     const text = JSON.stringify(value)
     if (room.takeContent(text.length)) span.setAttribute(name, text)

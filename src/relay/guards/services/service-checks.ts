@@ -7,7 +7,7 @@ import { GatewayError } from '../../../errors.ts'
 import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
 import type { Pseudonyms } from '../../../redaction/pseudonyms.ts'
 import type { IncomingCall } from '../../request-stages.ts'
-import { type ActiveGuard, actionOf, GuardBlock, verdictOf } from '../call-guards.ts'
+import { type ActiveGuard, actionOf, GuardBlock, passesFailures, verdictOf } from '../call-guards.ts'
 import { applied, kindOf } from './apply-judgement.ts'
 import { type Judgement, type Question, type Service, ServiceFailure } from './service.ts'
 import type { ServiceClient } from './service-client.ts'
@@ -113,18 +113,21 @@ export class ServiceChecks {
     return this.#guards.some(({ active: { guard } }) => guard.where.some((place) => places.includes(place)))
   }
 
-  /** Whether what was not checked may not be sent. */
+  /** The guards of the answer. */
+  get #ofAnswer(): readonly ServedGuard[] {
+    return this.#guards.filter(({ active: { guard } }) =>
+      guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
+    )
+  }
+
+  /** Whether what was not checked of the answer may not be sent. */
   get withholds(): boolean {
-    return this.#guards.some(({ active: { guard } }) => actionOf(guard, false) !== 'flag')
+    return this.#ofAnswer.some(({ active: { guard } }) => actionOf(guard, false) !== 'flag')
   }
 
   /** Characters of a streamed answer that are checked at a time; 0 for the whole. */
   get window(): number {
-    const windows = this.#guards
-      .filter(({ active: { guard } }) =>
-        guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
-      )
-      .map(({ active: { guard } }) => guard.most_delay)
+    const windows = this.#ofAnswer.map(({ active: { guard } }) => guard.most_delay)
     return windows.includes(0) ? 0 : Math.max(0, ...windows)
   }
 
@@ -159,7 +162,7 @@ export class ServiceChecks {
   /** Notes that the answer cannot be checked. Returns whether it passes nevertheless. */
   failed(reason: string): boolean {
     let passes = true
-    for (const { active } of this.#guards) {
+    for (const { active } of this.#ofAnswer) {
       this.#origin.services.onFailure(active.guard.name, this.#callId, reason)
       const isPassed = passesFailures(active)
       active.note(isPassed ? 'failed_passed' : 'failed_blocked', 0)
@@ -276,10 +279,6 @@ export class ServiceChecks {
     if (!passes) throw new GuardBlock(active)
     return undefined
   }
-}
-
-function passesFailures({ guard }: ActiveGuard): boolean {
-  return actionOf(guard, false) === 'flag' || guard.on_failure === 'pass'
 }
 
 /** The memory of one question and its answers, in the caller's share. */

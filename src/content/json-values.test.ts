@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { dataOfEvents, hasFewValues, MAX_VALUES } from './json-values.ts'
+
+/** A list of so many values, with itself. */
+const list = (value: string, values: number): string =>
+  `[ ${Array(values - 1)
+    .fill(value)
+    .join(' ,\n')} ]`
+
+test.each(['0', '[]', '{ }', '""', '"a,[{\\"],"', 'null'])('values %s are counted', (value) => {
+  expect(hasFewValues(list(value, MAX_VALUES))).toBe(true)
+  expect(hasFewValues(list(value, MAX_VALUES + 1))).toBe(false)
+})
+
+test('values of members and of nested lists are counted, and names are not', () => {
+  const members = (count: number): string => `{${Array(count).fill('"name":[1]').join()}}`
+  expect(hasFewValues(members((MAX_VALUES - 2) / 2))).toBe(true)
+  expect(hasFewValues(members(MAX_VALUES / 2))).toBe(false)
+})
+
+test('a text with a string that does not end has few', () => {
+  expect(hasFewValues(`"${','.repeat(2 * MAX_VALUES)}`)).toBe(true)
+  expect(hasFewValues(`"${'\\,'.repeat(2 * MAX_VALUES)}\\`)).toBe(true)
+})
+
+test('the data of events is found where it is, at the beginning of a line only', () => {
+  const text = 'event: a\r\ndata: {"a":1}\r\n\r\ndata:b data: c\n: data: d\n'
+  const found = [...dataOfEvents(text)]
+  expect(found.map(({ data }) => data)).toEqual(['{"a":1}', 'b data: c'])
+  for (const { data, start } of found) expect(text.slice(start).startsWith(data)).toBe(true)
+})

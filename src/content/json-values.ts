@@ -1,0 +1,50 @@
+/**
+ * Values that a JSON text may have to be parsed or screened: as many as a request may have. More could take all
+ * memory of the thread, which would end the process.
+ */
+export const MAX_VALUES = 200_000
+
+const QUOTE = 0x22
+const COMMA = 0x2c
+const OPEN_LIST = 0x5b
+const BACKSLASH = 0x5c
+const CLOSE_LIST = 0x5d
+const OPEN_OBJECT = 0x7b
+const CLOSE_OBJECT = 0x7d
+const SPACE = 0x20
+
+/** Whether a text, as far as it is JSON, has at most `MAX_VALUES` values. One loop without recursion. */
+export function hasFewValues(text: string): boolean {
+  if (text.length <= MAX_VALUES) return true
+  let values = 1
+  let isFirst = false
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at)
+    if (unit <= SPACE) continue
+    // A list or an object has as many values as commas, and one more unless it is empty.
+    if (unit === COMMA || (isFirst && unit !== CLOSE_LIST && unit !== CLOSE_OBJECT)) values += 1
+    if (values > MAX_VALUES) return false
+    isFirst = unit === OPEN_LIST || unit === OPEN_OBJECT
+    if (unit === QUOTE) at = quoteAfter(text, at)
+  }
+  return true
+}
+
+/** Where the string that begins at `start` ends; the end of the text if it does not. */
+function quoteAfter(text: string, start: number): number {
+  let at = start + 1
+  for (; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at)
+    if (unit === QUOTE) return at
+    if (unit === BACKSLASH) at += 1
+  }
+  return at
+}
+
+const DATA = /(?<![^\r\n])data: ?([^\r\n]*)/g
+
+/** The data of each event of a stream, and where it begins. One after the other: a stream may have millions. */
+export function* dataOfEvents(text: string): Generator<{ readonly data: string; readonly start: number }> {
+  for (const { 0: line, 1: data = '', index } of text.matchAll(DATA))
+    yield { data, start: index + line.length - data.length }
+}

@@ -1,0 +1,90 @@
+import { isUtf8 } from 'node:buffer'
+import type { BatchedCall } from './batch.ts'
+import type { DropReason } from './content-capture.ts'
+import { contentFacts } from './content-facts.ts'
+import { compress, digestOf } from './entries.ts'
+import { redactedContent } from './redact-content.ts'
+
+/** Places of requests among the parts. */
+const REQUEST_PARTS: ReadonlySet<number> = new Set([0, 1])
+
+/** A call's content, compressed. */
+export interface Packed {
+  readonly call: BatchedCall
+  readonly bytes: number
+  readonly sha256: string
+  readonly lengths: string
+  readonly compressed: Buffer
+}
+
+/** The calls of a batch, reduced to what is kept of them, and compressed; and why something is not kept. */
+export function packedCalls(
+  calls: readonly BatchedCall[],
+  bytes: Uint8Array,
+): { readonly packed: readonly Packed[]; readonly lost: readonly DropReason[] } {
+  const packed: Packed[] = []
+  const lost: DropReason[] = []
+  let at = 0
+  for (const call of calls) {
+    const length = call.lengths.reduce((sum, part) => sum + Math.max(0, part), 0)
+    const content = bytes.subarray(at, at + length)
+    at += length
+    try {
+      packed.push(packedCall(call, content, lost))
+    } catch {
+      // It would fail again, and keep all others from being written.
+      lost.push('failed')
+    }
+  }
+  return { packed, lost }
+}
+
+/** A call as it is kept. Adds to `lost` if a part is left out. */
+function packedCall(call: BatchedCall, content: Uint8Array, lost: DropReason[]): Packed {
+  if (call.what === 'metadata') {
+    const facts = Buffer.from(JSON.stringify(contentFacts(content, call.lengths)))
+    return {
+      call,
+      bytes: facts.length,
+      sha256: digestOf(content),
+      lengths: '[]',
+      compressed: compress(facts),
+    }
+  }
+  const kept =
+    call.what === 'redacted'
+      ? redactedParts(content, call.lengths)
+      : { content, lengths: call.lengths, isWhole: true }
+  if (!kept.isWhole) lost.push('unscreened')
+  return {
+    call,
+    bytes: kept.content.length,
+    sha256: digestOf(kept.content),
+    lengths: JSON.stringify(kept.lengths),
+    compressed: compress(kept.content),
+  }
+}
+
+/** The parts of a content, each without secrets and personal data, and whether all could be screened. */
+function redactedParts(
+  content: Uint8Array,
+  lengths: readonly number[],
+): { readonly content: Buffer; readonly lengths: readonly number[]; readonly isWhole: boolean } {
+  let at = 0
+  let isWhole = true
+  const parts = lengths.map((length, index) => {
+    if (length < 0) return undefined
+    const part = Buffer.from(content.buffer, content.byteOffset + at, length)
+    at += length
+    // A form with a file: its other fields cannot be told from it.
+    if (REQUEST_PARTS.has(index) && !isUtf8(part)) return undefined
+    const redacted = redactedContent(part)
+    if (!redacted) isWhole = false
+    return redacted
+  })
+  return {
+    content: Buffer.concat(parts.filter((part) => part !== undefined)),
+    lengths: parts.map((part) => part?.length ?? -1),
+    isWhole,
+  }
+}

@@ -1,0 +1,126 @@
+import { mediaEventTexts, type TextSpan } from '@sluice/wire/guarded-media'
+import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
+import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { scanned, withData } from './event-frames.ts'
+import { GuardedChannel } from './guarded-channel.ts'
+
+const OUTPUT = { place: 'output', isSigned: false } as const
+const PIECE = { ...OUTPUT, isJson: false } as const
+
+/** Checks the texts in a stream of events of pictures or of a transcript. */
+export class MediaEvents {
+  readonly #guards: CallGuards
+  readonly #frames: FrameSplitter
+  readonly #channels = new Map<string, GuardedChannel>()
+  /** The text that was sent, which the last event of a blocked transcript repeats. */
+  #sent = ''
+  /** The last event with a segment, from which one with the rest is made. */
+  #segment: (TextSpan & { readonly frame: string; readonly scan: ScannedObject }) | undefined
+  #heldEvent = 0
+  #isBlocked = false
+
+  constructor(guards: CallGuards) {
+    this.#guards = guards
+    this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => (this.#heldEvent = bytes) })
+  }
+
+  /** Bytes in memory. */
+  get held(): number {
+    return this.#heldEvent + 2 * this.#sent.length
+  }
+
+  get isBlocked(): boolean {
+    return this.#isBlocked
+  }
+
+  /** The event that ends a blocked transcript. */
+  get lastEvent(): string {
+    return `data: ${JSON.stringify({ type: 'transcript.text.done', text: this.#sent })}\n\n`
+  }
+
+  /** Takes bytes of events; returns what may be sent now. */
+  push(bytes: Buffer): string {
+    const frames = this.#isBlocked ? undefined : this.#frames.take(bytes)
+    if (!frames) return ''
+    let sent = ''
+    let at = 0
+    for (;;) {
+      const end = this.#frames.next(at)
+      if (end < 0 || this.#isBlocked) break
+      sent += this.#guardFrame(frames.subarray(at, end).toString())
+      at = end
+    }
+    this.#frames.markRead(at)
+    return sent
+  }
+
+  #guardFrame(frame: string): string {
+    const data = dataOf(frame)
+    const scan = data === undefined ? undefined : scanned(data)
+    if (!scan) return frame
+    const { texts, tokens, isLast } = mediaEventTexts(scan)
+    const before = isLast ? this.endText() : ''
+    if (this.#isBlocked) return before
+    const changes: TextChange[] = []
+    for (const { from, to, piece } of texts) {
+      const given = textAt(scan.bytes, from, to)
+      const next = piece ? this.#channel(piece).push(given) : this.#checkedWhole(given)
+      if (piece === 'text') this.#sent += next ?? ''
+      if (piece === 'segment') this.#segment = { frame, scan, from, to }
+      this.#isBlocked ||= next === undefined || (piece !== undefined && this.#channel(piece).isBlocked)
+      if (this.#isBlocked) return before + (piece === 'text' && next ? delta(next) : '')
+      if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
+    }
+    if (this.#guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
+    if (changes.length === 0) return before + frame
+    const sorted = changes.toSorted((a, b) => a.from - b.from)
+    return before + withData(frame, withTexts(scan.bytes, sorted).toString())
+  }
+
+  /** A text in one piece: one that repeats the pieces, or the only one. */
+  #checkedWhole(text: string): string | undefined {
+    if (this.#channels.has('text')) return this.#guards.repeat(text, PIECE)
+    try {
+      return this.#guards.checkAnswer(text, OUTPUT)
+    } catch (error) {
+      if (error instanceof GuardBlock) return undefined
+      throw error
+    }
+  }
+
+  #channel(piece: 'text' | 'segment'): GuardedChannel {
+    let channel = this.#channels.get(piece)
+    if (!channel) {
+      const isRepeated = piece === 'segment' && this.#channels.has('text')
+      this.#channels.set(piece, (channel = new GuardedChannel(this.#guards, PIECE, isRepeated)))
+    }
+    return channel
+  }
+
+  /** Ends the texts; returns events with what was held back of them. */
+  endText(): string {
+    if (this.#isBlocked) return ''
+    const rest = this.#endOf('text')
+    this.#sent += rest
+    const ofSegments = this.#isBlocked ? '' : this.#endOf('segment')
+    const sent = rest === '' ? '' : delta(rest)
+    if (!this.#segment || ofSegments === '' || this.#isBlocked) return sent
+    const { frame, scan, from, to } = this.#segment
+    const data = withTexts(scan.bytes, [{ from, to, text: JSON.stringify(ofSegments) }])
+    return sent + withData(frame, data.toString())
+  }
+
+  #endOf(piece: 'text' | 'segment'): string {
+    const channel = this.#channels.get(piece)
+    const rest = channel?.end() ?? ''
+    if (channel?.isBlocked) this.#isBlocked = true
+    return rest
+  }
+}
+
+/** An event with a piece of a transcript. */
+export function delta(text: string): string {
+  return `data: ${JSON.stringify({ type: 'transcript.text.delta', delta: text })}\n\n`
+}

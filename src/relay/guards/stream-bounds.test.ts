@@ -1,0 +1,215 @@
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+import { NO_USAGE } from '@sluice/wire/usage'
+import { expect, test } from 'vitest'
+import type { Guard } from '../../domain/guard.ts'
+import { Pseudonyms } from '../../redaction/pseudonyms.ts'
+import { compileRule } from '../../redaction/rule.ts'
+import { Screen } from '../../redaction/screen.ts'
+import type { Tap } from '../dialects/dialect.ts'
+import { ActiveGuard, CallGuards } from './call-guards.ts'
+import { GuardedTap } from './guarded-tap.ts'
+import { HeldChannel } from './held-channel.ts'
+import { HeldTap } from './held-tap.ts'
+import { KnownTexts } from './known-texts.ts'
+import type { Checked } from './services/service-checks.ts'
+import { ServiceChecks } from './services/service-checks.ts'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc') as () => void
+
+const GUARD: Guard = {
+  name: 'codes',
+  where: ['input', 'output', 'tool_arguments', 'tool_results'],
+  do: 'redact',
+  mode: 'enforce',
+  match: { kind: 'regex', patterns: ['code-[0-9]+-x'], most: 256 },
+  sample: 1,
+  timeout: 2000,
+  on_failure: 'block',
+  charge: false,
+  most_delay: 0,
+  with: '[R]',
+  models: undefined,
+  groups: undefined,
+  users: undefined,
+  tokens: undefined,
+}
+
+function callGuards(...active: readonly ActiveGuard[]): CallGuards {
+  const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
+  return new CallGuards(active, pseudonyms, new KnownTexts().of(1), (rules) => {
+    const rule = compileRule('codes', { regex: ['code-[0-9]+-x'] })
+    return new Screen(rules.map((one) => ({ rule, do: one.do, with: '[R]' })))
+  })
+}
+
+/** The inner tap of a stream that is sent as it came. */
+function passing(): Tap {
+  return {
+    push: (chunk: Buffer) => ({ forward: chunk.length > 0 ? chunk : undefined, terminal: false }),
+    end: () => ({ complete: true }),
+    finalBytes: () => Buffer.alloc(0),
+    failureFrame: () => Buffer.from('data: {"error":{}}\n\n'),
+    keepAliveFrame: () => undefined,
+    release() {},
+    error: undefined,
+  } as unknown as Tap
+}
+
+class Memory {
+  bytes = 0
+  resize(bytes: number): void {
+    this.bytes = bytes
+  }
+}
+
+/** Services that let everything pass. */
+class Passing extends ServiceChecks {
+  readonly #window: number
+  asked: Checked[] = []
+
+  constructor(active: readonly ActiveGuard[], window: number) {
+    const services = { onFailure() {} }
+    super(active.map((one) => ({ active: one, service: {} })) as never, { services } as never)
+    this.#window = window
+  }
+
+  override get window(): number {
+    return this.#window
+  }
+
+  override async check(given: Checked): Promise<readonly string[]> {
+    this.asked.push(given)
+    return given.texts.map(({ text }) => text)
+  }
+}
+
+const held = (checks: ServiceChecks, memory = new Memory()): HeldTap =>
+  new HeldTap(passing(), { checks, dialect: 'chat', signsReasoning: false, isArray: false }, memory)
+
+const guarded = (guards: CallGuards, memory = new Memory()): GuardedTap =>
+  new GuardedTap(passing(), { guards, dialect: 'chat', signsReasoning: false, isArray: false }, memory)
+
+const chunk = (index: number, delta: object): Buffer =>
+  Buffer.from(`data: ${JSON.stringify({ choices: [{ index, delta, finish_reason: null }] })}\n\n`)
+
+/** Pushes events one by one, each after what was asked about those before it. */
+async function feed(tap: Tap, events: Iterable<Buffer>): Promise<string> {
+  let sent = ''
+  for (const event of events) {
+    sent += String(tap.push(event).forward ?? '')
+    while (tap.checking) {
+      await tap.checking
+      sent += String(tap.push(Buffer.alloc(0)).forward ?? '')
+    }
+  }
+  return sent
+}
+
+test('a text that is judged in windows keeps its characters in memory, and nothing of its pieces', () => {
+  const channel = new HeldChannel({ key: '0/content', ...PLAIN, frame: String })
+  const spot = { from: 0, to: 0, ...PLAIN, isRepeated: false }
+  collect()
+  const before = process.memoryUsage().heapUsed
+  for (let at = 0; at < 300_000; at += 20) {
+    channel.add({ spot, given: String(at).padStart(20, 'x'), next: undefined })
+    if (channel.isDue(400)) channel.decide(channel.undecided, 400)
+  }
+  collect()
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000)
+  expect(channel.length).toBe(300_000)
+  expect(channel.bytes).toBeGreaterThan(300_000)
+})
+
+const PLAIN = { place: 'output', isSigned: false, isJson: false } as const
+
+test('what is held of a stream is counted, and given back when it was sent', async () => {
+  const memory = new Memory()
+  const tap = held(new Passing([new ActiveGuard(GUARD)], 0), memory)
+  const events = Array.from({ length: 5000 }, (_, at) => chunk(0, { content: `word ${at}` }))
+  collect()
+  const before = process.memoryUsage().heapUsed
+  await feed(tap, events)
+  collect()
+  expect(memory.bytes).toBeGreaterThan(process.memoryUsage().heapUsed - before)
+  const whole = memory.bytes
+  tap.end()
+  while (tap.checking) {
+    await tap.checking
+    tap.push(Buffer.alloc(0))
+  }
+  expect(memory.bytes).toBeLessThan(whole / 10)
+})
+
+test('windows of a text are judged in linear time behind arguments of a tool that are not over', async () => {
+  const tap = held(new Passing([new ActiveGuard(GUARD)], 400))
+  const call = { tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{"a":"' } }] }
+  const piece = chunk(0, { content: 'hello '.repeat(70) })
+  const beganMs = performance.now()
+  await feed(tap, [chunk(1, call), ...Array.from({ length: 20_000 }, () => piece)])
+  expect(performance.now() - beganMs).toBeLessThan(20_000)
+}, 60_000)
+
+test.each([
+  ['block', 'failed_blocked', true],
+  ['pass', 'failed_passed', false],
+] as const)(
+  'more than 1,024 texts under way are a failure (on_failure: %s)',
+  async (onFailure, verdict, isBlocked) => {
+    const events = Array.from({ length: 1100 }, (_, index) => chunk(index, { content: 'co' }))
+    const active = new ActiveGuard({ ...GUARD, on_failure: onFailure })
+    const memory = new Memory()
+    const tap = guarded(callGuards(active), memory)
+    await feed(tap, events.slice(0, 1000))
+    expect(tap.isBlocked).toBe(false)
+    expect(memory.bytes).toBeGreaterThan(1000 * 5000)
+    await feed(tap, events.slice(1000))
+    expect(tap.isBlocked).toBe(isBlocked)
+    expect(active.verdict).toBe(verdict)
+    const served = new ActiveGuard({ ...GUARD, on_failure: onFailure })
+    const holding = held(new Passing([served], 400))
+    const sent = await feed(holding, events)
+    expect(holding.isBlocked).toBe(isBlocked)
+    expect(served.verdict).toBe(verdict)
+    expect(sent.includes('"index":1099')).toBe(!isBlocked)
+  },
+)
+
+test('guards of the request alone have no say in an answer that cannot be held', async () => {
+  const before = new ActiveGuard({ ...GUARD, where: ['input'] })
+  const after = new ActiveGuard({ ...GUARD, on_failure: 'pass' })
+  const tap = held(new Passing([before, after], 400))
+  await feed(
+    tap,
+    Array.from({ length: 1100 }, (_, index) => chunk(index, { content: 'co' })),
+  )
+  expect(tap.isBlocked).toBe(false)
+  expect([before.verdict, after.verdict]).toEqual(['allowed', 'failed_passed'])
+  expect(new Passing([before, new ActiveGuard({ ...GUARD, mode: 'monitor' })], 0).withholds).toBe(false)
+})
+
+test('what repeats texts is not kept in memory', () => {
+  const memory = new Memory()
+  const tap = new GuardedTap(
+    passing(),
+    {
+      guards: callGuards(new ActiveGuard(GUARD)),
+      dialect: 'responses',
+      signsReasoning: false,
+      isArray: false,
+    },
+    memory,
+  )
+  const done = (at: number, text: string): Buffer =>
+    Buffer.from(
+      `data: ${JSON.stringify({ type: 'response.output_text.done', output_index: at, content_index: 0, text })}\n\n`,
+    )
+  tap.push(done(0, 'warm'))
+  collect()
+  const before = process.memoryUsage().heapUsed
+  for (let at = 1; at < 60; at++) tap.push(done(at, `code-1-x ${at} `.repeat(20_000)))
+  collect()
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000)
+  expect(tap.refusalBytes(NO_USAGE)).toBeDefined()
+})

@@ -1,0 +1,84 @@
+import { type Attributes, type Context, type Logger, SeverityNumber } from '@opentelemetry/api'
+import type { Resource } from '@opentelemetry/resources'
+import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs'
+import type { ExportCounts } from '../export-counts.ts'
+import type { QueueSettings, SignalSettings } from '../telemetry-settings.ts'
+import { logExporter } from './exporters.ts'
+import type { Said } from './said.ts'
+import { SpanRoom } from './span-room.ts'
+
+const EVENT = 'gen_ai.client.inference.operation.details'
+const ID = 'sluice.request_id'
+/** Attributes of a span that an event repeats. */
+const REPEATED = /^(?:gen_ai\.|server\.|error\.type$|sluice\.request_id$)/
+
+/**
+ * Exports an event for each call whose content is exported: what its span says, with what was said in structured form.
+ * `docs/telemetry.md: What was said`.
+ */
+export class CallEvents {
+  readonly #provider: LoggerProvider
+  readonly #logger: Logger
+  readonly #room: SpanRoom
+  /** Characters of content in the events that wait, by the id of their call. */
+  readonly #lengths: Map<string, number>
+
+  private constructor(provider: LoggerProvider, room: SpanRoom, lengths: Map<string, number>) {
+    this.#provider = provider
+    this.#logger = provider.getLogger('sluice')
+    this.#room = room
+    this.#lengths = lengths
+  }
+
+  static async open(
+    options: SignalSettings,
+    { maxQueueSize, maxBatchSize, batchDelayMs }: QueueSettings,
+    resource: Resource,
+    counts: ExportCounts,
+  ): Promise<CallEvents> {
+    const room = new SpanRoom(maxQueueSize, (events) => counts.dropped('LOGS', events))
+    const lengths = new Map<string, number>()
+    const exporter = await logExporter(options, counts, (records) => {
+      room.leave(records.length)
+      for (const { attributes } of records) {
+        const id = String(attributes[ID])
+        room.giveContent(lengths.get(id) ?? 0)
+        lengths.delete(id)
+      }
+    })
+    const processor = new BatchLogRecordProcessor({
+      exporter,
+      maxQueueSize,
+      maxExportBatchSize: maxBatchSize,
+      scheduledDelayMillis: batchDelayMs,
+    })
+    return new CallEvents(new LoggerProvider({ resource, processors: [processor] }), room, lengths)
+  }
+
+  /** Adds the event of a call, within its trace. Without room it is dropped, and counted. */
+  add(attributes: Attributes, said: Said, endedMs: number, context: Context): void {
+    if (!this.#room.has(1)) return
+    const all: Attributes = {}
+    for (const [name, value] of Object.entries(attributes)) if (REPEATED.test(name)) all[name] = value
+    let length = 0
+    for (const [name, value] of Object.entries(said)) {
+      const characters = JSON.stringify(value).length
+      if (!this.#room.takeContent(characters)) continue
+      length += characters
+      all[name] = value as Attributes[string]
+    }
+    this.#room.enter(1)
+    this.#lengths.set(String(attributes[ID]), length)
+    this.#logger.emit({
+      eventName: EVENT,
+      severityNumber: SeverityNumber.DEBUG,
+      timestamp: endedMs,
+      attributes: all,
+      context,
+    })
+  }
+
+  shutdown(): Promise<void> {
+    return this.#provider.shutdown()
+  }
+}

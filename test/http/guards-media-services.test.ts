@@ -1,0 +1,143 @@
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Behaviour } from '../fixtures/behaviour.ts'
+import { call, type FullResponse } from '../fixtures/client.ts'
+import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
+import { databaseOf, type GatewayDatabase } from '../fixtures/database.ts'
+import { type Fixture, startFixture } from '../fixtures/fixture.ts'
+import { formBytes, formCall, recordingParts, waveFile } from '../fixtures/form.ts'
+import { answered, events, json } from '../fixtures/media-fixture.ts'
+
+const CODE = 'four two'
+const KEYS = ['block', 'redact', 'passing', 'failing'] as const
+
+/** A service that finds the code, and what it was asked. */
+const asked: { texts: string[]; input_type: string }[] = []
+let service: Server
+let fixture: Fixture
+let database: GatewayDatabase
+beforeAll(async () => {
+  service = createServer((request, response) => {
+    let body = ''
+    request.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    request.on('end', () => {
+      const question = JSON.parse(body) as (typeof asked)[number]
+      asked.push(question)
+      if (request.url?.includes('failing')) return response.writeHead(500).end()
+      const isFound = question.texts.some((text) => text.includes(CODE))
+      const texts = question.texts.map((text) => text.replaceAll(CODE, '#'))
+      const action = !isFound ? 'NONE' : request.url?.includes('redact') ? 'GUARDRAIL_INTERVENED' : 'BLOCKED'
+      const answer = action === 'GUARDRAIL_INTERVENED' ? { action, texts } : { action }
+      response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer))
+    })
+  })
+  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve))
+  const url = `http://127.0.0.1:${(service.address() as AddressInfo).port}`
+  fixture = await startFixture((upstream) => ({
+    models: { ...priced(['m']), pictures: { price: { image: { default: 0.02 } } } },
+    channels: [channel('m', upstream.baseUrl('m')), channel('pictures', upstream.baseUrl('pictures'))],
+    guards: KEYS.map((name) => ({
+      name,
+      do: name === 'redact' ? 'redact' : 'block',
+      where: ['output'],
+      match: { webhook: { url: `${url}/${name === 'passing' ? 'failing' : name}` } },
+      on_failure: name === 'passing' ? 'pass' : 'block',
+      tokens: [`token-${name}`],
+    })),
+    users: [
+      ROOT,
+      user(
+        2,
+        'ann',
+        KEYS.map((name) => token(name)),
+      ),
+    ],
+  }))
+  database = databaseOf(fixture.gateway.dataDir)
+})
+afterAll(async () => {
+  await fixture?.close()
+  service?.close()
+})
+
+function transcribe(key: string, behaviour: Behaviour, stream = false): Promise<FullResponse> {
+  fixture.upstream.script('m', behaviour)
+  const more = stream ? [{ name: 'stream', content: 'true' }] : []
+  const body = formBytes(recordingParts('m', waveFile(1), more))
+  return call(fixture.gateway.url, body, formCall('/v1/audio/transcriptions', key, body))
+}
+const rowOf = ({ headers }: FullResponse) => {
+  const row = database.usageOf(String(headers['x-request-id'])) as unknown as Record<string, unknown>
+  return { note: row['note'], guards: row['guards'], quota: row['quota'] }
+}
+const TRANSCRIPT = {
+  text: `Say ${CODE} now.`,
+  segments: [{ id: 0, start: 0, end: 1, text: `Say ${CODE} now.` }],
+}
+const SRT = `1\n00:00:00,000 --> 00:00:01,000\nSay ${CODE}\n\n2\n00:00:01,000 --> 00:00:02,500\nnow.\n`
+const said = (text: string) => ({ type: 'transcript.text.delta', delta: text })
+const DONE = { type: 'transcript.text.done', text: `Say ${CODE} now.` }
+const STREAM = events(said('Say four'), said(' two now.'), DONE)
+const textsOf = ({ text }: FullResponse): unknown[] =>
+  text
+    .split('\n\n')
+    .flatMap((frame) => /^data: (.+)$/m.exec(frame)?.[1] ?? [])
+    .map((data) => JSON.parse(data) as { type: string; delta?: string; text?: string })
+    .map(({ delta, text }) => delta ?? { done: text })
+
+test('a service blocks a whole transcript, which is charged', async () => {
+  const answer = await transcribe('block', json(TRANSCRIPT))
+  expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { text: '', segments: [] }])
+  expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', guards: 'block=blocked;count=1' })
+  expect(rowOf(answer).quota).toBeGreaterThan(0)
+  expect(asked.at(-1)).toMatchObject({ texts: [`Say ${CODE} now.`], input_type: 'response' })
+})
+
+test('a service changes a whole transcript, without what repeats it', async () => {
+  const answer = await transcribe('redact', json(TRANSCRIPT))
+  expect(JSON.parse(answer.text)).toEqual({ text: 'Say # now.', segments: [] })
+  expect(answer.headers['x-gateway-guards']).toBe('redact=redacted;count=1')
+  const plain = JSON.stringify({ text: 'Nothing.', segments: [{ text: 'Nothing.' }] }, undefined, 1)
+  expect((await transcribe('redact', answered('application/json', plain))).text).toBe(plain)
+})
+
+test('a service judges transcripts as text and as subtitles', async () => {
+  const text = (key: string, body: string) => transcribe(key, answered('text/plain', body))
+  expect((await text('block', `Say ${CODE}.\n`)).text).toBe('')
+  expect((await text('redact', `Say ${CODE}.\n`)).text).toBe('Say #.\n')
+  expect((await text('redact', SRT)).text).toBe(SRT.replace(CODE, '#'))
+  expect((await text('block', 'Nothing.\n')).text).toBe('Nothing.\n')
+})
+
+test('a streamed transcript waits for the service', async () => {
+  expect(textsOf(await transcribe('redact', STREAM, true))).toEqual(['Say # now.', { done: 'Say # now.' }])
+  const blocked = await transcribe('block', STREAM, true)
+  expect(textsOf(blocked)).toEqual([{ done: '' }])
+  expect(rowOf(blocked)).toMatchObject({ note: 'guard_blocked', guards: 'block=blocked;count=1' })
+  const free = events(said('Not'), said('hing.'), { ...DONE, text: 'Nothing.' })
+  expect(textsOf(await transcribe('block', free, true))).toEqual(['Not', 'hing.', { done: 'Nothing.' }])
+})
+
+test('a service that fails blocks or lets pass, as the guard says', async () => {
+  const blocked = await transcribe('failing', json(TRANSCRIPT))
+  expect(JSON.parse(blocked.text)).toEqual({ text: '', segments: [] })
+  expect(rowOf(blocked).guards).toBe('failing=failed_blocked;count=0')
+  const passed = await transcribe('passing', json(TRANSCRIPT))
+  expect(JSON.parse(passed.text)).toEqual(TRANSCRIPT)
+  expect(rowOf(passed).guards).toBe('passing=failed_passed;count=0')
+})
+
+test('a service judges the revised prompt of a picture', async () => {
+  fixture.upstream.script(
+    'pictures',
+    json({ created: 1, data: [{ b64_json: 'aGk=', revised_prompt: CODE }] }),
+  )
+  const answer = await call(
+    fixture.gateway.url,
+    { model: 'pictures', prompt: 'x' },
+    { path: '/v1/images/generations', key: 'block' },
+  )
+  expect(JSON.parse(answer.text)).toEqual({ created: 1, data: [] })
+  expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', quota: 10_000 })
+})
