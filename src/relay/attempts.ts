@@ -30,7 +30,6 @@ import { boundOf, moveSpentKeysLast } from './provider-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { withCacheQuestion } from './affinity/cache-question.ts'
 import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
-import type { CallPrompts } from './prompts/prompt-memory.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 
 /** Services that attempts need. */
@@ -136,27 +135,16 @@ export class Attempts {
     failed.nextModel(plan.request.model)
     call.goOnWith(plan)
     for (const candidate of candidates) {
-      if (call.prompts && !(await this.#holdFor(call, call.prompts, plan, candidate.plan, failed))) continue
+      // A prompt whose tokens are known at one channel may have more at another.
+      const refusal = call.prompts && (await call.prompts.hold(call, plan, candidate.plan))
+      if (refusal) {
+        if (call.response.isAborted) failed.leave()
+        failed.unaskable ??= refusal
+        continue
+      }
       const request = await this.#prepared(call, candidate.plan, failed)
       if (request && (await this.#tryKeys(call, candidate, request, failed))) return true
     }
-    return false
-  }
-
-  // A prompt whose tokens are known at one channel may have more at another.
-  async #holdFor(
-    call: Call,
-    prompts: CallPrompts,
-    plan: Plan,
-    channel: ChannelPlan,
-    failed: FailedAttempts,
-  ): Promise<boolean> {
-    if (await prompts.hold(call, plan, channel)) return true
-    if (call.response.isAborted) {
-      failed.add(CLIENT_GONE)
-      throw failed.finalError()
-    }
-    failed.unaskable ??= call.hold.refusal
     return false
   }
 
@@ -175,10 +163,7 @@ export class Attempts {
         ? withCacheQuestion(adapted, await call.breaks.answerIdAt(plan.channel.name))
         : adapted
     } catch (error) {
-      if (call.response.isAborted) {
-        failed.add(CLIENT_GONE)
-        throw failed.finalError()
-      }
+      if (call.response.isAborted) failed.leave()
       failed.unaskable ??= error
       return undefined
     }
@@ -447,6 +432,12 @@ class FailedAttempts implements Disposable {
   /** Adds a failure that needs no warning about an upstream. */
   add(failure: Failure): void {
     this.#failures.push(failure)
+  }
+
+  /** Throws, because the client has left. */
+  leave(): never {
+    this.add(CLIENT_GONE)
+    throw this.finalError()
   }
 
   /** Adds a failure of an upstream. */

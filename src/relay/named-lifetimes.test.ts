@@ -1,4 +1,5 @@
 import { scanObject } from '@sluice/wire/json/json-scan'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import { describe, expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import { lifetimesAt, namedLifetimes } from './named-lifetimes.ts'
@@ -15,8 +16,9 @@ describe('the lifetimes that a request names', () => {
       '{"messages":[{"content":"say cache_control and 1h"}]}',
       [],
     ],
-    ['a directive without a lifetime', block(',"cache_control":{"type":"ephemeral"}'), ['5m', '30m']],
-    ['five minutes', block(',"cache_control":{"type":"ephemeral","ttl":"5m"}'), ['5m', '30m']],
+    ['a directive without a lifetime', block(',"cache_control":{"type":"ephemeral"}'), ['5m']],
+    ['five minutes', block(',"cache_control":{"type":"ephemeral","ttl":"5m"}'), ['5m']],
+    ['half an hour', block(',"prompt_cache_breakpoint":{"mode":"explicit","ttl":"30m"}'), ['5m', '30m']],
     ['an hour', block(',"cache_control":{"type":"ephemeral","ttl":"1h"}'), ['5m', '30m', '1h', '12h']],
     ['a breakpoint of OpenAI', block(',"prompt_cache_breakpoint":{}'), ['5m', '30m']],
     ['a day', '{"prompt_cache_retention":"24h"}', ['5m', '30m', '1h', '12h']],
@@ -37,16 +39,24 @@ describe('the lifetimes that a request names', () => {
 })
 
 describe('the lifetimes at a channel', () => {
-  const at = (channel: Partial<Parameters<typeof channelOf>[0]>, model = 'm'): readonly string[] =>
-    lifetimesAt({
-      channel: channelOf(channel),
-      outputMaximum: undefined,
-      choices: 1,
-      sent: { dialect: 'chat', model, value: () => undefined },
-      prepare: () => {
-        throw new Error('not sent')
+  const at = (
+    channel: Partial<Parameters<typeof channelOf>[0]>,
+    model = 'm',
+    dialect: ProtocolName = 'chat',
+    text = '{}',
+  ): readonly string[] =>
+    lifetimesAt(
+      {
+        channel: channelOf(channel),
+        outputMaximum: undefined,
+        choices: 1,
+        sent: { dialect, model, value: () => undefined },
+        prepare: () => {
+          throw new Error('not sent')
+        },
       },
-    })
+      namedLifetimes(scanObject(Buffer.from(text))),
+    )
   test('a request without a directive has no lifetimes', () => {
     expect(at({ base_url: 'https://api.anthropic.com/v1' }, 'claude-sonnet-4-5')).toEqual([])
   })
@@ -54,6 +64,25 @@ describe('the lifetimes at a channel', () => {
     expect(at({ base_url: 'https://api.openai.com/v1' })).toEqual(['5m', '30m'])
     expect(at({ base_url: 'https://proxy.example/v1' }, 'openai/gpt-5.6-mini')).toEqual(['5m', '30m'])
     expect(at({ base_url: 'https://proxy.example/v1' }, 'openai/gpt-5.1')).toEqual([])
+  })
+  test.each<[ProtocolName, string, readonly string[]]>([
+    ['messages', 'https://api.anthropic.com/v1', ['5m', '30m', '1h', '12h']],
+    ['messages', 'https://name.openai.azure.com/v1', ['5m', '30m', '1h', '12h']],
+    ['converse', 'https://bedrock-runtime.eu-central-1.amazonaws.com', ['5m', '30m', '1h', '12h']],
+    ['chat', 'https://openrouter.ai/api/v1', ['5m', '30m', '1h', '12h']],
+    ['chat', 'https://api.openai.com/v1', ['5m', '30m']],
+    ['responses', 'https://proxy.example/v1', ['5m', '30m']],
+  ])(
+    'a breakpoint that is sent as %s to %s has the lifetimes that it gets there',
+    (dialect, base_url, is) => {
+      for (const directive of ['{"mode":"explicit"}', '{"mode":"explicit","ttl":"30m"}'])
+        expect(at({ base_url }, 'm', dialect, block(`,"prompt_cache_breakpoint":${directive}`))).toEqual(is)
+    },
+  )
+  test('a directive of five minutes has short lifetimes in every dialect', () => {
+    const five = block(',"cache_control":{"type":"ephemeral"}')
+    for (const dialect of ['chat', 'messages', 'responses', 'converse'] as const)
+      expect(at({}, 'm', dialect, five)).toEqual(['5m', '30m'])
   })
   test('a directive that the operator adds has all lifetimes', () => {
     const set = new Map([['cache_control', '{"type":"ephemeral"}']])

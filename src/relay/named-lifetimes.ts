@@ -2,6 +2,7 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { CacheLifetime } from '@sluice/wire/reported-usage'
 import { serviceVendor } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
+import type { ProtocolName } from '@sluice/wire/protocols'
 import type { ChannelEdits } from '../domain/records/channel.ts'
 import type { ChannelPlan } from './request-stages.ts'
 
@@ -9,28 +10,48 @@ import type { ChannelPlan } from './request-stages.ts'
 const DIRECTIVES = ['cache_control', 'prompt_cache_', 'cachePoint'] as const
 
 const NONE: readonly CacheLifetime[] = []
-/** Lifetimes that a directive without a lifetime may have. */
-const UNSTATED: readonly CacheLifetime[] = ['5m', '30m']
+const SHORTEST: readonly CacheLifetime[] = ['5m']
+/** Lifetimes of directives that name none of an hour or more. Some upstreams have only one of the two. */
+const SHORT: readonly CacheLifetime[] = ['5m', '30m']
 /** All lifetimes. */
 export const ALL_LIFETIMES: readonly CacheLifetime[] = ['5m', '30m', '1h', '12h']
 
-/**
- * Lifetimes for which the cache directives of a request may make a provider write to its cache. All of them if
- * names may be spelled with escapes.
- */
+/** Lifetimes that the cache directives of a client's request name. All of them if names may be spelled with escapes. */
 export function namedLifetimes({ notes }: ScannedObject): readonly CacheLifetime[] {
   if (!notes.cacheMember) return NONE
-  return notes.longLifetime ? ALL_LIFETIMES : UNSTATED
+  if (notes.longLifetime) return ALL_LIFETIMES
+  return notes.halfHour ? SHORT : SHORTEST
 }
 
-/** Adds the lifetimes that a channel may cause, by directives of its operator or by writing without directives. */
+/**
+ * Lifetimes for which the request as sent to a channel may write to a cache: those that the client named, which
+ * conversion may lengthen, and those that the channel causes, by directives of its operator or by writing without
+ * directives.
+ */
 export function lifetimesAt(
   { channel, tools, sent }: ChannelPlan,
   named: readonly CacheLifetime[] = NONE,
 ): readonly CacheLifetime[] {
   if (named === ALL_LIFETIMES || addsDirectives(channel)) return ALL_LIFETIMES
+  const isOfOpenAi = serviceVendor(channel) === OPENAI
+  const keepers = sent && HALF_HOURS[sent.dialect]
+  if (named.includes('30m') && keepers !== 'all' && !(keepers === 'of OpenAI' && isOfOpenAi))
+    return ALL_LIFETIMES
   const model = sent?.model ?? tools?.model ?? ''
-  return serviceVendor(channel) === OPENAI || WRITES_ALWAYS.test(model) ? UNSTATED : named
+  return named.length > 0 || isOfOpenAi || WRITES_ALWAYS.test(model) ? SHORT : NONE
+}
+
+/**
+ * The upstreams of a dialect that take half an hour as a lifetime. The others are sent an hour instead, also chat
+ * upstreams, which get `cache_control`.
+ */
+const HALF_HOURS: Readonly<Record<ProtocolName, 'all' | 'of OpenAI' | 'none'>> = {
+  chat: 'of OpenAI',
+  messages: 'none',
+  responses: 'all',
+  gemini: 'none',
+  converse: 'none',
+  rerank: 'none',
 }
 
 /** Models that write to their cache without a directive. */

@@ -104,7 +104,7 @@ export interface ParsedRequest {
   readonly stream: boolean
   /** The tier of service that the client names; absent if it names none. */
   readonly serviceTier?: string
-  /** Lifetimes for which its cache directives may write to a cache; absent if it has none. */
+  /** Lifetimes that its cache directives name; absent if it has none. */
   readonly lifetimes?: readonly CacheLifetime[]
   /** The region that the request names; absent if none. */
   readonly region?: string

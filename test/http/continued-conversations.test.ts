@@ -112,7 +112,17 @@ let fixture: Fixture
 beforeAll(async () => {
   fixture = await startFixture((upstream) => ({
     options: { remember_prompts: '1h', hold_wait: 0, retries: 3 },
-    models: priced(['m-chat', 'm-messages', 'm-responses', 'm-gemini', 'm-converse', 'two', 'n', 'free']),
+    models: priced([
+      'm-chat',
+      'm-messages',
+      'm-responses',
+      'm-gemini',
+      'm-converse',
+      'two',
+      'three',
+      'n',
+      'free',
+    ]),
     channels: [
       ...UPSTREAMS.map((protocol) =>
         channel(protocol, upstream.baseUrl(protocol), {
@@ -127,12 +137,15 @@ beforeAll(async () => {
       ),
       channel('first', upstream.baseUrl('first'), { models: ['two'], priority: 2 }),
       channel('second', upstream.baseUrl('second'), { models: ['two'], priority: 1 }),
+      channel('resting', upstream.baseUrl('resting'), { models: ['three'], priority: 2 }),
+      channel('awake', upstream.baseUrl('awake'), { models: ['three'], priority: 1 }),
       channel('edited', upstream.baseUrl('edited'), { models: ['n'], system_prompt: 'S'.repeat(5000) }),
     ],
     users: [
       ROOT,
       user(2, 'ann', [token('ann'), token('poor', { remain_quota: 1 })]),
       user(3, 'bob', [token('bob'), token('bobpoor', { remain_quota: 1 })]),
+      user(5, 'sibling', [token('sibling', { remain_quota: 100_000 })]),
       user(4, 'tight', [token('tight', { remain_quota: 50_000 })]),
     ],
   }))
@@ -258,6 +271,14 @@ describe('a conversation', () => {
   })
 })
 
+test('each of many conversations of equal lengths is found when it goes on', async () => {
+  for (let i = conversations; i < 100; i++) fresh()
+  const all = Array.from({ length: 20 }, fresh)
+  for (const said of all) await had('chat', 'chat', said)
+  for (const said of all)
+    expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeLessThan(REPORTED + 800)
+})
+
 test('a provider that reports more than the bound is paid, and the call is counted', async () => {
   const said = fresh()
   await had('chat', 'chat', said)
@@ -297,6 +318,36 @@ describe('a call that goes to another channel', () => {
     const answer = await send('chat', 'two', [...said, ...MORE], 'tight')
     expect(answer.status).toBe(500)
     expect(fixture.upstream.received('second')).toHaveLength(before)
+  })
+  test('a call whose larger hold only another call prevents is refused as one whose quota is held', async () => {
+    const said = fresh()
+    const { upstream } = fixture
+    upstream.script('resting', answerOf('chat', REPORTED), {
+      kind: 'status',
+      status: 429,
+      body: '{"error":{"message":"slow down","code":"rate_limit_exceeded"}}',
+      headers: { 'retry-after': '60' },
+    })
+    upstream.script('awake', answerOf('chat', 10), answerOf('chat', 4 * REPORTED))
+    expect((await send('chat', 'three', said, 'sibling')).status).toBe(200)
+    expect((await send('chat', 'three', fresh(), 'ann')).status).toBe(200)
+    const { promise: after, resolve: end } = Promise.withResolvers<void>()
+    onTestFinished(() => end())
+    upstream.script('chat', { kind: 'whole', usage: usageText(10, 5), after })
+    const before = upstream.received('chat').length
+    const other = send('chat', 'm-chat', [{ by: 'user', text: 'hi' }], 'sibling', { max_tokens: 15_000 })
+    await expect.poll(() => upstream.received('chat').length).toBe(before + 1)
+    const refused = await send('chat', 'three', [...said, ...MORE], 'sibling')
+    expect(refused.status, refused.text).toBe(429)
+    expect(refused.headers).toMatchObject({ 'retry-after': '1' })
+    expect(refused.headers['x-should-retry']).toBeUndefined()
+    const { error } = JSON.parse(refused.text)
+    expect(error).toMatchObject({ code: 'quota_held', spent: REPORTED + 20 })
+    expect(error.needed).toBeGreaterThan(error.left)
+    expect(upstream.received('awake')).toHaveLength(1)
+    end()
+    expect((await other).status).toBe(200)
+    expect((await send('chat', 'three', [...said, ...MORE], 'sibling')).status).toBe(200)
   })
 })
 

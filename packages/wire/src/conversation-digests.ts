@@ -10,6 +10,11 @@ export type { ConversationForm } from './conversation-walk.ts'
 const DIGEST_BYTES = 24
 /** Size of the mark. */
 const MARK_BYTES = 4
+/** Bytes of a turn that its mark covers, at equal distances. */
+const SAMPLED_BYTES = 8
+/** Turns, with the head, whose first bytes the mark covers as well: there conversations begin to differ. */
+const BEGINNING_TURNS = 4
+const BEGINNING_BYTES = 128
 /** Maximum size of a text that is hashed by SHA-256: it costs less than the objects that a GMAC needs. */
 const MAX_HASHED_BYTES = 8_192
 
@@ -32,7 +37,8 @@ export interface DigestScope {
 /**
  * Digests of a conversation at the end of each of its turns. A digest covers everything that the model reads up to
  * there: system, tools, unknown members and turns as they are written, without cache directives. It is computed on
- * demand. Its first 32 bits, the mark, depend only on the seed, the turn and the length, and cost almost nothing.
+ * demand. Its first 32 bits, the mark, depend only on the seed, the turn, the length and a few bytes, and cost almost
+ * nothing.
  *
  * A digest is the SHA-256 of the seed and the bytes, or of their GMAC if there are many. Two texts with the same
  * GMAC cannot be found without the key, and only the SHA-256 is stored.
@@ -46,6 +52,8 @@ export class ConversationDigests {
   readonly #spans: readonly number[]
   /** Counts up to the end of each turn; the first are those of the head. */
   readonly #ends: readonly TurnEnd[]
+  /** A number for the sampled bytes up to the end of each turn. */
+  #samples: Uint32Array | undefined
 
   constructor(scan: ScannedObject, form: ConversationForm, scope: DigestScope) {
     const spans = new Spans()
@@ -67,7 +75,8 @@ export class ConversationDigests {
   /** The first 32 bits of the digest at the end of this turn; turns count from 1. */
   mark(turn: number): number {
     const { bytes } = this.#at(turn)
-    return mixed(Math.imul(bytes, 0x9e37_79b1) ^ mixed(this.#scope.seed.mark ^ turn))
+    const sample = (this.#samples ??= this.#sampled())[turn] as number
+    return mixed(Math.imul(bytes, 0x9e37_79b1) ^ mixed(this.#scope.seed.mark ^ turn ^ sample))
   }
 
   /** The digest at the end of this turn; it begins with the mark. */
@@ -96,6 +105,31 @@ export class ConversationDigests {
   textBytes(turn: number): number {
     const { bytes, mediaBytes } = this.#at(turn)
     return bytes - mediaBytes
+  }
+
+  // Conversations of equal lengths, as of a batch of equal tasks, would otherwise have the same marks.
+  #sampled(): Uint32Array {
+    const samples = new Uint32Array(this.#ends.length)
+    let sample = 0
+    for (const [turn, end] of this.#ends.entries()) {
+      const before = this.#ends[turn - 1] ?? { bytes: 0, spans: 0, end: 0 }
+      const length = end.bytes - before.bytes
+      const begin = turn < BEGINNING_TURNS ? Math.min(BEGINNING_BYTES, length) : 0
+      const step = Math.max(1, Math.ceil((length - begin) / SAMPLED_BYTES))
+      /** Position of the next sampled byte in the turn, and that of the span. */
+      let next = 0
+      let at = 0
+      // The last span of the turn before may go on.
+      for (let i = Math.max(0, before.spans - 2); i < end.spans; i += 2) {
+        const start = i < before.spans ? before.end : (this.#spans[i] as number)
+        const size = (i + 2 === end.spans ? end.end : (this.#spans[i + 1] as number)) - start
+        for (; next < at + size; next += next < begin ? 1 : step)
+          sample = Math.imul(sample ^ (this.#scan.bytes[start + next - at] as number), 0x0100_0193)
+        at += size
+      }
+      samples[turn] = mixed(sample)
+    }
+    return samples
   }
 
   #at(turn: number): TurnEnd {

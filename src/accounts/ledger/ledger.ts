@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { budgetList, type BudgetName, budgetsIn } from '../../domain/budget.ts'
 import { DenseSet } from '../../domain/dense-set.ts'
 import type { HoldFacts, Settlement } from '../../domain/records/usage.ts'
@@ -11,7 +12,7 @@ import type { Account } from './balance.ts'
 import { findPayerOfParkedHold } from './find-payer.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
-import { OpenHold } from './open-hold.ts'
+import { OpenHold, type RaisePatience } from './open-hold.ts'
 import { addHold, affordableAmount, charge, namesOf, NO_BUDGETS, type Payer, payerForGroup } from './payer.ts'
 import { PriceSets } from './price-sets.ts'
 import {
@@ -20,6 +21,7 @@ import {
   QuotaHeld,
   refusalOf,
   refusalOfGrowth,
+  refusalOfRaise,
   Unaffordable,
 } from './quota-refusal.ts'
 import { type Patience, type Queued, SiblingQueue, waitForSiblings } from './sibling-queue.ts'
@@ -27,6 +29,8 @@ import { WaitingHolds } from './waiting-holds.ts'
 
 /** Minimum wait that lets other nodes and workers return borrowed quota that they do not need. */
 const RETURN_MS = 700
+/** Interval at which a hold that other holds keep from being raised is tried again. */
+const RETRY_MS = 25
 
 /** Admits, grows and settles the holds of this node; described in `docs/ledger.md`. */
 export class Ledger {
@@ -168,6 +172,35 @@ export class Ledger {
     return true
   }
 
+  /** Called by `OpenHold.raiseTo`. */
+  async raise(
+    hold: OpenHold,
+    amount: number,
+    { waitMs, isOver }: RaisePatience,
+  ): Promise<Unaffordable | undefined> {
+    const { lends } = this.accounts
+    const lastMs = performance.now() + (lends ? Math.max(waitMs, RETURN_MS) : waitMs)
+    // Whether the balances are known: those of a bank are once it has answered.
+    let isKnown = !lends
+    for (;;) {
+      const by = amount - hold.taken
+      const refusal = by <= 0 || hold.grow(by) ? undefined : refusalOfRaise(hold, by, Date.now())
+      const isFinal = isKnown && !(refusal instanceof QuotaHeld)
+      if (!refusal || isFinal || isOver() || performance.now() >= lastMs) {
+        this.#endGrowth(hold)
+        hold.refusal = undefined
+        return refusal
+      }
+      await delay(RETRY_MS)
+      isKnown ||= !this.#borrowing.has(hold)
+    }
+  }
+
+  #endGrowth(hold: OpenHold): void {
+    this.#growths.get(hold)?.leave()
+    this.#growths.delete(hold)
+  }
+
   #addTo(hold: OpenHold, by: number): void {
     hold.refusal = undefined
     addHold(hold, by)
@@ -266,8 +299,7 @@ export class Ledger {
     charge(payer, settlement.quota)
     this.#waiting.delete(hold)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
-    this.#growths.get(hold)?.leave()
-    this.#growths.delete(hold)
+    this.#endGrowth(hold)
     this.#siblings.released(hold)
     return this.#settleUntilWritten(hold, payer, settlement)
   }

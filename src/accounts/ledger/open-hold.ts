@@ -4,10 +4,18 @@ import type { Account } from './balance.ts'
 import { affordableAmount, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
 import type { Unaffordable } from './quota-refusal.ts'
 
+/** How long a hold waits to be raised. */
+export interface RaisePatience {
+  readonly waitMs: number
+  /** Whether the call has ended. */
+  readonly isOver: () => boolean
+}
+
 /** Receiver of a hold's changes: a ledger, or `NO_LEDGER`. */
 interface HoldLedger {
   write(hold: OpenHold): Promise<Error | undefined>
   grow(hold: OpenHold, by: number): boolean
+  raise(hold: OpenHold, amount: number, patience: RaisePatience): Promise<Unaffordable | undefined>
   markProgress(hold: OpenHold, amount: number): void
   park(hold: OpenHold): Promise<boolean>
   settle(hold: OpenHold, settlement: Settlement): Promise<void>
@@ -16,6 +24,7 @@ interface HoldLedger {
 const NO_LEDGER: HoldLedger = {
   write: () => Promise.resolve(undefined),
   grow: () => true,
+  raise: () => Promise.resolve(undefined),
   markProgress: () => {},
   park: () => Promise.resolve(true),
   settle: () => Promise.resolve(),
@@ -167,6 +176,19 @@ export class OpenHold implements Hold {
     if (!this.#ledger.grow(this, by)) return false
     this.#amount += by
     return true
+  }
+
+  /** The amount without what no call of `grow` has taken yet. */
+  get taken(): number {
+    return this.#amount - this.#spare
+  }
+
+  /**
+   * Raises the hold to `amount`, after waiting for the holds of other calls if only these prevent it. Resolves to
+   * the refusal if that is impossible.
+   */
+  raiseTo(amount: number, patience: RaisePatience): Promise<Unaffordable | undefined> {
+    return this.#ledger.raise(this, amount, patience)
   }
 
   /** Adds quota units that became free after `grow` had been refused; the next `grow` takes them. */

@@ -167,6 +167,18 @@ export function refusalOfGrowth(payer: Payer, amount: number, nowMs: number): Un
   return usedUpBy(payer, amount, nowMs, WITH_HOLDS)
 }
 
+/**
+ * Builds the refusal of a hold that cannot be raised by this amount: `QuotaHeld` if only the holds of other calls
+ * prevent it.
+ */
+export function refusalOfRaise(
+  hold: Payer & { readonly amount: number },
+  by: number,
+  nowMs: number,
+): Unaffordable {
+  return isAffordableAlone(hold, hold.amount + by) ? heldRefusal(hold, by) : refusalOfGrowth(hold, by, nowMs)
+}
+
 function usedUpBy(payer: Payer, amount: number, nowMs: number, available: Available): Unaffordable {
   const [short, ...others] = shortBudgets(payer, amount, available)
   const quota = shortQuota(payer, amount, available)

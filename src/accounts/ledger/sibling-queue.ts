@@ -69,7 +69,25 @@ class Place {
   }
 
   get balances(): Balance[] {
-    return [this.#payer.account.user, ...this.#payer.budgets.map(({ balance }) => balance)]
+    const { account, budgets } = this.#payer
+    return [account.user, account.token, ...budgets.map(({ balance }) => balance)]
+  }
+
+  /** The balances on which the amount is not free. */
+  get shortBalances(): Balance[] {
+    const { account, budgets } = this.#payer
+    const { amount } = this.waiting
+    const short = budgets
+      .filter(({ balance, periodBudget }) => balance.freeUnder(periodBudget.amount) < amount)
+      .map(({ balance }) => balance)
+    if (account.user.free < amount) short.push(account.user)
+    if (!account.unlimited && account.token.free < amount) short.push(account.token)
+    return short
+  }
+
+  /** Whether it has its turn before another place. */
+  isBefore({ waiting: { isGrowth }, order }: Place): boolean {
+    return this.waiting.isGrowth === isGrowth ? this.order < order : this.waiting.isGrowth
   }
 
   /** Identifies the balances, so that places with the same balances can be compared by amount. */
@@ -112,13 +130,43 @@ class Line {
   }
 
   /** Whether no place can be admitted or must be refused, by the bounds of the amounts. */
-  isStuck({ free, remain }: Balance): boolean {
-    return free < this.#least && remain >= this.#most
+  isStuck(balance: Balance): boolean {
+    return this.isShort(balance) && !this.isUsedUp(balance)
+  }
+
+  /** Whether no place can be admitted. */
+  isShort({ free }: Balance): boolean {
+    return free < this.#least
+  }
+
+  /** Whether a place must be refused. */
+  isUsedUp({ remain }: Balance): boolean {
+    return remain < this.#most
   }
 
   *[Symbol.iterator](): Iterator<Place> {
     yield* this.#growths
     yield* this.#calls
+  }
+}
+
+/** The places of several lines, each once, in their turns. A line ends where `isStuck`. */
+function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Generator<Place> {
+  const heads = lines.map((line) => ({
+    line,
+    places: line[Symbol.iterator](),
+    next: undefined as Place | undefined,
+  }))
+  const advance = (head: (typeof heads)[number]): void => {
+    head.next = isStuck(head.line) ? undefined : (head.places.next().value as Place | undefined)
+  }
+  for (const head of heads) advance(head)
+  for (;;) {
+    let first: Place | undefined
+    for (const { next } of heads) if (next && (!first || next.isBefore(first))) first = next
+    if (!first) return
+    if (first.isOpen) yield first
+    for (const head of heads) if (head.next === first) advance(head)
   }
 }
 
@@ -129,13 +177,13 @@ function sort(places: Set<Place>): void {
 }
 
 /**
- * Calls that wait for the open holds of others, in order of arrival for each balance. A smaller amount may fit
- * before a larger one that came first. A call takes its amount when it is admitted, so that nothing is granted
- * twice.
+ * Calls that wait for the open holds of others, in order of arrival for each balance. A call that waits does not pass
+ * one that came first and lacks quota of a balance of both. A call takes its amount when it is admitted, so that
+ * nothing is granted twice.
  */
 export class SiblingQueue {
   readonly #accounts: Pick<AccountSource, 'lends' | 'borrow'>
-  /** Lines by the balances of users and budgets. A call that waits for its token is in the line of its user. */
+  /** Lines by balances. A place is in the line of each of its balances. */
   readonly #lines = new Map<Balance, Line>()
   /** All places by user, for whom quota is borrowed. */
   readonly #borrowers = new Map<number, Borrower>()
@@ -154,32 +202,64 @@ export class SiblingQueue {
     this.#borrowers.set(userId, borrower)
     borrower.places.add(place)
     if (this.#accounts.lends) this.#schedule(userId, borrower, 0)
-    return { leave: () => this.#remove(place), expire: () => this.#expire(place) }
+    return { leave: () => this.#leave(place), expire: () => this.#expire(place) }
   }
 
   /** Admits what is now affordable, after quota of these balances has become free. */
   released({ account, budgets }: Payer): void {
     if (this.#lines.size === 0) return
-    for (const { balance } of budgets) this.#admitFrom(balance)
-    this.#admitFrom(account.user)
+    const { user, token, unlimited } = account
+    const balances = new Map<Line, Balance>()
+    const limited = unlimited ? [user] : [user, token]
+    for (const balance of [...limited, ...budgets.map((budget) => budget.balance)]) {
+      const line = this.#lines.get(balance)
+      if (line) balances.set(line, balance)
+    }
+    if (balances.size === 0) return
+    const { lends } = this.#accounts
+    const ofUser = this.#lines.get(user)
+    this.#admitFrom(
+      merged([...balances.keys()], (line) => {
+        const balance = balances.get(line)!
+        if (lends) return false
+        // All who wait for a token wait for its user, too.
+        return (
+          line.isStuck(balance) || (balance === token && !line.isUsedUp(balance) && !!ofUser?.isShort(user))
+        )
+      }),
+    )
   }
 
   /** Tries all places again, after an operator has changed a balance. */
   retryAll(): void {
-    for (const balance of this.#lines.keys()) this.#admitFrom(balance)
+    const places = [...this.#borrowers.values()].flatMap((borrower) => [...borrower.places])
+    this.#admitFrom(places.toSorted((one, other) => (one.isBefore(other) ? -1 : 1)))
   }
 
-  #admitFrom(balance: Balance): void {
-    const line = this.#lines.get(balance)
-    if (!line) return
+  #admitFrom(places: Iterable<Place>): void {
     const { lends } = this.#accounts
-    for (const place of line) {
-      if (!lends && line.isStuck(balance)) return
-      if (this.#admitted(place)) continue
+    /** Balances on which a call that came first is short. */
+    const awaited = new Set<Balance>()
+    const refused: Payer[] = []
+    for (const place of places) {
+      const isBehind = awaited.size > 0 && place.balances.some((balance) => awaited.has(balance))
+      if (!isBehind && this.#admitted(place)) continue
       if (lends) this.#askSoon(place)
-      else if (!isAffordableAlone(place.payer, place.waiting.amount))
+      else if (!isAffordableAlone(place.payer, place.waiting.amount)) {
+        refused.push(place.payer)
         this.#refuse(place, refusalOf(place.payer, place.waiting.amount, Date.now()))
+      } else if (!place.waiting.isGrowth) for (const balance of place.shortBalances) awaited.add(balance)
     }
+    // Calls that came later may have waited for them, for other balances than these.
+    for (const payer of refused) this.released(payer)
+  }
+
+  // Calls that came later may have waited for it.
+  #leave(place: Place): void {
+    if (!place.isOpen) return
+    const { payer, waiting } = place
+    this.#remove(place)
+    if (!waiting.isGrowth) this.released(payer)
   }
 
   #askSoon({ payer }: Place): void {
@@ -205,7 +285,10 @@ export class SiblingQueue {
     if (!place.isOpen) return
     place.isExpired = true
     if (this.#accounts.lends && !place.isAnswered) return
-    this.#refuse(place, refusalOf(place.payer, place.waiting.amount, Date.now()))
+    const { payer, waiting } = place
+    if (this.#admitted(place)) return
+    this.#refuse(place, refusalOf(payer, waiting.amount, Date.now()))
+    this.released(payer)
   }
 
   #enter(place: Place): void {

@@ -15,25 +15,29 @@ const BUDGET = { amount: 1000, period: 'month' } as const
 /** One call: its key, its group's budget, and when its client leaves. */
 interface Wanted {
   readonly token?: number
+  /** The budget of the key. */
+  readonly budget?: { readonly amount: number; readonly period: 'month' }
+  /** Whether it is charged to no group. */
+  readonly isOfNoGroup?: true
   readonly amount: number
   readonly waitMs?: number
   readonly left?: Promise<void>
 }
 
-describe.each(LEDGER_PLACES)('$name', ({ open }) => {
-  async function stage() {
+describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
+  async function stage(fields: { unlimited_quota?: boolean } = {}) {
     const { store, userId, tokenId, nodes } = await open(2)
-    const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
+    const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2', ...fields }))
     let made = 0
     const call = async (
-      { token = tokenId, amount, waitMs = LONG_MS, left }: Wanted,
+      { token = tokenId, budget, isOfNoGroup, amount, waitMs = LONG_MS, left }: Wanted,
       at = 0,
     ): Promise<OpenHold> => {
       const { ledger } = nodes[at % nodes.length] as LedgerProcess
       const payer = await payerOf(ledger.accounts, {
-        token: { id: token, budget: undefined },
+        token: { id: token, budget },
         user: { id: userId, budget: undefined },
-        groups: [{ name: 'default', budget: BUDGET }],
+        groups: isOfNoGroup ? [] : [{ name: 'default', budget: BUDGET }],
         startedMs: Date.now(),
       })
       const facts = factsOf(`call ${(made += 1)}`)
@@ -125,6 +129,92 @@ describe.each(LEDGER_PLACES)('$name', ({ open }) => {
     await expect.poll(() => growing.grow(200)).toBe(true)
     expect(growing.amount).toBe(300)
     expect((await waiting).amount).toBe(700)
+  })
+
+  // Processes that borrow may admit a call by quota of its own key before another key gets its loan.
+  test.skipIf(isLeased)(
+    'a call of a key with a budget does not pass one of another key that came first',
+    async () => {
+      const { call, otherId } = await stage({ unlimited_quota: true })
+      const other = { token: otherId, budget: { ...BUDGET, amount: 10_000_000 }, isOfNoGroup: true } as const
+      const first = await call({ ...other, amount: 900_000 })
+      const order: string[] = []
+      const admitted = async (name: string, wanted: Wanted): Promise<void> => {
+        const hold = await call(wanted)
+        order.push(name)
+        await delay(1)
+        await hold.settle(settlementOf(0))
+      }
+      const a = admitted('a', { amount: 400_000, isOfNoGroup: true })
+      await delay(20)
+      const b = admitted('b', { ...other, amount: 800_000 })
+      await delay(20)
+      await first.settle(settlementOf(0))
+      await Promise.all([a, b])
+      expect(order).toEqual(['a', 'b'])
+    },
+  )
+
+  // Processes that borrow request smaller loans while larger ones are refused.
+  test.skipIf(isLeased)(
+    'a smaller call that waits does not pass one that came first, until that leaves',
+    async () => {
+      const { call, otherId } = await stage()
+      const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]
+      const leaving = Promise.withResolvers<void>()
+      const large = call({ amount: 800, left: leaving.promise })
+      const small = call({ amount: 300, token: otherId })
+      await delay(20)
+      await second.settle(settlementOf(0))
+      await expect(Promise.race([small, delay(50, 'waits')])).resolves.toBe('waits')
+      // It is affordable at once.
+      await (await call({ amount: 400 })).settle(settlementOf(0))
+      leaving.resolve()
+      await expect(large).rejects.toThrow(QuotaHeld)
+      expect((await small).amount).toBe(300)
+    },
+  )
+
+  test('a waiting call is refused at once when a charge leaves its key too little, while others hold what its user has', async () => {
+    const { call, otherId } = await stage()
+    const first = await call({ amount: 80, token: otherId, isOfNoGroup: true })
+    await call({ amount: 499_990, isOfNoGroup: true })
+    await call({ amount: 499_900, token: otherId, isOfNoGroup: true })
+    const waiting = call({ amount: 200, token: otherId, isOfNoGroup: true })
+    const refused = expect(waiting).rejects.toThrow(InsufficientQuota)
+    await delay(20)
+    await first.settle(settlementOf(499_850))
+    await refused
+  })
+
+  test('a hold is raised when another call ends, and what it was raised by is not there for its growth', async () => {
+    const { call } = await stage()
+    const rising = await call({ amount: 100 })
+    const first = await call({ amount: 800 })
+    const raised = rising.raiseTo(400, { waitMs: LONG_MS, isOver: () => false })
+    await delay(20)
+    expect(rising.amount).toBe(100)
+    await first.settle(settlementOf(0))
+    await expect(raised).resolves.toBeUndefined()
+    expect([rising.amount, rising.taken]).toEqual([400, 400])
+    await expect.poll(() => rising.grow(600)).toBe(true)
+    expect([rising.amount, rising.grow(1)]).toEqual([1000, false])
+  })
+
+  test('a hold that only others keep from being raised is refused with quota_held after its wait, else as unaffordable', async () => {
+    const { call } = await stage()
+    const rising = await call({ amount: 100 })
+    const first = await call({ amount: 800 })
+    const raise = (amount: number, waitMs: number) => rising.raiseTo(amount, { waitMs, isOver: () => false })
+    await expect(raise(201, 0)).resolves.toMatchObject({
+      code: 'quota_held',
+      limit: { spent: 0, held: 900, left: 100, needed: 101 },
+    })
+    await expect(raise(1001, LONG_MS)).resolves.toBeInstanceOf(BudgetExceeded)
+    await first.settle(settlementOf(0))
+    // A hold that was refused does not grow later.
+    expect(rising.amount).toBe(100)
+    expect((await call({ amount: 900 })).amount).toBe(900)
   })
 
   test('the holds of all processes never exceed the quota', async () => {

@@ -1,10 +1,10 @@
 import { createSecretKey, hash, type KeyObject } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
 import { ConversationDigests, type DigestSeed } from '@sluice/wire/conversation-digests'
 import { promptTokens } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
 import type { Options } from '../../domain/options.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
+import type { Unaffordable } from '../../accounts/ledger/quota-refusal.ts'
 import type { Call } from '../call.ts'
 import { type Plans, withPromptBound } from '../plan.ts'
 import type { ChargeBasis } from '../price-usage.ts'
@@ -32,8 +32,6 @@ export const PROMPT_DIGESTS: DigestRules = { kind: 'prompt', minSearched: 2, cha
 
 /** Fewest tokens that a text is believed to have: one for this many bytes. Providers may report too few. */
 const MAX_BYTES_PER_TOKEN = 32
-/** Interval at which a hold that other holds keep from growing is tried again. */
-const RETRY_MS = 25
 
 /**
  * Remembers how many tokens the prompts of calls had, so that a conversation that continues one of them holds
@@ -102,25 +100,22 @@ export class CallPrompts {
   }
 
   /**
-   * Makes the hold of a call cover its prompt at a channel. Returns false if it cannot: then the channel must
-   * not be tried.
+   * Makes the hold of a call cover its prompt at a channel. Resolves to the refusal if it cannot: then the channel
+   * must not be tried.
    */
-  async hold(call: Call, plan: Plan, channel: ChannelPlan): Promise<boolean> {
+  async hold(call: Call, plan: Plan, channel: ChannelPlan): Promise<Unaffordable | undefined> {
     const known = await this.#knownOf(channel)
     const bound = known.bound ?? Number.POSITIVE_INFINITY
-    if (bound <= this.#heldBound) return true
+    if (bound <= this.#heldBound) return undefined
     const raised = withPromptBound(plan, bound)
-    const { hold } = call
-    const lastMs = performance.now() + this.#options.hold_wait
-    for (;;) {
-      const by = raised.estimate.amount - hold.amount
-      if (by <= 0 || hold.grow(by)) break
-      if (performance.now() >= lastMs || call.response.isAborted || call.isStopped) return false
-      await delay(RETRY_MS)
-    }
+    const refusal = await call.hold.raiseTo(raised.estimate.amount, {
+      waitMs: this.#options.hold_wait,
+      isOver: () => call.response.isAborted || call.isStopped,
+    })
+    if (refusal) return refusal
     this.#heldBound = bound
     call.goOnWith(raised)
-    return true
+    return undefined
   }
 
   /** Remembers how many tokens a provider reported for the prompt, at the end of its answer. */

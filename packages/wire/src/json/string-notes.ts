@@ -9,17 +9,21 @@ export interface StringNotes {
   readonly directive: boolean
   /** Whether any begins like the name of a member that controls a provider's cache. */
   readonly cacheMember: boolean
+  /** Whether any begins like the name of a breakpoint, which lives for half an hour, or is that lifetime. */
+  readonly halfHour: boolean
   /** Whether any is a lifetime of an hour or more. */
   readonly longLifetime: boolean
 }
 
-const EVERYTHING: StringNotes = { directive: true, cacheMember: true, longLifetime: true }
+const EVERYTHING: StringNotes = { directive: true, cacheMember: true, halfHour: true, longLifetime: true }
 
 /** Beginnings of names, with the opening quote. */
 const DIRECTIVES = ['"cache_control', '"prompt_cache_breakpoint', '"cachePoint'].map((name) =>
   Buffer.from(name),
 )
 const CACHE_MEMBERS = ['"cache_control', '"prompt_cache_', '"cachePoint'].map((name) => Buffer.from(name))
+const BREAKPOINTS = [Buffer.from('"prompt_cache_breakpoint')]
+const HALF_HOURS = [Buffer.from('"30m"')]
 const LONG_LIFETIMES = ['"1h"', '"12h"', '"24h"'].map((text) => Buffer.from(text))
 /** Strings above this size are texts, not names or lifetimes. */
 const MAX_NAME_BYTES = 100
@@ -29,13 +33,16 @@ const BACKSLASH = 0x5c
 const LETTER_U = 0x75
 /** Whether a byte is the first of a name or lifetime above, as it is or as an escape. */
 const IS_FIRST = Uint8Array.from({ length: 256 }, (_, byte) =>
-  byte === BACKSLASH || [...CACHE_MEMBERS, ...LONG_LIFETIMES].some((one) => one[1] === byte) ? 1 : 0,
+  byte === BACKSLASH || [...CACHE_MEMBERS, ...HALF_HOURS, ...LONG_LIFETIMES].some((one) => one[1] === byte)
+    ? 1
+    : 0,
 )
 
 /** `tape`: as in `ScannedObject`. */
 export function notedStrings(bytes: Buffer, tape: readonly number[]): StringNotes {
   let directive = false
   let cacheMember = false
+  let halfHour = false
   let longLifetime = false
   for (let node = 0; node < tape.length; node += 3) {
     const start = tape[node] as number
@@ -43,13 +50,16 @@ export function notedStrings(bytes: Buffer, tape: readonly number[]): StringNote
     const end = tape[node + 1] as number
     if (end - start > MAX_NAME_BYTES) continue
     if (hasEscapedLetter(bytes, start, end)) return EVERYTHING
-    if (end - start <= MAX_LIFETIME_BYTES) longLifetime ||= isAnyAt(bytes, start, LONG_LIFETIMES)
-    else if (isAnyAt(bytes, start, CACHE_MEMBERS)) {
+    if (end - start <= MAX_LIFETIME_BYTES) {
+      longLifetime ||= isAnyAt(bytes, start, LONG_LIFETIMES)
+      halfHour ||= isAnyAt(bytes, start, HALF_HOURS)
+    } else if (isAnyAt(bytes, start, CACHE_MEMBERS)) {
       cacheMember = true
       directive ||= isAnyAt(bytes, start, DIRECTIVES)
+      halfHour ||= isAnyAt(bytes, start, BREAKPOINTS)
     }
   }
-  return { directive, cacheMember, longLifetime }
+  return { directive, cacheMember, halfHour, longLifetime }
 }
 
 function isAnyAt(bytes: Buffer, start: number, texts: readonly Buffer[]): boolean {
