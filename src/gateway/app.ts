@@ -44,7 +44,6 @@ import type { Relay } from '../relay/relay.ts'
 import { truncateName } from '../relay/truncate-name.ts'
 import type { Request, RequestListener } from '../http/request.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
-import { timeOfId } from '../store/usage-id.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { refuseLoop } from '../upstreams/loop-detection.ts'
 
@@ -116,11 +115,9 @@ export class App {
   }
 
   readonly listener: RequestListener = (request, response) => {
-    const id = randomUUIDv7()
     const exchange: ClientExchange = {
-      id,
-      // Calls are found by the time in their id.
-      startedMs: timeOfId(id),
+      id: randomUUIDv7(),
+      startedMs: Date.now(),
       startedAt: performance.now(),
       request,
       response,

@@ -116,7 +116,6 @@ export class CallAdmission {
     if (!request.isFree)
       call.content = captureOf(this.#services, {
         id: incoming.id,
-        startedMs,
         caller,
         settings,
         response: call.response,

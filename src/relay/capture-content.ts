@@ -4,6 +4,7 @@ import type { ContentCapture } from '../content/content-capture.ts'
 import type { ContentLog } from '../content/content-log.ts'
 import { type ContentPolicy, contentPolicy, EXPORTED_LEVELS } from '../domain/content-log.ts'
 import type { Settings } from '../domain/settings.ts'
+import { timeOfId } from '../store/usage-id.ts'
 import type { CallContent, Telemetry } from '../telemetry/telemetry.ts'
 import type { Body, FormBody } from './body-reader.ts'
 
@@ -13,8 +14,6 @@ export type ContentLogForCalls = Pick<ContentLog, 'capture' | 'redact'>
 /** A call whose content may be kept. */
 export interface CapturableCall {
   readonly id: string
-  /** Unix milliseconds. */
-  readonly startedMs: number
   readonly caller: Caller
   readonly settings: Settings
   readonly response: Response
@@ -44,9 +43,10 @@ export function captureOf(receivers: ContentReceivers, call: CapturableCall): Co
     contentPolicy(contentLog, groups.get(group)?.contentLog, user, token, random)
   const policies = call.groups.map(policyIn)
   if (policies.every((policy) => policy === undefined)) return undefined
-  const { id, startedMs } = call
+  const { id } = call
   const capture = receivers.content.capture(
-    { id, userId: user.id, tokenId: token.id, startedMs },
+    // Content is found by the time in the id, which may be on another day than the start.
+    { id, userId: user.id, tokenId: token.id, startedMs: timeOfId(id) },
     receivedBytes(call.body),
     () => policyIn(call.servedBy()),
   )

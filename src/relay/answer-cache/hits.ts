@@ -38,12 +38,11 @@ export class Hits {
   /** Begins to collect what a hit says; undefined if nothing of it is kept. */
   capture(
     { caller, settings, routes, body, received = body }: SharableCall,
-    { id, startedMs, response }: IncomingCall,
+    { id, response }: IncomingCall,
   ): ContentCapture | undefined {
     const group = routes.resolutions[0]?.group.name ?? ''
     return captureOf(this.#services, {
       id,
-      startedMs,
       caller,
       settings,
       response,
