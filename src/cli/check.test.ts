@@ -11,6 +11,7 @@ const SET = {
   OPENAI_API_KEY: 'o',
   GEMINI_API_KEY: 'g',
   COHERE_API_KEY: 'c',
+  GUARD_KEY: 'a-key-of-a-guard',
   ALERT_URL: 'https://alerts.example/gateway',
   ALERT_SECRET: `whsec_${'A'.repeat(32)}`,
   ROOT_ACCESS_TOKEN: 'an-access-token-of-some-length',

@@ -1,4 +1,4 @@
-import { Agent, request } from 'undici'
+import type { Agent } from 'undici'
 import { version } from '../../../domain/version.ts'
 import { lookupBlockingMetadata } from '../../../upstreams/lookup-blocking-metadata.ts'
 import { ServiceFailure } from './service.ts'
@@ -34,9 +34,12 @@ export class ServiceClient {
 
   /** Resolves to the JSON of the answer. Rejects with `ServiceFailure`, and with whatever `take` rejects with. */
   async post({ url, headers, body }: PostRequest, { signal, take }: PostBounds): Promise<unknown> {
+    // Loaded with the first question, so that starts without services do not.
+    const { Agent, request } = await import('undici')
+    this.#agent ??= new Agent(AGENT_OPTIONS)
     const response = await request(url, {
       method: 'POST',
-      dispatcher: (this.#agent ??= newAgent()),
+      dispatcher: this.#agent,
       signal,
       headers: {
         'content-type': 'application/json',
@@ -68,15 +71,13 @@ export class ServiceClient {
   }
 }
 
-function newAgent(): Agent {
-  return new Agent({
-    allowH2: false,
-    connections: CONNECTIONS,
-    maxHeaderSize: 16_384,
-    headersTimeout: MAX_MS,
-    bodyTimeout: MAX_MS,
-    connect: { timeout: MAX_MS, lookup: lookupBlockingMetadata },
-  })
+const AGENT_OPTIONS: Agent.Options = {
+  allowH2: false,
+  connections: CONNECTIONS,
+  maxHeaderSize: 16_384,
+  headersTimeout: MAX_MS,
+  bodyTimeout: MAX_MS,
+  connect: { timeout: MAX_MS, lookup: lookupBlockingMetadata },
 }
 
 async function collected(body: AsyncIterable<Buffer>, take: PostBounds['take']): Promise<Buffer> {
