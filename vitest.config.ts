@@ -6,7 +6,7 @@ import { LongestFirst } from './test/longest-first.ts'
 
 /** Tests that take long: databases, the management API, faults, load, several nodes, commands, fuzzing, a browser. */
 const SYSTEM = [
-  'src/{accounts/ledger,store}/**/*.test.ts',
+  'src/{accounts/ledger,content,store}/**/*.test.ts',
   ...[
     'management',
     'faults',
