@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../domain/without-trailing.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
 import type { ServiceMatch } from '../domain/guard.ts'
 import { parseBedrockKey } from '../domain/provider-keys.ts'
@@ -14,7 +15,7 @@ const address: Field<string> = secret(
   (given) => {
     const parsed = /^https?:\/\//i.test(given) && !/[\s\\?#]/.test(given) ? URL.parse(given) : null
     if (!parsed || parsed.username !== '' || parsed.password !== '') return undefined
-    return namesMetadataAddress(given) ? undefined : given.replace(/\/+$/, '')
+    return namesMetadataAddress(given) ? undefined : withoutTrailing(given, '/')
   },
 )
 

@@ -166,8 +166,11 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
       return worker
     },
     async lose(worker) {
-      const { count, quota } = await database.lose(worker.name)
-      await database.store.write('lapseClaims', { node: worker.name })
+      // Both at once: a start that fails closes the database.
+      const [{ count, quota }] = await Promise.all([
+        database.lose(worker.name),
+        database.store.write('lapseClaims', { node: worker.name }),
+      ])
       slots.drop(worker.name)
       followed.drop(worker)
       metrics.keepOf(worker)

@@ -1,3 +1,4 @@
+import { withoutTrailing } from '../../../domain/without-trailing.ts'
 import { parseBedrockKey } from '../../../domain/provider-keys.ts'
 import { encodeSegment, signatureHeaders } from '../../../upstreams/bedrock/signature-v4.ts'
 import { type Judgement, listIn, member, NO_MATCHES, ServiceFailure, type ServiceMaker } from './service.ts'
@@ -9,7 +10,7 @@ const MAX_DEPTH = 8
 /** Amazon Bedrock Guardrails, `ApplyGuardrail`. The keys are used in turn. */
 export const bedrock: ServiceMaker<'bedrock'> = ({ base_url: base, region, guardrail, version, keys }) => {
   const { host, pathname } = new URL(base)
-  const prefix = pathname.replace(/\/+$/, '')
+  const prefix = withoutTrailing(pathname, '/')
   const path = `${prefix}/guardrail/${encodeSegment(guardrail)}/version/${encodeSegment(version)}/apply`
   const url = `${new URL(base).origin}${path}`
   const credentials = keys.flatMap((key) => {
