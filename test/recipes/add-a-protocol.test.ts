@@ -45,6 +45,8 @@ test('a protocol that is added to the table causes compile errors where a decisi
     'src/relay/estimate.ts',
     'src/relay/failure.ts',
     'src/relay/guards/guarded-attempt.ts',
+    'src/relay/guards/guarded-tap.ts',
+    'src/relay/named-lifetimes.ts',
     'src/relay/routing.ts',
     'src/upstreams/azure/azure.ts',
     'src/upstreams/bedrock/bedrock-responses.ts',
