@@ -18,8 +18,8 @@ const has = (defect: Defect): string => `process.env['DEFECT'] === ${JSON.string
 const DEFECTS: readonly Patch[] = [
   {
     file: 'src/accounts/ledger/payer.ts',
-    text: 'for (const { balance } of budgets) free =',
-    by: `for (const { balance } of ${has('no gate')} ? [] : budgets) free =`,
+    text: 'for (const one of budgets) free =',
+    by: `for (const one of ${has('no gate')} ? [] : budgets) free =`,
   },
   {
     file: 'src/accounts/ledger/payer.ts',

@@ -13,7 +13,16 @@ import { findPayerOfParkedHold } from './find-payer.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold, type RaisePatience } from './open-hold.ts'
-import { addHold, affordableAmount, charge, namesOf, NO_BUDGETS, type Payer, payerForGroup } from './payer.ts'
+import {
+  addHold,
+  affordableAmount,
+  charge,
+  growableAmount,
+  namesOf,
+  NO_BUDGETS,
+  type Payer,
+  payerForGroup,
+} from './payer.ts'
 import { PriceSets } from './price-sets.ts'
 import {
   type BudgetExceeded,
@@ -163,7 +172,7 @@ export class Ledger {
   /** Called by `OpenHold.grow`. */
   grow(hold: OpenHold, by: number): boolean {
     const { account, budgets } = hold
-    if (by > affordableAmount(account, budgets)) {
+    if (by > growableAmount(account, budgets)) {
       hold.refusal ??= refusalOfGrowth(hold, by, Date.now())
       this.#growLater(hold, by)
       return false

@@ -1,7 +1,7 @@
 import type { Hold } from '../../domain/hold.ts'
 import type { HoldFacts, ParkedHold, Settlement } from '../../domain/records/usage.ts'
 import type { Account } from './balance.ts'
-import { affordableAmount, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
+import { type ChargedBudget, growableAmount, NO_BUDGETS, type Payer } from './payer.ts'
 import type { Unaffordable } from './quota-refusal.ts'
 
 /** How long a hold waits to be raised. */
@@ -163,7 +163,7 @@ export class OpenHold implements Hold {
 
   /** Quota units that `grow` could add now. */
   get maxGrowth(): number {
-    return this.#spare + Math.max(0, affordableAmount(this.account, this.budgets))
+    return this.#spare + Math.max(0, growableAmount(this.account, this.budgets))
   }
 
   /** Adds `by` quota units; returns false and adds nothing if they are not free. */

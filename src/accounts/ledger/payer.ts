@@ -18,9 +18,21 @@ export interface Payer {
 
 /** Quota available for a hold: the minimum over token, user and budgets. An unlimited token is left out. */
 export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
+  return leastFree(account, budgets, ({ balance, periodBudget }) => balance.freeUnder(periodBudget.amount))
+}
+
+/** As `affordableAmount`, for more of a hold that is open. Amounts of budgets may have changed since it was admitted. */
+export function growableAmount(account: Account, budgets: readonly ChargedBudget[]): number {
+  return leastFree(account, budgets, ({ balance }) => balance.free)
+}
+
+function leastFree(
+  account: Account,
+  budgets: readonly ChargedBudget[],
+  freeOf: (budget: ChargedBudget) => number,
+): number {
   let free = account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
-  for (const { balance, periodBudget } of budgets)
-    free = Math.min(free, balance.freeUnder(periodBudget.amount))
+  for (const one of budgets) free = Math.min(free, freeOf(one))
   return free
 }
 
