@@ -408,6 +408,10 @@ class Slot {
     if (of === 'token 0') this.#changes.push(this.#changeToken(0, { budget }))
     if (of === 'token 1') this.#changes.push(this.#changeToken(1, { budget }))
     await this.settled()
+    await this.#untilSynced()
+    // A bank knows the amounts of keys and users by their rows, and those of groups by the next call.
+    if (this.#isLeased && amount > 0 && !of.startsWith('group'))
+      for (const time of TIMES) this.#stated.set(accountAt(periodOf(of), this.#ownerOf(of), time), amount)
     return this.#holdTooMuch(call)
   }
 
