@@ -131,9 +131,12 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect((await waiting).amount).toBe(700)
   })
 
+  const ALONE = isLeased ? [] : ['alone']
+
   // Processes that borrow may admit a call by quota of its own key before another key gets its loan.
-  if (!isLeased)
-    test('a call of a key with a budget does not pass one of another key that came first', async () => {
+  test.each(ALONE)(
+    'a call of a key with a budget does not pass one of another key that came first',
+    async () => {
       const { call, otherId } = await stage({ unlimited_quota: true })
       const other = { token: otherId, budget: { ...BUDGET, amount: 10_000_000 }, isOfNoGroup: true } as const
       const first = await call({ ...other, amount: 900_000 })
@@ -151,11 +154,13 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
       await first.settle(settlementOf(0))
       await Promise.all([a, b])
       expect(order).toEqual(['a', 'b'])
-    })
+    },
+  )
 
   // Processes that borrow request smaller loans while larger ones are refused.
-  if (!isLeased)
-    test('a smaller call that waits does not pass one that came first, until that leaves', async () => {
+  test.each(ALONE)(
+    'a smaller call that waits does not pass one that came first, until that leaves',
+    async () => {
       const { call, otherId } = await stage()
       const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]
       const leaving = Promise.withResolvers<void>()
@@ -169,7 +174,8 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
       leaving.resolve()
       await expect(large).rejects.toThrow(QuotaHeld)
       expect((await small).amount).toBe(300)
-    })
+    },
+  )
 
   test('a waiting call is refused at once when a charge leaves its key too little, while others hold what its user has', async () => {
     const { call, otherId } = await stage()
