@@ -64,7 +64,7 @@ export class Screen {
     return { text: screened, counts: stream.counts, blockedBy: stream.blockedBy }
   }
 
-  /** A stream of its own for one text. With `pseudonyms` the rules that replace write their tokens. */
+  /** Opens a stream for one text. With `pseudonyms`, rules with the action `replace` write tokens. */
   stream(pseudonyms?: Pseudonyms): ScreenStream {
     return new ScreenStream(this, pseudonyms)
   }

@@ -20,7 +20,7 @@ import { useGuardColumns } from './use-guard-columns.tsx'
 /** The guards with what they have decided in the last 24 hours; a new one with `new` in the address. */
 export function GuardsPage() {
   const [search] = useSearchState()
-  // A path of its own could not be told from that of a guard of this name.
+  // Not a path: `/guards/new` is the page of a guard called `new`.
   return search['new'] === undefined ? <AllGuards /> : <NewGuard />
 }
 

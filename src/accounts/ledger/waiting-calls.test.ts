@@ -133,7 +133,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
 
   const ALONE = isLeased ? [] : ['alone']
 
-  // Processes that borrow may admit a call by quota of its own key before another key gets its loan.
+  // With workers or nodes, a call may be admitted by quota that is already leased for its key, before another key has its loan.
   test.each(ALONE)(
     'a call of a key with a budget does not pass one of another key that came first',
     async () => {

@@ -299,7 +299,7 @@ export async function deleteUser(
   try {
     await deleteContentOfUser(services, user)
   } catch (cause) {
-    // The account is gone, so that nobody could ask for it again: the next pruning deletes it.
+    // The account no longer exists, so the request cannot be repeated. The next pruning deletes the content.
     const message = 'the user is deleted; what was said in its calls will be within an hour'
     throw new GatewayError('storage_unavailable', message, { cause })
   }

@@ -22,8 +22,8 @@ const MAX_BYTES = 33_554_432
 /** Kept answers above this size are sent as they are read, and are not shared while they are. */
 const MAX_READ_AT_ONCE = 1_048_576
 /**
- * Calls without an answer for which one waits. After that it gets the upstream's error, or makes a call of its own, for
- * which nobody waits.
+ * Maximum number of failed calls that an equal call waits for. After that it gets the upstream's error, or makes a call
+ * of its own, which no other call waits for.
  */
 const MAX_MISSES = 3
 /** Headers of an answer that do not belong to its call alone. */

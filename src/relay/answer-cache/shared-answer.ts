@@ -1,5 +1,6 @@
 import { Response } from '@sluice/http1'
 import type { AnswerHead, KeptAnswer } from '../../domain/kept-answer.ts'
+import { NO_SINK } from '../answers/answer-recorder.ts'
 import { AnswerUnderWay } from '../answers/answer-under-way.ts'
 import type { AnswerKeeping } from './answer-keeping.ts'
 import type { AnswerFacts } from './answer-facts.ts'
@@ -9,16 +10,6 @@ import { bodyFor, type GivenBody, isSameBody, type WantedBody } from './answer-b
 export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFacts } | 'call'
 
 type AnswerUnderWayInputs = Omit<ConstructorParameters<typeof AnswerUnderWay>[0], 'staysWithoutClients'>
-
-/** Takes what it is sent, for a client that waits for the whole answer. */
-const NO_SINK = {
-  isOpen: true,
-  send: () => true,
-  sendParts: () => true,
-  responseEnded() {},
-  needsUpstream() {},
-  destroy() {},
-} as const
 
 /** One answer for equal calls of this process: of the first one, which looks for it and asks, and of all that come meanwhile. */
 export class SharedAnswer {

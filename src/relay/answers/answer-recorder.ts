@@ -11,7 +11,8 @@ interface Recording {
   needsUpstream(): void
 }
 
-const NO_SINK = {
+/** Accepts what it is sent, and sends it nowhere. */
+export const NO_SINK = {
   isOpen: true,
   send: () => true,
   sendParts: () => true,
