@@ -115,7 +115,7 @@ export const guards = {
   failures: { block: 'Block the call', pass: 'Let the call pass' },
   charge: 'The caller pays for the guard’s own calls',
   mostDelay: 'Characters judged at a time',
-  mostDelayHint: '0: the whole answer.',
+  mostDelayHint: '0: the whole answer; otherwise 400 or more.',
   calls: 'Calls',
   matches: 'Matches',
   blocked: 'Blocked',

@@ -101,7 +101,7 @@ export const guards: Texts['guards'] = {
   failures: { block: '拦截调用', pass: '放行调用' },
   charge: '规则自身的调用由调用方付费',
   mostDelay: '每次判定的字符数',
-  mostDelayHint: '0 表示整个回答。',
+  mostDelayHint: '0 表示整个回答；否则至少为 400。',
   calls: '调用',
   matches: '命中',
   blocked: '拦截',
