@@ -47,6 +47,11 @@ export interface Conversation {
   readonly isStandardTier?: true
   /** Whether requests of the upstream's dialect may name any tier, although the dialect itself lacks most. */
   readonly takesAnyTier?: true
+  /**
+   * Whether contents are written as lists even where a text would do, because the upstream accepts cache marks: a mark
+   * needs a list, and the bytes of a message must stay when its mark moves to a later one.
+   */
+  readonly listsContent?: true
   /** Fields that some dialects have under the same name; undefined if there are none. */
   readonly shared?: SharedFields
   /** Members of the request that the response repeats in some dialects, as JSON text. */
