@@ -37,6 +37,7 @@ export const SESSION_DIGESTS: DigestRules = {
   minSearched: 1,
   lifetimeMs: (binding) => LIFETIMES_MS[bindingOf(binding).lifetime] as number,
   changes: true,
+  isBoundedInRedis: true,
 }
 
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */

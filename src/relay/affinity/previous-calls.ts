@@ -22,19 +22,34 @@ export interface PreviousCall {
   readonly cached: readonly number[]
   /** The provider's id of the answer, if the channel asks about caches; else empty. */
   readonly answerId: string
+  /** Whether nothing can have come between this call and the next that is found: no other node served the session unseen. */
+  readonly isSure: boolean
 }
 
 /** The last call of each session, by the name of the session in rows. */
 export interface PreviousCalls {
+  /** Whether the calls of all nodes are remembered here. */
+  readonly isComplete: boolean
   find(session: string): PreviousCall | undefined | Promise<PreviousCall | undefined>
   /** `most`: maximum number of sessions; beyond it, the one that was remembered longest ago is forgotten. */
   remember(session: string, call: PreviousCall, most: number): void
+  close(): Promise<void>
 }
 
 /** Calls of this process, forgotten when their caches are. */
 export class LocalPreviousCalls implements PreviousCalls {
   /** In the order in which they were remembered. */
   readonly #calls = new Map<string, PreviousCall>()
+  readonly #isAlone: () => boolean
+
+  /** `isAlone`: whether no other node serves calls of the same users. */
+  constructor(isAlone: () => boolean = () => true) {
+    this.#isAlone = isAlone
+  }
+
+  get isComplete(): boolean {
+    return this.#isAlone()
+  }
 
   /** Number of sessions. */
   get size(): number {
@@ -55,6 +70,8 @@ export class LocalPreviousCalls implements PreviousCalls {
       this.#calls.delete(oldest)
     }
   }
+
+  async close(): Promise<void> {}
 }
 
 /** Sessions that one call may displace: two, so that the memory shrinks. */
@@ -62,6 +79,7 @@ const MAX_REMOVED = 2
 
 /** Calls of the workers of one machine, which the owner of their database remembers. */
 export class OwnerPreviousCalls implements PreviousCalls {
+  readonly isComplete = true
   readonly #link: Link
 
   constructor(link: Link) {
@@ -76,6 +94,8 @@ export class OwnerPreviousCalls implements PreviousCalls {
   remember(session: string, call: PreviousCall, most: number): void {
     this.#link.send('remember previous', [session, call, most])
   }
+
+  async close(): Promise<void> {}
 }
 
 /** Answers the requests of a worker. */

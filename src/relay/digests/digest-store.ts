@@ -48,6 +48,8 @@ export interface DigestRules {
   readonly lifetimeMs?: (value: number) => number
   /** Whether the number of a digest may change, which nodes that have it in memory must learn. */
   readonly changes: boolean
+  /** Whether the maximum of entries also bounds those in Redis, of all nodes together. */
+  readonly isBoundedInRedis?: true
 }
 
 /** Maximum digests that are computed for one search. */
