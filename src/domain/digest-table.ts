@@ -28,13 +28,6 @@ export class DigestTable {
   #words = new Uint32Array(0)
   #most = 0
   #size = 0
-  readonly #lifetimeMs: (value: number) => number
-
-  /** `lifetimeMs`: for how long an entry of this number is remembered, if that is not the same for all. */
-  constructor(lifetimeMs: (value: number) => number = () => 0) {
-    this.#lifetimeMs = lifetimeMs
-  }
-
   /** Number of entries, including those that have expired and were not displaced yet. */
   get size(): number {
     return this.#size
@@ -119,11 +112,7 @@ export class DigestTable {
       const expiry = this.#expiryAt(at)
       if (expiry !== 0 && this.#isExpired(at, nowMs)) return at
       if (expiry === 0 && this.#size < this.#most) return at
-      if (
-        expiry !== 0 &&
-        (this.#expiryAt(oldest) === 0 || this.#rememberedAt(at) < this.#rememberedAt(oldest))
-      )
-        oldest = at
+      if (expiry !== 0 && (this.#expiryAt(oldest) === 0 || expiry < this.#expiryAt(oldest))) oldest = at
     }
     // The maximum is reached, and none of the entries here can be replaced: the next one found is displaced.
     if (this.#expiryAt(oldest) === 0) this.#forgetOneFrom(first)
@@ -148,11 +137,6 @@ export class DigestTable {
 
   #expiryAt(at: number): number {
     return this.#words[at + EXPIRES] as number
-  }
-
-  /** When an entry was remembered, up to a constant. */
-  #rememberedAt(at: number): number {
-    return this.#expiryAt(at) * TICK_MS - this.#lifetimeMs(this.#words[at + VALUE] as number)
   }
 
   #isExpired(at: number, nowMs: number): boolean {

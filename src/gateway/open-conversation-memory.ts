@@ -8,7 +8,8 @@ import {
   OwnerPreviousCalls,
   type PreviousCalls,
 } from '../relay/affinity/previous-calls.ts'
-import { type DigestRules, type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
+import type { DigestRules, DigestStore } from '../relay/digests/digest-store.ts'
+import { ownDigests } from '../relay/digests/own-digests.ts'
 import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 
 /** Input of `openConversationMemory`. */
@@ -58,7 +59,7 @@ async function openStore(
     const { OwnerDigests } = await import('../relay/digests/owner-digests.ts')
     return new OwnerDigests(link, rules.kind)
   }
-  if (redisUrl === undefined) return new LocalDigests(rules)
+  if (redisUrl === undefined) return ownDigests(rules)
   const { RedisDigests } = await import('../relay/digests/redis-digests.ts')
   return new RedisDigests(rules, {
     url: redisUrl,

@@ -35,9 +35,8 @@ const MAX_SHARES = 2
 export const SESSION_DIGESTS: DigestRules = {
   kind: 'session',
   minSearched: 1,
-  lifetimeMs: (binding) => LIFETIMES_MS[bindingOf(binding).lifetime] as number,
   changes: true,
-  isBoundedInRedis: true,
+  isOrdered: true,
 }
 
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */

@@ -36,6 +36,13 @@ export interface DigestStore {
   close(): Promise<void>
 }
 
+/** Digests in the memory of this process. */
+export interface OwnDigests extends DigestStore {
+  find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined
+  /** The entries that begin with one of these marks, each with the index of its mark. */
+  startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[]
+}
+
 /** What a store remembers; also a part of its names in Redis. */
 export type DigestKind = 'prompt' | 'session'
 
@@ -44,12 +51,10 @@ export interface DigestRules {
   readonly kind: DigestKind
   /** Minimum number of digests for which Redis is read if this node knows none of them. */
   readonly minSearched: number
-  /** For how long an entry of this number is remembered, if that is not the same for all. */
-  readonly lifetimeMs?: (value: number) => number
   /** Whether the number of a digest may change, which nodes that have it in memory must learn. */
   readonly changes: boolean
-  /** Whether the maximum of entries also bounds those in Redis, of all nodes together. */
-  readonly isBoundedInRedis?: true
+  /** Whether no more than the maximum are remembered, in Redis too, and the one that was used longest ago gives way. */
+  readonly isOrdered?: true
 }
 
 /** Maximum digests that are computed for one search. */
@@ -66,13 +71,12 @@ export function searchFor(digest: Buffer): DigestSearch {
 }
 
 /** Remembers digests in the memory of this process. */
-export class LocalDigests implements DigestStore {
-  readonly #table: DigestTable
+export class LocalDigests implements OwnDigests {
+  readonly #table = new DigestTable()
   readonly #nowMs: () => number
 
   /** `nowMs`: a monotonic clock that began at 0. */
-  constructor({ lifetimeMs }: Pick<DigestRules, 'lifetimeMs'>, nowMs = () => performance.now()) {
-    this.#table = new DigestTable(lifetimeMs)
+  constructor(nowMs = () => performance.now()) {
     this.#nowMs = nowMs
   }
 
@@ -88,7 +92,6 @@ export class LocalDigests implements DigestStore {
     return undefined
   }
 
-  /** The entries that begin with one of these marks, each with the index of its mark. */
   startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[] {
     const nowMs = this.#nowMs()
     const found: (DigestEntry & { readonly index: number })[] = []

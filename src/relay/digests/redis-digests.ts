@@ -10,11 +10,12 @@ import {
   type DigestStore,
   type FoundDigest,
   isDigestAt,
-  LocalDigests,
   MAX_COMPARED,
+  type OwnDigests,
   type Retention,
   searchFor,
 } from './digest-store.ts'
+import { ownDigests } from './own-digests.ts'
 
 /** Maximum digests that are looked up in Redis: those of the latest turns. */
 const MAX_DIGESTS = 256
@@ -37,7 +38,7 @@ interface RedisDigestsOptions {
  * sealed; what Redis returns beyond them is ignored.
  */
 export class RedisDigests implements DigestStore {
-  readonly #local: LocalDigests
+  readonly #local: OwnDigests
   /** Receives changes of other nodes; undefined if there are none. Subscribing needs a separate connection. */
   readonly #changes: RedisConnection | undefined
   readonly #connection: RedisConnection
@@ -53,7 +54,7 @@ export class RedisDigests implements DigestStore {
     this.#rules = rules
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now
-    this.#local = new LocalDigests(rules)
+    this.#local = ownDigests(rules)
     this.#entries = new BoundedEntries(options.namespace, rules.kind)
     this.#connection = new RedisConnection(options.url, {
       heartbeat: async (client) => void (await client.ping()),
@@ -100,7 +101,7 @@ export class RedisDigests implements DigestStore {
   }
 
   async #write(client: RedisClientType, name: string, entry: string, retention: Retention): Promise<void> {
-    if (this.#rules.isBoundedInRedis) return this.#entries.set(client, name, entry, this.#nowMs(), retention)
+    if (this.#rules.isOrdered) return this.#entries.set(client, name, entry, this.#nowMs(), retention)
     const expiration = { type: 'PX', value: Math.ceil(retention.ms) } as const
     await client.set(this.#entries.keyOf(name), entry, { expiration })
   }
