@@ -15,7 +15,6 @@ const FIELDS: ReadonlySet<string> = new Set([
 type DroppedName =
   /** Unknown top-level fields. */
   | 'unknown'
-  | 'billing_header'
   /** In messages: fields of a block other than its content, and blocks that only another dialect has. */
   | 'citations'
   | 'content'
