@@ -62,6 +62,12 @@ export class Affinity {
     return isFree ? undefined : find?.({ key: this.#key, userId })?.name
   }
 
+  /** Counts an attempt of a call without a session: it has its part in the calls of its channel. */
+  counted({ request, settings }: Plan, { channel, key }: Target): void {
+    if (channel.keys.length < 2 || request.isFree || !settings.options.affinity.enabled) return
+    this.#recent.add(channel.name, key.value)
+  }
+
   /** The affinity of a call; undefined if it is turned off or the call has no session. */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
@@ -88,6 +94,8 @@ export class CallAffinity {
   readonly #owner: SessionOwner
   readonly #options: Options
   readonly #findSession: SessionFinder
+  /** Only requests with a conversation have a `prompt_cache_key`. */
+  readonly #isConversation: boolean
   /** Whether there is more than one channel or key, without which a binding is of no use. */
   readonly #binds: boolean
   /** Bindings by the model that serves the call. */
@@ -108,6 +116,7 @@ export class CallAffinity {
     this.#owner = owner
     this.#findSession = findSession
     this.#options = plans[0].settings.options
+    this.#isConversation = plans[0].request.conversation !== undefined
     this.#binds = plans.some(leavesChoice) && this.session !== undefined
   }
 
@@ -172,7 +181,7 @@ export class CallAffinity {
 
   /** The value of `prompt_cache_key` for the session; undefined if none may be added. */
   get cacheKey(): string | undefined {
-    const session = this.#options.affinity.cache_key ? this.session : undefined
+    const session = this.#options.affinity.cache_key && this.#isConversation ? this.session : undefined
     if (!session?.isNamed || session.hasCacheKey) return undefined
     return session.tag.slice(0, 32)
   }
