@@ -63,8 +63,10 @@ interface KeptLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
 export class ProviderLimits {
   /** Channels of which all keys have little left of a model. */
   readonly low: LowLimits
-  readonly #kept = new Map<string, KeptLimits>()
-  readonly #ofChannel = new Map<string, Set<KeptLimits>>()
+  /** The oldest first. */
+  readonly #kept = new Set<KeptLimits>()
+  /** By channel, key and model: a name made of all three would have to be built and hashed several times a call. */
+  readonly #byChannel = new Map<string, Map<string, Map<string, KeptLimits>>>()
   readonly #history = new ShareHistory()
   readonly #nowMs: () => number
   /** Receives what the responses to this node state; undefined if it is alone. */
@@ -78,8 +80,8 @@ export class ProviderLimits {
   /** Whether a key can take a call, as far as its provider has stated. */
   canTake(channel: Pick<Channel, 'name'>, key: UpstreamKey, model: string, bound: CallBound): boolean {
     if (this.#kept.size === 0) return true
-    const kept = this.#kept.get(nameOf(channel.name, key.value, model))
-    if (!kept) return true
+    const kept = this.#find(channel.name, key.value, model)
+    if (!kept || kept.statedMs === 0) return true
     const nowMs = this.#nowMs()
     if ((kept.stated.restsUntilMs ?? 0) > nowMs) return false
     const needed = { requests: 1, tokens: bound.tokens }
@@ -93,7 +95,7 @@ export class ProviderLimits {
   ofChannel(name: string): ReadonlyMap<string, KeyLimits> {
     const least = new Map<string, KeyLimits>()
     const nowMs = this.#nowMs()
-    for (const kept of this.#ofChannel.get(name) ?? []) {
+    for (const kept of this.#keptOfChannel(name)) {
       const limits = holdingOf(kept, nowMs)
       const other = limits && least.get(limits.key)
       if (limits && (!other || leastLeft(limits).share < leastLeft(other).share))
@@ -140,7 +142,7 @@ export class ProviderLimits {
     const nowMs = this.#nowMs()
     const found: { readonly position: number; readonly limits: KeyLimits }[] = []
     for (const { name, keys } of channels)
-      for (const kept of this.#ofChannel.get(name) ?? []) {
+      for (const kept of this.#keptOfChannel(name)) {
         const position = keys.indexOf(kept.key) + 1
         const limits = position > 0 ? holdingOf(kept, nowMs) : undefined
         if (limits) found.push({ position, limits })
@@ -161,7 +163,7 @@ export class ProviderLimits {
     const nowMs = this.#nowMs()
     const stated = statedLimits(head, nowMs)
     if (!stated.requests && !stated.tokens && stated.restsUntilMs === undefined) return
-    this.#keep(channel, kept, stated, nowMs, true)
+    this.#keep(channel, kept, stated, nowMs, nowMs, true)
     this.onNoted?.(kept)
   }
 
@@ -170,13 +172,13 @@ export class ProviderLimits {
     const kept = this.#keptOf(channel.name, key, model)
     const nowMs = this.#nowMs()
     if (statedMs > kept.statedMs)
-      this.#keep(channel, kept, boundedLimits(stated, nowMs), Math.min(statedMs, nowMs), false)
+      this.#keep(channel, kept, boundedLimits(stated, nowMs), Math.min(statedMs, nowMs), nowMs, false)
   }
 
   /** Yields what was stated and still holds, for a node that has joined. */
   *noted(): Iterable<NotedLimits> {
     const nowMs = this.#nowMs()
-    for (const kept of this.#kept.values()) if (holdingOf(kept, nowMs)) yield kept
+    for (const kept of this.#kept) if (holdingOf(kept, nowMs)) yield kept
   }
 
   #keep(
@@ -184,9 +186,9 @@ export class ProviderLimits {
     kept: KeptLimits,
     stated: StatedLimits,
     statedMs: number,
+    nowMs: number,
     isOwn: boolean,
   ): void {
-    const nowMs = this.#nowMs()
     kept.stated = stated
     kept.statedMs = statedMs
     const limits = holdingOf(kept, nowMs)
@@ -196,17 +198,22 @@ export class ProviderLimits {
     this.low.noted({ name: channel.name, keys: channel.keys, model: kept.model }, share, isOwn)
   }
 
+  #find(channel: string, key: string, model: string): KeptLimits | undefined {
+    return this.#byChannel.get(channel)?.get(key)?.get(model)
+  }
+
+  *#keptOfChannel(channel: string): Iterable<KeptLimits> {
+    for (const byModel of this.#byChannel.get(channel)?.values() ?? []) yield* byModel.values()
+  }
+
   #keptOf(channel: string, key: string, model: string): KeptLimits {
-    const name = nameOf(channel, key, model)
-    const known = this.#kept.get(name)
+    const known = this.#find(channel, key, model)
     if (known) return known
     const kept = { channel, key, model, stated: {}, statedMs: 0, underWay: { requests: 0, tokens: 0 } }
-    this.#kept.set(name, kept)
-    const ofChannel = this.#ofChannel.get(channel)
-    if (ofChannel) ofChannel.add(kept)
-    else this.#ofChannel.set(channel, new Set([kept]))
+    this.#kept.add(kept)
+    getOrAdd(getOrAdd(this.#byChannel, channel), key).set(model, kept)
     if (this.#kept.size > MAX_KEPT)
-      for (const oldest of this.#kept.values()) {
+      for (const oldest of this.#kept) {
         this.#forget(oldest)
         break
       }
@@ -215,18 +222,20 @@ export class ProviderLimits {
 
   #forget(kept: KeptLimits): void {
     const { channel, key, model } = kept
-    const ofChannel = this.#ofChannel.get(channel)
     // A call that was under way when its limits were forgotten has those that were kept since.
-    if (!ofChannel?.delete(kept)) return
-    this.#kept.delete(nameOf(channel, key, model))
-    if (ofChannel.size === 0) this.#ofChannel.delete(channel)
+    if (!this.#kept.delete(kept)) return
+    const byKey = this.#byChannel.get(channel)
+    const byModel = byKey?.get(key)
+    byModel?.delete(model)
+    if (byModel?.size === 0) byKey?.delete(key)
+    if (byKey?.size === 0) this.#byChannel.delete(channel)
   }
 
   /** The least that each key has left of a model; undefined for a key of which nothing is known. */
   #shares({ name, keys, model }: ModelKeys): (LeastLeft | undefined)[] {
     const nowMs = this.#nowMs()
     return (keys.length === 0 ? [''] : keys).map((key) => {
-      const kept = this.#kept.get(nameOf(name, key, model))
+      const kept = this.#find(name, key, model)
       const limits = kept && holdingOf(kept, nowMs)
       return limits && leastLeft(limits)
     })
@@ -263,6 +272,10 @@ function historyName(channel: string, key: string): string {
   return `${channel}\0${key}`
 }
 
-function nameOf(channel: string, key: string, model: string): string {
-  return `${channel}\0${key}\0${model}`
+function getOrAdd<Value>(maps: Map<string, Map<string, Value>>, name: string): Map<string, Value> {
+  const known = maps.get(name)
+  if (known) return known
+  const added = new Map<string, Value>()
+  maps.set(name, added)
+  return added
 }

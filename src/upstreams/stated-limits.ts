@@ -114,14 +114,21 @@ const MAX_RESET_MS = 31 * 86_400_000
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
+/** A part of a duration in Go's notation, or a number of seconds, at a position. */
+const DURATION_PART = /(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d|$)/y
+
 /** A duration in Go's notation, or a number of seconds. */
 function durationMs(text: string): number | undefined {
-  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return Number(text) * 1_000
-  if (!/^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h|d))+$/.test(text)) return undefined
   let ms = 0
-  for (const [, amount, unit] of text.matchAll(/(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)/g))
-    ms += Number(amount) * (UNIT_MS[unit ?? ''] ?? 0)
-  return ms
+  DURATION_PART.lastIndex = 0
+  while (DURATION_PART.lastIndex < text.length) {
+    const isFirst = DURATION_PART.lastIndex === 0
+    const part = DURATION_PART.exec(text)
+    const unit = part?.[2] || (isFirst ? 's' : '')
+    if (!part || unit === '') return undefined
+    ms += Number(part[1]) * (UNIT_MS[unit] ?? 0)
+  }
+  return text === '' ? undefined : ms
 }
 
 function dateMs(text: string): number | undefined {

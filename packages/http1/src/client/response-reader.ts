@@ -8,7 +8,7 @@ import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from
 import type { UpstreamResponseHead } from './upstream-request.ts'
 
 /** Further headers of most responses: one object for all. */
-const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
+const NO_HEADERS: Record<string, string> = Object.freeze({})
 const CR = 0x0d
 const LF = 0x0a
 
@@ -48,7 +48,7 @@ export class ResponseReader implements ParserCallbacks {
   #inValue = false
   #contentType = ''
   #retryAfter: string | undefined
-  #headers = NO_HEADERS
+  #headers: Record<string, string> = NO_HEADERS
   #keepAliveSeconds: number | undefined
   #status = 0
   #isKeepAlive = false
@@ -236,7 +236,9 @@ export class ResponseReader implements ParserCallbacks {
         this.#keepAliveSeconds = secondsIn(this.#value)
         break
       default:
-        if (this.#readHeaders.has(name)) this.#headers = { [name]: this.#value.trim(), ...this.#headers }
+        if (!this.#readHeaders.has(name)) break
+        if (this.#headers === NO_HEADERS) this.#headers = {}
+        this.#headers[name] ??= this.#value.trim()
     }
     this.#name = ''
     this.#value = ''
