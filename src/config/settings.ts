@@ -89,8 +89,8 @@ export interface VendorChannels {
 
 /**
  * Makes one channel for each vendor whose key is in the environment. It serves every model of the vendor's
- * price list, and those of its unpriced models whose price the operator declares. A name that several vendors
- * list goes to the first of them, because a name can have only one price.
+ * price list, and the vendor's unpriced models, which need a price from the operator. A name that several
+ * vendors list goes to the first of them, because a name can have only one price.
  */
 export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: BuiltInPrices): VendorChannels {
   const preferred = new Map<string, string>()
