@@ -103,7 +103,7 @@ export class Attempts {
     // Preparing a request may fetch files, which can take as long as an upstream.
     call.response.needsUpstream()
     const counted = new Set<Plan>()
-    // // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried
+    // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried
     // after all.
     for (const maySkip of plans.length > 1 ? [true, false] : [false]) {
       for (const plan of plans)
@@ -136,7 +136,7 @@ export class Attempts {
     failed.nextModel(plan.request.model)
     call.goOnWith(plan)
     for (const candidate of candidates) {
-      // // The prompt may have more tokens at another channel than at one where its tokens are known.
+      // The prompt may have more tokens at another channel than at one where its tokens are known.
       const refusal = call.prompts && (await call.prompts.hold(call, plan, candidate.plan))
       if (refusal) {
         if (call.response.isAborted) failed.leave()
@@ -227,7 +227,7 @@ export class Attempts {
     return rateLimitError(waitMs, 'every channel for this model')
   }
 
-  // // Skips channels that are drained, no longer serve the model, have an open circuit breaker or recently
+  // Skips channels that are drained, no longer serve the model, have an open circuit breaker or recently
   // lacked the model, and keys that were recently refused. If nothing is left, all are tried anyway, unless
   // `maySkip` allows skipping the model.
   #candidates({ affinity }: Call, plan: Plan, maySkip: boolean): Candidate[] {

@@ -122,7 +122,7 @@ export class BodyReader {
       const { release } = await this.#readInto(new FileSink(file), exchange, options)
       release()
     } finally {
-      // // Closed before this method returns, so that the caller can remove the file.
+      // Closed before this method returns, so that the caller can remove the file.
       await file.close()
     }
   }

@@ -77,8 +77,8 @@ export class CallAdmission {
     const priceVersion = priceVersionOf(settings, plans)
     for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
-    // // Accounts in the cache are found and charged in the same turn of the event loop. After an `await`
-    // they might have been evicted and read a second time.
+    // Accounts in the cache are found and charged in the same turn of the event loop. After an `await` they
+    // might have been evicted and read a second time.
     const found = payerOf(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
     const payer = found instanceof Promise ? await found : found
     const { account, budgets } = payer
@@ -99,7 +99,7 @@ export class CallAdmission {
         input: first.estimate.promptTokens + first.estimate.unknownTokens,
       }),
     }
-    // // The gateway may have begun to stop while the request body was arriving.
+    // The gateway may have begun to stop while the request body was arriving.
     if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
     const hold = request.isFree
       ? OpenHold.unrecorded(account, facts)
@@ -129,7 +129,7 @@ export class CallAdmission {
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.#running.add(call, caller)
     try {
-      // // The gateway may have begun to stop while the call waited for quota.
+      // The gateway may have begun to stop while the call waited for quota.
       if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
       if (!ledger.isWritable) await hold.whenDurable()
       if (hold.writeFailure) throw hold.writeFailure

@@ -113,7 +113,7 @@ export class CallLimits {
     return this.#limits.refresh(limitsKnown(rateLimits.key, caller, model))
   }
 
-  // // If there are no other nodes, limits are counted in the same turn of the event loop in which they were
+  // If there are no other nodes, limits are counted in the same turn of the event loop in which they were
   // checked, so that no other call comes in between.
   #takeAll(limits: readonly OwnedLimit[]): void | Promise<void> {
     for (const [index, limited] of limits.entries()) {

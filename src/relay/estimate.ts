@@ -19,7 +19,7 @@ import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { possibleService } from './served-price.ts'
 import { toolsAt } from './tool-pricing.ts'
 
-/** Limits that the output of a call is expected to respect. */
+/** Limits on the output of a call that its hold assumes. */
 export interface OutputBudget {
   /** Output tokens that the hold covers at first. */
   readonly tokens: number
@@ -74,7 +74,7 @@ export function estimate(
   const bounds = channels.map(boundsOf(endpoint))
   const { tokens, maximum, addedPrompt } = callBounds(bounds, channels, holdTokens, steps)
   const context = request.contextTokens ?? 0
-  // However many parts are referred to, together they fit into the model's context.
+  // Parts that the request only refers to fit into the model's context together, however many there are.
   const unknown = request.namesPrompt ? model.contextTokens : 0
   const rates = ratesHeld(channels, endpoint, request, rate, settings)
   const lifetimes = lifetimesOf(request, channels)
@@ -99,12 +99,12 @@ export function estimate(
   }
 }
 
-/** Lifetimes for which any of the channels may write the prompt to a cache. */
+/** Lifetimes with which any of the channels may write the prompt to a cache. */
 function lifetimesOf(
   { body: composed, contextTokens = 0, namesPrompt, lifetimes: named }: ParsedRequest,
   channels: readonly ChannelPlan[],
 ): readonly CacheLifetime[] {
-  // A prompt that is stored elsewhere may contain directives.
+  // A part of the prompt that is stored elsewhere may contain cache directives.
   if (composed || contextTokens > 0 || namesPrompt) return ALL_LIFETIMES
   const [first, ...others] = channels.map((plan) => lifetimesAt(plan, named))
   if (!first) return ALL_LIFETIMES
@@ -112,14 +112,14 @@ function lifetimesOf(
 }
 
 /**
- * The maximum of output tokens that is sent to a channel, for all choices together; undefined if there is
- * none.
+ * The maximum of output tokens that is sent to a channel, for all choices together; undefined if no maximum
+ * is sent.
  */
 export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | undefined {
   return boundsOf(endpoint)(plan).output
 }
 
-/** The rates at which any of the channels may serve a request. */
+/** The rates at which any of the channels may charge a request. */
 function ratesHeld(
   channels: readonly ChannelPlan[],
   endpoint: Endpoint,
@@ -141,12 +141,12 @@ function boundsOf(endpoint: Endpoint): (plan: ChannelPlan) => EditedBounds {
   return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
-/** The output tokens that a stream's hold covers at first, at one channel. */
+/** Returns the output tokens that a stream's hold covers at first, for one channel. */
 type FirstStep = (plan: ChannelPlan, bounds: EditedBounds) => number
 
 /**
- * The hold of a stream grows in steps, because its output is seen as it is generated. The first step includes the
- * thinking that the stream may not show.
+ * Returns how much output the first hold of a stream covers. The hold then grows in steps, because the output
+ * is seen as it is generated. The first step includes thinking that the stream may not show.
  */
 function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, holdTokens: number): FirstStep {
   return (plan, { output, named }) => {
@@ -176,7 +176,10 @@ function editedRequest(
   }
 }
 
-/** The output that a hold covers at first at any of the channels, and the maximum that is sent to each of them. */
+/**
+ * The output that the first hold must cover, whichever channel answers, and the maximum that is sent to every
+ * channel.
+ */
 function callBounds(
   bounds: readonly EditedBounds[],
   channels: readonly ChannelPlan[],
@@ -208,8 +211,8 @@ const UNSTATED_USES = 4
 const NONE: readonly PricedTool[] = []
 
 /**
- * The most expensive tool uses that a hold covers at any of the channels. For a whole response that is the
- * maximum that the request allows; for a stream one use of each tool, because its hold grows.
+ * The tool uses that a hold covers: those of the channel where they are most expensive. For a whole response,
+ * the maximum that the request allows; for a stream one use of each tool, because its hold grows.
  */
 function toolsToHold(
   channels: readonly ChannelPlan[],
@@ -240,7 +243,7 @@ function toolsToHoldAt(
     return [{ kind, count, price: priceOfUse({ kind, form }, pricing) }]
   })
   if (stream || offered.maxCalls === undefined) return uses
-  // The maximum applies to all tools together; the most expensive ones may use all of it.
+  // The maximum applies to all tools together, so the most expensive tools are assumed to use it up.
   let left = offered.maxCalls
   return uses
     .toSorted((one, other) => (isMore(one.price, other.price) ? -1 : 1))
@@ -255,13 +258,13 @@ function toolsToHoldAt(
 export interface EditedBounds {
   /** Tokens that the changes may add to the prompt. */
   readonly prompt: number
-  /** Maximum output tokens; undefined if none are stated. */
+  /** Maximum output tokens; undefined if the request states none. */
   readonly output: number | undefined
   /** Whether a maximum is sent to the channel and the channel is expected to respect it. */
   readonly named: boolean
 }
 
-/** Tokens that an upstream adds for one more message. */
+/** Tokens that an upstream adds for each further message. */
 const MESSAGE_TOKENS = 16
 /** Reads the maxima of output that a request may have after an override. */
 type MaximaReader = (override: Override, stated: number | undefined) => (number | undefined)[]

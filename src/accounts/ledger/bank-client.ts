@@ -79,7 +79,7 @@ export class BankClient {
    */
   async start(): Promise<void> {
     while (this.#outbox.mayHaveEntries) await this.#report()
-    // // Calls on locked accounts could not be reported. The leases of these accounts still have to pay for
+    // Calls on locked accounts could not be reported. The leases of these accounts still have to pay for
     // them.
     this.leases.chargeUnreported(await this.#outbox.readAll())
     await this.#leave()
@@ -165,8 +165,8 @@ export class BankClient {
     else await this.#leave()
   }
 
-  // // Releases all leases, except those that pay for calls not counted yet, so that the bank does not lend
-  // them again.
+  // Releases all leases, except those that pay for calls not counted yet, so that the bank does not lend them
+  // again.
   async #leave(): Promise<void> {
     const keepsLeases = this.#outbox.hasLocked
     if (keepsLeases) await this.#compare()
@@ -283,7 +283,7 @@ export class BankClient {
     for (const flush of flushes) flush()
   }
 
-  // // Applies the bank's record of all leases, which includes loans whose response was lost.
+  // Applies the bank's record of all leases, which includes loans whose response was lost.
   async #compare(): Promise<void> {
     for (const state of await this.#dependencies.bank.compare())
       this.leases.getOrCreate(state.account).applyState(state)

@@ -173,7 +173,7 @@ export class LeasedAccounts implements AccountSource {
   }
 
   #evict(name: string): void {
-    // // Accounts of budgets are not cached here: each call looks them up.
+    // Accounts of budgets are not cached here: each call looks them up.
     if (name.startsWith('b:')) return
     const id = Number(name.slice(2))
     if (name.startsWith('t:')) this.#accounts.delete(id)
@@ -241,7 +241,7 @@ export class LeasedAccounts implements AccountSource {
     this.#renewals.clear()
   }
 
-  // // Renews the lease of a recalled account that has open holds, if the bank has quota left.
+  // Renews the lease of a recalled account that has open holds, if the bank has quota left.
   #renewLease(name: AccountName): void {
     for (const account of this.#accounts.values()) {
       if (account.token.account !== name && account.user.account !== name) continue

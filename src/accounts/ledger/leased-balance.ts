@@ -42,14 +42,14 @@ export class LeasedBalance extends Balance {
     this.#mayBeFenced = mayBeFenced
   }
 
-  // // After a quota was lowered, more may be lent than the account has. Quota that a call gives back is then
+  // After a quota was lowered, more may be lent than the account has. Quota that a call gives back is then
   // not free.
   override get free(): number {
     const free = this.remain - this.held + Math.min(0, this.#bankFree)
     return this.#mayBeFenced() ? Math.min(0, free) : free
   }
 
-  // // After a budget was lowered, a lease that was lent for the higher amount cannot pay for calls that know
+  // After a budget was lowered, a lease that was lent for the higher amount cannot pay for calls that know
   // the lower one. The bank must first be told the lower amount.
   override freeUnder(amount: number): number {
     return amount < this.#lentUnder ? Math.min(0, this.free) : this.free

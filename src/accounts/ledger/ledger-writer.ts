@@ -91,7 +91,7 @@ export class LedgerWriter {
       this.#settling -= 1
     }
     if (!failure) return
-    // // A call whose hold is not on the disk delivered nothing to its client, so its charge is reverted.
+    // A call whose hold is not on the disk delivered nothing to its client, so its charge is reverted.
     if (hold.hasWriteFailed || hold.isUnwritten) {
       charge(payer, -row.quota)
       throw failure

@@ -192,7 +192,7 @@ export class Ledger {
   ): Promise<Unaffordable | undefined> {
     const { lends } = this.accounts
     const lastMs = performance.now() + (lends ? Math.max(waitMs, RETURN_MS) : waitMs)
-    // // Whether the balances are up to date. Borrowed balances are once the bank has answered.
+    // Whether the balances are up to date. Borrowed balances are once the bank has answered.
     let isKnown = !lends
     for (;;) {
       const by = amount - hold.taken
@@ -237,7 +237,7 @@ export class Ledger {
           hold.addSpare(by)
         },
         refuse: (error) => {
-          // // The growth would stay unaffordable even if other calls ended.
+          // The growth would stay unaffordable even if other calls ended.
           if (error instanceof Unaffordable) hold.refusal = error
         },
       },

@@ -32,8 +32,8 @@ export function priceVersionOf(
  */
 export class PriceSets {
   readonly #store: Pick<Store, 'write'>
-  // // Keys of the prices already stored for each rate. A rate has one price version and one group; models
-  // may share it.
+  // Keys of the prices already stored for each rate. A rate has one price version and one group; models may
+  // share it.
   readonly #stored = new WeakMap<Rate, Set<string>>()
 
   constructor(store: Pick<Store, 'write'>) {

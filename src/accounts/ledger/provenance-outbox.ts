@@ -79,8 +79,8 @@ export class ProvenanceOutbox {
           await this.#rows.write('storeProvenance', { calls: entries.map(({ call }) => call) })
         } catch (error) {
           if (error instanceof StoreUnavailable) throw error
-          // // A call that the database refuses must not block the others. Smaller batches identify it, and
-          // it is skipped.
+          // A call that the database refuses must not block the others. Smaller batches identify it, and it
+          // is skipped.
           if (entries.length > 1) {
             limit = 1
             continue

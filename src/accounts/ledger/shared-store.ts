@@ -65,7 +65,7 @@ export function sharedStore(rows: Rows, own?: NodeStore): Store {
       await own?.flush()
       return rows.read('accountOfToken', input as never)
     }
-    // // In the shared database, partitions of old usage rows are dropped instead.
+    // In the shared database, partitions of old usage rows are dropped instead.
     if (name === 'prune') return { rows: 0, tookMs: 0 }
     if (!NODE_FILE_WRITES.has(name)) return rows.write(name as never, ...([input] as never))
     if (!own) throw new StoreUnavailable('no calls are made on this store')

@@ -237,7 +237,7 @@ export class SiblingQueue {
       merged([...balances.keys()], (line) => {
         const balance = balances.get(line)!
         if (lends) return false
-        // // Everyone who waits for the token also waits for its user.
+        // Everyone who waits for the token also waits for its user.
         return (
           line.isStuck(balance) || (balance === token && !line.isUsedUp(balance) && !!ofUser?.isShort(user))
         )
@@ -265,11 +265,11 @@ export class SiblingQueue {
         this.#refuse(place, refusalOf(place.payer, place.waiting.amount, Date.now()))
       } else if (!place.waiting.isGrowth) for (const balance of place.shortBalances) awaited.add(balance)
     }
-    // // Calls that came later may have waited behind the refused ones, for other balances than these.
+    // Calls that came later may have waited behind the refused ones, for other balances than these.
     for (const payer of refused) this.released(payer)
   }
 
-  // // Later calls may have waited behind the call that leaves.
+  // Later calls may have waited behind the call that leaves.
   #leave(place: Place): void {
     if (!place.isOpen) return
     const { payer, waiting } = place
@@ -347,8 +347,8 @@ export class SiblingQueue {
     borrower.timer = setTimeout(() => void this.#ask(userId, borrower), inMs).unref()
   }
 
-  // // Loans are requested in order of arrival, and the bank answers in that order. As long as the first loan
-  // is refused, only one is requested at a time.
+  // Loans are requested in order of arrival, and the bank answers in that order. As long as the first loan is
+  // refused, only one is requested at a time.
   async #ask(userId: number, borrower: Borrower): Promise<void> {
     borrower.timer = undefined
     borrower.isAsking = true
@@ -386,7 +386,7 @@ export class SiblingQueue {
     }
   }
 
-  // // After a change of the account, a loan may return other balance objects, so the place moves to their
+  // After a change of the account, a loan may return other balance objects, so the place moves to their
   // lines.
   #moveTo(place: Place, payer: Payer): void {
     if (haveSameBalances(place.payer, payer)) return

@@ -226,7 +226,7 @@ export class CallAffinity {
     return ofKey >= 1 && ofKey + 1 > (MAX_SHARES * (ofChannel + 1)) / usable
   }
 
-  // // Nobody can guess this digest, because it contains the session's tag, an HMAC.
+  // Nobody can guess this digest, because it contains the session's tag, an HMAC.
   #digestOf(model: string): Buffer {
     let digest = this.#digests.get(model)
     if (!digest) {
@@ -248,7 +248,7 @@ function leavesChoice({ channels }: Plan): boolean {
 export function writtenLifetime(usage: Usage, cachesForADay: boolean): number {
   const written = [usage.cacheWrite5m, usage.cacheWrite30m, usage.cacheWrite1h, usage.cacheWrite12h]
   const longest = written.findLastIndex((tokens) => tokens > 0)
-  // // Providers that keep prompts for a day do not report what they write.
+  // Providers that keep prompts for a day do not report what they write.
   return cachesForADay && (longest >= 0 || mayBeCached(usage)) ? LAST_LIFETIME : longest
 }
 
@@ -274,8 +274,7 @@ export function placeOf(channel: Channel, key: string): number {
   return place
 }
 
-// // A binding is one number of 32 bits: 27 bits for the place, three for the lifetime, and two for the
-// misses.
+// A binding is one number of 32 bits: 27 bits for the place, three for the lifetime, and two for the misses.
 function numberOf({ place, lifetime, misses }: Binding): number {
   return place * 32 + lifetime * 4 + misses
 }

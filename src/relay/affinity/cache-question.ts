@@ -26,7 +26,7 @@ const QUESTIONS: Readonly<Record<string, Ask>> = {
   '/messages': (request, body, previousId) => {
     const scan = scanObject(body)
     if (scan.has('diagnostics')) return request
-    // // With null the provider remembers this request, so that the next one can be compared with it.
+    // With null the provider remembers this request, so that the next one can be compared with it.
     const question = { previous_message_id: previousId === '' ? null : previousId }
     const headers = withBeta(request.headers)
     return { ...request, headers, body: withMember(body, scan, 'diagnostics', question) }

@@ -77,7 +77,7 @@ export class OwnerPreviousCalls implements PreviousCalls {
     return this.#link.request<PreviousCall | undefined>('find previous', session).catch(() => undefined)
   }
 
-  // // The owner reads this message before the call's settlement, which is sent later over the same socket.
+  // The owner reads this message before the call's settlement, which is sent later over the same socket.
   remember(session: string, call: PreviousCall, most: number): void {
     this.#link.send('remember previous', [session, call, most])
   }

@@ -172,14 +172,14 @@ export class AnswerCache {
     if (kept !== 'call' || !elsewhere) return kept
     const other = await elsewhere.enter(call.lookup, answer)
     if (await other?.takeOver(answer, () => this.#forget(answer, call))) return 'other process'
-    // // The other process may have stored its answer in the meantime.
+    // The other process may have stored its answer in the meantime.
     return this.#findKept(answer, call)
   }
 
   /** Looks for a kept answer, and reads it. */
   async #findKept(answer: SharedAnswer, { equal, lookup, caller }: SharableCall): Promise<AnswerSource> {
     const { answers, reads } = this.#services
-    // // If the database is unavailable, the cache counts as empty. Whether the call can be made is decided
+    // If the database is unavailable, the cache counts as empty. Whether the call can be made is decided
     // elsewhere.
     const kept = await answers.find('cache', lookup).catch(() => undefined)
     const facts = kept && factsIn(kept)
@@ -190,7 +190,7 @@ export class AnswerCache {
       answer.replay(kept.head, await this.#pieces(kept, read))
       return { kept, facts }
     } catch {
-      // // The answer was removed in the meantime or cannot be read now, so the upstream is asked.
+      // The answer was removed in the meantime or cannot be read now, so the upstream is asked.
       return 'call'
     } finally {
       read.end()
@@ -215,7 +215,7 @@ export class AnswerCache {
       userId: caller.user.id,
       tokenId: caller.token.id,
       model: request.model,
-      // // Later calls of this process do not wait for this answer. Calls of other workers may.
+      // Later calls of this process do not wait for this answer. Calls of other workers may.
       onRemoved: () => {
         if (!this.#services.elsewhere && this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
       },
@@ -237,7 +237,7 @@ export class AnswerCache {
     const { answer: underWay } = answer
     const leading: Leading = {}
     this.#services.metrics.add('answerCache', 1, 'miss')
-    // // The same error is thrown at the end of this method.
+    // The same error is thrown at the end of this method.
     const attached = underWay.attach(incoming.response)?.catch(() => true)
     const led: IncomingCall = { ...incoming, response: underWay.recorder }
     try {
@@ -250,10 +250,10 @@ export class AnswerCache {
     if (led.hasFailed !== undefined) incoming.hasFailed = led.hasFailed
     const end = await underWay.end
     const facts = end.kind === 'complete' ? factsOf(leading.call?.settlement, call) : undefined
-    // // Must come before `endedAs`, which tells waiting calls that this answer is useless.
+    // Must come before `endedAs`, which tells waiting calls that this answer is useless.
     if (!facts) this.#forget(answer, call)
     answer.endedAs(facts)
-    // // Until the answer is stored, later calls get it from memory.
+    // Until the answer is stored, later calls get it from memory.
     if (facts && !keeping.isRemoved) this.#underWay.set(call.lookup, answer)
     if (facts && end.kind === 'complete' && end.pieces && end.head.status === 200)
       await this.#keep(call, facts, end.head.headers, end.pieces, leading, keeping)
@@ -269,7 +269,7 @@ export class AnswerCache {
     { call }: Leading,
     keeping: KeepingCall,
   ): Promise<void> {
-    // // The answer of a fallback model is not kept under the name of the requested model.
+    // The answer of a fallback model is not kept under the name of the requested model.
     if (call?.plan.request.model !== routes.resolutions[0]?.name) return
     const { form, includeUsage, usage } = facts
     const bytes = Buffer.concat(pieces)
@@ -310,10 +310,9 @@ export class AnswerCache {
       const isOld = isTooOld(source.kept, call.equal.control.maxAgeMs)
       return !isOld && (await this.#giveKept(answer, source, call, incoming)) ? undefined : {}
     }
-    // // An answer that ended with an error is not given to other calls.
+    // An answer that ended with an error is not given to other calls.
     if (answer.answer.hasEnded && !(await answer.facts)) return {}
-    // // The charge for a hit depends on the final cost, so bytes are sent before the end only if hits are
-    // free.
+    // The charge for a hit depends on the final cost, so bytes are sent before the end only if hits are free.
     const isLive =
       call.options.price.digits === 0n &&
       isSameBody({ keeping: answer.keeping, ...answer.given }, call.wanted)
@@ -347,7 +346,7 @@ export class AnswerCache {
       }
       return true
     } catch (error) {
-      // // The answer was removed in the meantime.
+      // The answer was removed in the meantime.
       if (error instanceof GatewayError && error.code === 'not_found') return false
       throw error
     } finally {
@@ -437,7 +436,7 @@ export class AnswerCache {
     const { token, user } = call.caller
     const held = new ResizableAllocation(this.#services.memory, { client: user.id, key: token.id })
     if (!body || !held.take(body.length)) return false
-    // // The memory is held until the client has read the answer.
+    // The memory is held until the client has read the answer.
     incoming.response.onClosed(() => held.release())
     const content = this.#hits.capture(call, incoming)
     try {

@@ -33,7 +33,7 @@ export function factsOf(
   { equal, wanted }: SharableCall,
 ): AnswerFacts | undefined {
   if (!settlement || !WHOLE.has(settlement.reason)) return undefined
-  // // A guard's service failed. At the next call it may work and refuse the answer, so the answer is not
+  // A guard's service failed. At the next call it may work and refuse the answer, so the answer is not
   // shared.
   if (FAILED_GUARD.test(settlement.guards ?? '')) return undefined
   const { quota, usage, model } = settlement

@@ -116,7 +116,7 @@ export class EqualCallsElsewhere {
     for (let part = first; part.kind === 'part' && !recorder.isAborted; ) {
       const { head, bytes, end } = part
       if (head && !recorder.headersSent) recorder.writeHead(head.status, head.headers)
-      // // A copy, because `bytes` is a view of a larger received message.
+      // A copy, because `bytes` is a view of a larger received message.
       if (bytes.length > 0 && !recorder.write(Buffer.from(bytes))) await drained(recorder)
       facts = end?.facts
       if (end || recorder.isAborted) break

@@ -238,7 +238,7 @@ export class AnswerUnderWay {
 
   #sent(client: AttachedClient, last: Buffer | undefined): void {
     this.#sendHead(client)
-    // // The call no longer waits for this client, even if it still has to read what was sent.
+    // The call no longer waits for this client, even if it still has to read what was sent.
     this.#clients.delete(client)
     clearTimeout(client.stalled)
     client.response.end(last)

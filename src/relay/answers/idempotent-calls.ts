@@ -155,7 +155,7 @@ export class IdempotentCalls {
       requirePermission(model)
       incoming.record.model = model
     }
-    // // An answer that ended with an error is not given again, even though its claim is not released yet.
+    // An answer that ended with an error is not given again, even though its claim is not released yet.
     const isRepeated = !answer.hasEnded || here.made?.hasFailed !== true
     const attached = isRepeated ? answer.attach(incoming.response, REPLAYED) : undefined
     if (attached) {
@@ -166,7 +166,7 @@ export class IdempotentCalls {
       delete incoming.record.replayOf
     }
     if (!answer.hasEnded) throw this.#notKept()
-    // // The answer broke off or was not kept. One of the requests that received nothing makes the next call.
+    // The answer broke off or was not kept. One of the requests that received nothing makes the next call.
     await here.over.promise
     return false
   }
@@ -208,7 +208,7 @@ export class IdempotentCalls {
     call.answer = answer
     this.#renewal ??= setInterval(() => void this.#renew(), RENEWAL_MS).unref()
     call.decided.resolve()
-    // // The same error is thrown at the end of this method.
+    // The same error is thrown at the end of this method.
     const delivered = answer.attach(incoming.response)?.catch(() => true)
     const made: IncomingCall = { ...incoming, response: answer.recorder, isIdempotent: true }
     call.made = made
@@ -288,7 +288,7 @@ export class IdempotentCalls {
       await answers.send(found, response, reads.of(caller.user.id), { headers: REPLAYED })
       this.#count('replayed')
     } catch (error) {
-      // // The answer was removed in the meantime, for instance to make room.
+      // The answer was removed in the meantime, for instance to make room.
       throw error instanceof GatewayError && error.code === 'not_found' ? this.#notKept() : error
     }
   }
@@ -311,7 +311,7 @@ export class IdempotentCalls {
     else this.#leftOfUsers.delete(call.userId)
   }
 
-  // // If a renewal fails, the next one corrects it, unless the claim ends before.
+  // If a renewal fails, the next one corrects it, unless the claim ends before.
   async #renew(): Promise<void> {
     const lookups = [...this.#underWay.keys()]
     const { rows, node } = this.#services.claims

@@ -183,7 +183,7 @@ export class KeptAnswers {
    */
   async remove(filter: RemovalFilter): Promise<number> {
     this.#removedUnderWay(filter)
-    // // A process that cannot be reached may still keep the answers of its running calls.
+    // A process that cannot be reached may still keep the answers of its running calls.
     await Promise.resolve(this.#announcer?.announce(`${REMOVED} ${JSON.stringify(filter)}`)).catch(() => {})
     for (let count = 0; ; ) {
       const removed = await this.#rows.write('removeAnswers', { ...filter, limit: REMOVED_AT_A_TIME })
