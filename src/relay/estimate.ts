@@ -266,10 +266,10 @@ export interface EditedBounds {
 
 /** Tokens that an upstream adds for each further message. */
 const MESSAGE_TOKENS = 16
-/** Reads the maxima of output that a request may have after an override. */
+/** Reads the possible maxima of output tokens of a request after a channel's override. */
 type MaximaReader = (override: Override, stated: number | undefined) => (number | undefined)[]
 
-/** How the maxima of output are read in each protocol. */
+/** Readers of the maxima of output tokens, by protocol. */
 const MAXIMA: Readonly<Record<ProtocolName, MaximaReader>> = {
   chat: chatMaxima,
   messages: maximaOf,
@@ -279,12 +279,12 @@ const MAXIMA: Readonly<Record<ProtocolName, MaximaReader>> = {
   rerank: maximaOf,
 }
 
-/** Members with the maximum in chat requests; an upstream may accept either. */
+/** Members of chat requests with the maximum of output tokens; an upstream may accept either. */
 const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
 
 /**
- * Upper bounds of a request that its channel changes. The operator's instructions and values are charged like
- * the client's own.
+ * Upper bounds of a request that its channel changes. What the operator adds is charged like the client's own
+ * content.
  */
 export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelPlan): EditedBounds {
   if (!isEdited(channel)) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
@@ -329,7 +329,7 @@ function changed({ set, default: usual }: Override, name: string): number | unde
   return text === undefined ? undefined : numberIn(text)
 }
 
-// A value that is not a number counts as no maximum.
+// A value that is not a number is treated as if there were no maximum.
 function isWithout({ set, remove }: Override, name: string): boolean {
   const text = set.get(name)
   if (text === undefined) return remove.includes(name)
@@ -346,7 +346,7 @@ function numberIn(text: string): number | undefined {
   return typeof value === 'number' && value >= 0 ? value : undefined
 }
 
-// A token has at least one byte.
+// Counts every byte as a token, which is the upper bound, because a token has at least one byte.
 function addedTokens({ system_prompt, override: { set, default: usual } }: ChannelEdits): number {
   const texts = [...set.values(), ...usual.values()]
   const prompt = system_prompt === '' ? 0 : Buffer.byteLength(system_prompt) + MESSAGE_TOKENS
