@@ -245,7 +245,7 @@ function hasMedia(part: Part): boolean {
   )
 }
 
-/** Reports whether a type identifies the content; a family such as `image/*` does not. */
+/** Whether a media type states what a file contains; a family such as `image/*` does not. */
 function isSpecific(mediaType: string): boolean {
   return !GENERIC_TYPES.has(mediaType) && !mediaType.includes('*')
 }
