@@ -81,10 +81,7 @@ export class HeldTap extends WrappedTap {
   readonly #touched = new Set<HeldChannel>()
   /** Texts that arrived in one piece and were not checked yet. */
   #whole: HeldText[] = []
-  /**
-   * Tool calls: those not checked yet, those whose arguments have not begun, and the keys of all known calls
-   * and images.
-   */
+  /** Tool calls not checked yet; those whose arguments have not begun; keys of all calls and images. */
   #calls: HeldCall[] = []
   readonly #begun: HeldCall[] = []
   readonly #knownCalls = new Set<string>()
@@ -98,10 +95,7 @@ export class HeldTap extends WrappedTap {
   /** Whether the end of the stream was given to the services. */
   #isFinished = false
   #ended: ReturnType<Tap['end']> | undefined
-  /**
-   * Whether everything is sent unchecked, because the limit of held events was exceeded and the guards let
-   * failures pass.
-   */
+  /** Whether all is sent unchecked: too much was held for a check, and the guards let failures pass. */
   #passes = false
   #final: { readonly given: Buffer; readonly sent: Buffer } | undefined
 
@@ -264,9 +258,7 @@ export class HeldTap extends WrappedTap {
     this.#account()
   }
 
-  /**
-   * Whether no events are examined: a check is running, the stream is blocked, or nothing more will be sent.
-   */
+  /** Whether no events are examined: a check is running, or the stream is blocked or stopped. */
   get #isIdle(): boolean {
     return this.#checking !== undefined || this.#isBlocked || this.#isStopped
   }
