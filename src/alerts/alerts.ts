@@ -213,7 +213,7 @@ const MAX_LOW_MS = 86_400_000
 
 /** Sources of conditions on this node. */
 interface ConditionSources {
-  /** Names of the channels whose circuit breaker is open. */
+  /** Names of the channels whose circuit breaker is open or half-open. */
   readonly opened: () => readonly string[]
   /** Calls refused by load shedding. */
   readonly shed: () => ShedCalls
