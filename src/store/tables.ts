@@ -307,7 +307,7 @@ export const TABLES = {
       kind: 'text',
       name: 'text',
       object_id: 'integer?',
-      /** JSON of the fields that are not secret. */
+      /** JSON of the fields that are not secret. `tags` has a tag for each secret field, also as JSON. */
       fields: 'text',
       tags: 'text',
     },
