@@ -350,7 +350,7 @@ export function unwrittenFailure(error: Error | undefined): Failure {
   }
 }
 
-/** The client left before an attempt began. */
+/** The client disconnected before an attempt began. */
 export const CLIENT_GONE: Failure = {
   next: 'nowhere',
   blames: 'none',

@@ -247,7 +247,7 @@ export class SiblingQueue {
     )
   }
 
-  /** Tries all places again, after an operator has changed a balance. */
+  /** Tries to admit all waiting calls and growths again, after an operator has changed a balance. */
   retryAll(): void {
     const places = [...this.#borrowers.values()].flatMap((borrower) => [...borrower.places])
     this.#admitFrom(places.toSorted((one, other) => (one.isBefore(other) ? -1 : 1)))
