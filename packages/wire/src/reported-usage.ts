@@ -155,20 +155,20 @@ const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creat
 const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
 
 /**
- * Reads the usage of a chat or responses upstream, whose details are included in their totals, and makes its
- * counts disjoint. Returns undefined without a prompt count, and only the prompt if the output count is
- * missing and cannot be derived from `total_tokens`. Implausible details are ignored. Observed in traffic:
- * - tokens read from a cache have five names; the lifetime of those written to a cache is unknown unless they
- * are split by lifetime. In `cache_write_tokens_details`, what is not stated is written for 30 minutes;
- * - some upstreams leave reasoning, audio or cached tokens out of their counts, but not out of
+ * Reads the usage of a chat or responses upstream, and makes its numbers disjoint; upstreams include details in
+ * the totals. Returns undefined without a prompt number. Returns only the prompt if the output number is
+ * missing and cannot be computed from `total_tokens`. Implausible details are ignored. Observed in traffic:
+ * - tokens read from a cache have five names; the lifetime of tokens written to a cache is unknown unless they
+ * are split by lifetime. In `cache_write_tokens_details`, tokens without a lifetime are written for 30 minutes;
+ * - some upstreams leave reasoning, audio or cached tokens out of their numbers, but not out of
  * `total_tokens`;
  * - Gemini may leave reasoning out of the details too: the part of `total_tokens` that nothing explains is
  * reasoning. `byTotal` reports it, because whether it is plausible depends on the request;
- * - a detail larger than its count, which `total_tokens` does not explain, is clamped to that count;
+ * - a detail larger than its number, which `total_tokens` does not explain, is reduced to that number;
  * - tokens of audio and images are reported without regard to the cache. They count as uncached as far as
  * possible, except for those in `cached_tokens_details`; the others are cached;
- * - tokens reported as both read and written: the larger count is kept, the other is limited to the remaining
- * prompt.
+ * - if tokens are reported as both read and written, the larger number is kept, and the other is limited to the
+ * remaining prompt.
  */
 export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)

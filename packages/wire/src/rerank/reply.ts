@@ -147,10 +147,10 @@ function separated(groups: readonly (readonly Buffer[])[]): Buffer[] {
 const NONE: Counts = {}
 
 /**
- * Reads the usage of a rerank upstream: tokens, and search units (`meta.billed_units.search_units`) from
- * providers that charge for them; undefined if it reports neither. Implausible counts are ignored. Sources of
- * tokens, in order of precedence:
- * - `usage`, with the prompt's share or only a total: everything that was not generated was read;
+ * Reads the usage of a rerank upstream: tokens, and search units (`meta.billed_units.search_units`) of providers
+ * that charge by them; undefined if it reports neither. Implausible numbers are ignored. Tokens are taken from
+ * the first of these that is present:
+ * - `usage`, with the prompt's tokens or only a total: everything that was not generated was read;
  * - `meta.tokens`, the tokens that the model read;
  * - `meta.billed_units`, the units that the provider charges for.
  */
