@@ -3,7 +3,7 @@ import type { Dropped } from './codec.ts'
 import type { ReplyFacts } from './reply-facts.ts'
 import type { RawVector } from './vectors.ts'
 
-/** Texts to embed, in a form that the dialects share. */
+/** Texts to embed, independent of the protocol. */
 export interface TextsToEmbed {
   /** At least one text. */
   readonly texts: readonly string[]
@@ -13,20 +13,21 @@ export interface TextsToEmbed {
   readonly task: string | undefined
 }
 
-/** Reader of a response with vectors while it streams. It never throws. */
+/** Reads a response with vectors while it streams. Never throws. */
 export interface VectorsReading {
-  /** Number of vectors so far. */
+  /** Number of vectors read so far. */
   readonly count: number
-  /** The response so far, without its vectors. */
+  /** The response read so far, without its vectors. */
   readonly outline: string
   push(chunk: Buffer): void
   /**
-   * Ends the response. It is valid if it has vectors; its usage is undefined if the upstream reported none.
+   * Ends the response. It is valid if it contains vectors. Its usage is undefined if the upstream did not
+   * report it.
    */
   end(): ReplyFacts
 }
 
-/** Writes the response for a client, vector by vector. */
+/** Writes the response for the client, one vector at a time. */
 export interface VectorsWriting {
   /** Returns the piece with the next vector. */
   write(vector: RawVector): Buffer
@@ -34,7 +35,7 @@ export interface VectorsWriting {
   end(charged: Usage): Buffer
 }
 
-/** A request for some of the texts. */
+/** A request to the upstream for some of the texts. */
 export interface EmbedRequest {
   readonly body: Buffer
   readonly texts: readonly string[]
