@@ -2,11 +2,11 @@ import { createHash, type Hash } from 'node:crypto'
 import { hasBytesAt } from './json/bytes.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** Pieces up to this size are collected before they are hashed. */
+/** Size in bytes up to which pieces are collected before they are hashed. */
 const BLOCK_BYTES = 16_384
 const BLOCK = Buffer.allocUnsafe(BLOCK_BYTES)
 
-/** Beginning of a line that Claude Code writes into each request with another value. */
+/** Beginning of a line that Claude Code adds to each request, each time with a different value. */
 const BILLING_LINE = Buffer.from('"x-anthropic-billing-header:')
 const BACKSLASH = 0x5c
 const LETTER_N = 0x6e
