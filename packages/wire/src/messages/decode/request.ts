@@ -53,7 +53,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   for (const { key, node } of scan.members.values()) {
     if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
   }
-  // With 0 a request only fills the prompt cache; other dialects have no such request.
+  // With `max_tokens: 0` a request only fills the prompt cache; other dialects have no such request.
   if (scan.value('max_tokens') === 0) refuse('max_tokens', `at least 1 for this model's channel`, '0')
   const { system, turns } = decodeTurns(scan, dropped)
   return {
