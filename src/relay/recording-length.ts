@@ -3,14 +3,16 @@ import { FairQueue } from '../limits/fair-queue.ts'
 import type { StoredBytes } from './form-body.ts'
 import type { HelperThreads } from './helper-threads.ts'
 
-/** How long a recording may wait for others, and how long one may be read, however busy the machine is. */
+/**
+ * Maximum time that a recording waits for others, and maximum time to read one, however busy the machine is.
+ */
 const MAX_WAIT_MS = 60_000
 const TIMEOUT_MS = 20_000
 /** Maximum processor time per recording, ten times as much as any real recording needs. */
 const MAX_CPU_MS = 4_000
 /** Interval, in milliseconds, at which the processor time is checked. */
 const CPU_CHECK_MS = 100
-/** If this many recordings are waiting or being read, another one is not read. */
+/** Maximum number of recordings that are waiting or being read. The length of further ones is estimated. */
 const MAX_WAITING = 1_000
 /** Idle time, in milliseconds, after which the worker is ended. */
 const IDLE_MS = 60_000
@@ -28,7 +30,7 @@ export interface RecordingToMeasure {
 
 /** Length of a recording. */
 export interface RecordingLength {
-  /** Not rounded. */
+  /** Length in seconds, not rounded. */
   readonly seconds: number
   /** Whether the length was estimated from the size. */
   readonly isEstimate: boolean
@@ -65,8 +67,9 @@ export class RecordingLengths {
   }
 
   /**
-   * The length of the recording at these bytes of a body, which must remain available until then. If it
-   * cannot be read, it is estimated from the size. `key`: the id of the token in whose turn it is read.
+   * Measures the length of the recording at these bytes of a body, which must remain available until the end.
+   * A recording that cannot be read is estimated from its size. `key`: id of the token on whose behalf it is
+   * read.
    */
   async measure(key: number, stored: StoredBytes, from: number, length: number): Promise<RecordingLength> {
     const seconds = length === 0 ? undefined : await this.#read(key, stored, from, length)
