@@ -153,7 +153,7 @@ export type Thinking =
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
 /**
- * How much the model should think. `thinking-effort.ts` maps it to tokens and to the names in the dialects.
+ * How much the model should think. `thinking.ts` maps it to tokens and to the names in the dialects.
  */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 

@@ -30,7 +30,7 @@ export interface Capabilities {
   readonly thinking: ThinkingForm
   /** Whether thinking cannot be switched off. */
   readonly alwaysThinks: boolean
-  /** Efforts accepted in chat requests, ascending; undefined if unknown. */
+  /** Efforts accepted in chat requests, lowest first; undefined if unknown. */
   readonly efforts: readonly EffortName[] | undefined
   /** Whether chat requests with tools are accepted only with an explicit effort of `none`. */
   readonly toolsNeedNoEffort: boolean
@@ -55,7 +55,7 @@ export interface Capabilities {
 
 /** Differences between models behind the Gemini API. */
 export interface GeminiCapabilities {
-  /** Accepted levels of thinking, ascending; undefined for a model that takes a budget. */
+  /** Accepted levels of thinking, lowest first; undefined for a model that takes a budget. */
   readonly levels: readonly EffortName[] | undefined
   /** Minimum and maximum budget of thinking, in tokens. */
   readonly budgets: readonly [min: number, max: number]
@@ -69,7 +69,7 @@ export interface GeminiCapabilities {
   readonly takesSystem: boolean
 }
 
-/** Model name and the versions found in it. */
+/** A model's name, and the versions of known model families found in it. */
 interface Name {
   readonly text: string
   readonly claude: ModelVersion | undefined
@@ -86,7 +86,7 @@ type TableCapabilities = Omit<
 
 type Row = readonly [covers: (name: Name) => boolean, capabilities: Partial<TableCapabilities>]
 
-/** Capabilities of unknown models: every setting is sent. */
+/** Capabilities to assume for unknown models: every setting is sent. */
 const UNKNOWN: TableCapabilities = {
   sampling: 'all',
   takesPenalties: true,
@@ -112,9 +112,9 @@ const TO_HIGH = ['low', 'medium', 'high'] as const
 const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
 
-/** Rules of Gemini models before version 3. */
+/** What differs in Gemini models before version 3. */
 const OLD_GEMINI = { ...UNKNOWN.gemini, requiresSignatures: false, mixesTools: false }
-/** Rules of Gemini models since 2.5, except for those of thinking: they refuse penalties. */
+/** What differs in Gemini models since 2.5, apart from thinking: they refuse penalties. */
 const NEW_GEMINI = { takesPenalties: false } as const
 const levels = (...names: readonly EffortName[]): Partial<Capabilities> => ({
   ...NEW_GEMINI,
@@ -123,8 +123,8 @@ const levels = (...names: readonly EffortName[]): Partial<Capabilities> => ({
 })
 
 /**
- * The first row that matches a name counts. Rows begin at a version, so that a new model gets the row of the
- * previous one.
+ * The first row that matches a name counts. A row applies from a version on, so that a new model is treated
+ * like the previous one.
  */
 const TABLE: readonly Row[] = [
   [
@@ -153,7 +153,7 @@ const TABLE: readonly Row[] = [
     { ...REASONING, efforts: ['medium', 'high', 'xhigh'] },
   ],
   [({ text, gpt }) => isAtLeast(gpt, 5) && /-pro\b/i.test(text), { ...REASONING, efforts: ['high'] }],
-  // A name with a vendor's prefix belongs to a router, which has its own conventions for the model.
+  // A name with a vendor's prefix is used by a router, which has its own conventions for the model.
   [
     ({ text, gpt }) => isAtLeast(gpt, 5, 6) && !text.includes('/'),
     { ...REASONING, efforts: ['none', ...TO_MAX], toolsNeedNoEffort: true },
@@ -207,8 +207,8 @@ const TABLE: readonly Row[] = [
 ]
 
 /**
- * Finds a model's capabilities by the upstream's name for it, or else by the client's. Those that the
- * operator has configured (`stated`) override both.
+ * Finds a model's capabilities by the upstream's name for it, or if that is unknown, by the client's name.
+ * Capabilities that the operator has configured (`stated`) override them.
  */
 export function capabilitiesOf(
   upstreamName: string,
@@ -227,9 +227,12 @@ export function capabilitiesOf(
 }
 
 const NOTHING_STATED: DeclaredCapabilities = {}
-/** Cache by the declared capabilities and both names: a lookup tries some forty patterns, for every conversion. */
+/**
+ * Results, by the declared capabilities and both names: finding them tries some forty patterns, and is needed
+ * in every conversion.
+ */
 const found = new WeakMap<DeclaredCapabilities, Map<string, Capabilities>>()
-/** Maximum number of names, because clients choose theirs. */
+/** Maximum number of names for which results are stored, because clients choose the names. */
 const MAX_FOUND = 200
 
 function findCapabilities(
@@ -269,10 +272,10 @@ function findCapabilities(
   }
 }
 
-/** Names of models that accept their earlier thoughts in chat messages. */
+/** Matches the names of models that accept their earlier thoughts in chat messages. */
 const THINKS_ALOUD = /(?:^|[^a-z])(?:deepseek|qwen|qwq|kimi|glm|minimax)/i
 
-/** Reports whether this is the name of a model of OpenAI's. */
+/** Reports whether this is the name of one of OpenAI's models. */
 function isOpenAiModel(name: string): boolean {
   return gptVersion(name) !== undefined || /chatgpt-|(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(name)
 }
@@ -297,11 +300,13 @@ function isAtLeast(version: ModelVersion | undefined, major: number, minor?: num
  * its model does not support; `docs/api.md: Parameters by model`.
  */
 export interface ConverseCapabilities {
-  /** Vendor whose members switch thinking on; undefined if none are known. */
+  /** Vendor whose fields switch thinking on; undefined if none are known. */
   readonly thinking: 'claude' | 'nova' | 'effort' | undefined
-  /** The model-specific member for top-k; undefined if none is known. */
+  /** The model-specific field for top-k; undefined if none is known. */
   readonly topK: 'top_k' | 'k' | 'inferenceConfig' | undefined
-  /** The strongest supported tool choice: a named tool, any tool, or only the model's own choice. */
+  /**
+   * The most restrictive tool choice that the model supports: a named tool, any tool, or only its own choice.
+   */
   readonly choices: 'tool' | 'any' | 'auto'
   /** Where cache points are accepted; Nova accepts them only after texts. */
   readonly cache: 'everywhere' | 'texts' | 'nowhere'
@@ -322,7 +327,7 @@ export interface ConverseCapabilities {
 
 type ConverseRow = readonly [covers: (name: string) => boolean, capabilities: Partial<ConverseCapabilities>]
 
-/** Capabilities of unknown models: what most models accept, without what only a few do. */
+/** Capabilities to assume for unknown models: what most models accept. */
 const UNKNOWN_ON_CONVERSE: ConverseCapabilities = {
   thinking: undefined,
   topK: undefined,
@@ -381,7 +386,9 @@ const CONVERSE_TABLE: readonly ConverseRow[] = [
   [named(/\b(?:qwen|deepseek|gemma|minimax|kimi|nemotron|glm)/i), { takesStrict: true }],
 ]
 
-/** Finds a model's capabilities by the upstream's name for it, or else by the client's. */
+/**
+ * Finds a model's capabilities by the upstream's name for it, or if that is unknown, by the client's name.
+ */
 function converseCapabilitiesOf(upstreamName: string, requestedName: string): ConverseCapabilities {
   return { ...UNKNOWN_ON_CONVERSE, ...(converseRowOf(upstreamName) ?? converseRowOf(requestedName)) }
 }
@@ -394,16 +401,16 @@ function isClaude(name: string): boolean {
   return /claude/i.test(name) || claudeVersion(name) !== undefined
 }
 
-/** Version in a model's name. A missing minor version is 0. */
+/** The version in a model's name. A missing minor version is 0. */
 interface ModelVersion {
   readonly major: number
   readonly minor: number
 }
 
 /**
- * Patterns of Claude's names: version before the tier (`claude-3-5-sonnet`), after it (`claude-opus-4-7`,
- * `claude-opus-4.7`), or only a tier, as in names of deployments. At most two digits, so that dates
- * (`-20250514`) and context sizes do not match.
+ * Patterns of Claude model names: the version before the tier (`claude-3-5-sonnet`), after it
+ * (`claude-opus-4-7`, `claude-opus-4.7`), or only a tier, as in names of deployments. Numbers have at most
+ * two digits, so that dates (`-20250514`) and context sizes do not match.
  */
 const CLAUDE_NAMES = [
   /claude-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
@@ -411,7 +418,7 @@ const CLAUDE_NAMES = [
   /(?:^|[^a-z])(?:opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
 ] as const
 
-/** Patterns of GPT_NAMES's names. Azure writes 3.5 without the point. */
+/** Patterns of GPT model names. Azure writes 3.5 without the point. */
 const GPT_NAMES = [
   /(?:^|[^a-z])gpt-(3)\.?(5)(?!\d)/i,
   /(?:^|[^a-z])gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i,
@@ -421,22 +428,25 @@ const GEMINI_NAMES = /(?:^|[^a-z])gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
 const KIMI_NAMES = /(?:^|[^a-z])kimi-k(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
-/** Finds the version of a Claude model, with any prefix and suffix; undefined if there is none. */
+/** Finds the version in the name of a Claude model, with any prefix and suffix; undefined for other names. */
 export function claudeVersion(model: string): ModelVersion | undefined {
   return versionIn(model, CLAUDE_NAMES)
 }
 
-/** Finds the version of a GPT_NAMES model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined if there is none. */
+/**
+ * Finds the version in the name of a GPT model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined for other
+ * names.
+ */
 export function gptVersion(model: string): ModelVersion | undefined {
   return versionIn(model, GPT_NAMES)
 }
 
-/** Finds the version of a Gemini model; undefined if there is none. */
+/** Finds the version in the name of a Gemini model; undefined for other names. */
 export function geminiVersion(model: string): ModelVersion | undefined {
   return versionIn(model, [GEMINI_NAMES])
 }
 
-/** Finds the version of a Kimi model; undefined if there is none. */
+/** Finds the version in the name of a Kimi model; undefined for other names. */
 export function kimiVersion(model: string): ModelVersion | undefined {
   return versionIn(model, [KIMI_NAMES])
 }

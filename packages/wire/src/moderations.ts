@@ -16,10 +16,10 @@ import { readInclusiveUsage } from './reported-usage.ts'
 import { parseRecord } from './json/record.ts'
 import { isError, type ReplyFacts } from './reply-facts.ts'
 
-/** Fields of a moderation request that the gateway reads; all others pass as they came. */
+/** The fields of a moderation request that the gateway reads; all other fields are sent unchanged. */
 export interface ModerationsRequest {
   readonly model: string
-  /** Upper bound on the tokens that the upstream can count. */
+  /** Upper bound on the number of tokens that the upstream can count. */
   readonly promptBound: number
 }
 
@@ -30,15 +30,15 @@ const inputSchema: JsonSchema = {
   anyOf: [{ type: 'string' }, { type: 'array', minItems: 1, items: { type: ['string', 'object'] } }],
 }
 
-/** Table of `docs/api.md: Moderations`, row for row. */
+/** Checks for the table in `docs/api.md: Moderations`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['input', withSchema(inputSchema, checkInput)],
 ])
 
 /**
- * Checks every row of the table in `docs/api.md: Moderations`; fields outside it pass. Throws
- * `invalid_request` that names the field and never contains the client's text.
+ * Applies the checks for the table in `docs/api.md: Moderations`; fields outside the table are not checked.
+ * Throws `invalid_request` with the field; the error never contains the client's text.
  */
 export function readModerationsRequest(scan: ScannedObject): ModerationsRequest {
   checkMembers(scan, ['input'], CHECKS)
@@ -67,8 +67,8 @@ function checkInput(scan: ScannedObject, { node, count }: Member): void {
 }
 
 /**
- * Upper bound on the tokens of a checked request, without a tokenizer: one per byte, and the maximum for each
- * image.
+ * Upper bound on the tokens of a checked request. No tokenizer is needed: a token has at least one byte. For
+ * each image, the maximum is added.
  */
 function promptBound(scan: ScannedObject): number {
   const input = scan.span('input')
@@ -84,7 +84,7 @@ function isImage(scan: ScannedObject, node: number): boolean {
   return scan.kindOf(node) === 'object' && scan.memberOf(node, 'image_url') !== undefined
 }
 
-/** The prompt of a moderation request. */
+/** Describes which members of a moderation request belong to the prompt. */
 export const MODERATIONS_PROMPT = {
   levels: {
     request: { notPrompt: { model: 'service' }, read: { input: 'part' } },

@@ -1,7 +1,7 @@
 import type { Grammar } from './conversation.ts'
 import { asRecord } from './json/record.ts'
 
-/** Member of a function's arguments that contains the text of a custom tool. */
+/** Name of the argument that contains the text of a custom tool, when it is sent as a function. */
 export const CUSTOM_INPUT_MEMBER = 'input'
 
 const CUSTOM_SCHEMA = JSON.stringify({
@@ -14,7 +14,8 @@ const CUSTOM_SCHEMA = JSON.stringify({
 })
 
 /**
- * Description and schema of the function that replaces a custom tool. The description contains the grammar.
+ * Description and schema of a function that stands for a custom tool. The description contains the tool's
+ * grammar.
  */
 export function customTool(
   description: string | undefined,
@@ -34,24 +35,27 @@ export function customArguments(input: string): string {
   return JSON.stringify({ [CUSTOM_INPUT_MEMBER]: input })
 }
 
-/** Beginning of arguments whose only member so far is the text of a custom tool. */
+/** Matches arguments that begin with the text of a custom tool. */
 const HEAD = new RegExp(String.raw`^\s*\{\s*"${CUSTOM_INPUT_MEMBER}"\s*:\s*"`)
-/** Arguments whose head is longer than this are not in the expected form. */
+/**
+ * Maximum length, in characters, of what comes before the text. If it is longer, the arguments do not have
+ * the expected form.
+ */
 const MAX_HEAD = 64
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /**
- * Extracts the plain text of a custom tool's input from the arguments of the function that replaced the tool,
- * while they stream. Text in the expected form is returned at once; other arguments are held until they are
- * complete.
+ * Extracts the text of a custom tool's input from the arguments of the function that stands for the tool,
+ * while they stream. In the expected form, text is returned at once; otherwise the arguments are held until
+ * they are complete.
  */
 export class CustomInput {
-  /** Arguments not returned yet: a head that is not recognised yet, or an incomplete escape sequence. */
+  /** Arguments that were not returned yet: what comes before the text, or an incomplete escape sequence. */
   #rest = ''
   #state: 'before' | 'within' | 'after' | 'other' = 'before'
 
-  /** Adds a piece of the arguments; returns the text that it completes. */
+  /** Adds a piece of the arguments; returns the text that is complete now. */
   push(piece: string): string {
     if (this.#state === 'after') return ''
     this.#rest += piece
@@ -72,7 +76,7 @@ export class CustomInput {
     } else if (this.#rest.length > MAX_HEAD) this.#state = 'other'
   }
 
-  /** Decodes up to the closing quote or an incomplete escape sequence. */
+  /** Decodes the text up to the closing quote, or up to an incomplete escape sequence. */
   #decode(): string {
     const text = this.#rest
     let end = 0
@@ -98,8 +102,8 @@ export function customInput(args: string): string {
 }
 
 /**
- * Length of an escape sequence: two or six characters. The halves of a surrogate pair stay together, so that
- * a first half waits for the second.
+ * Length of an escape sequence: two or six characters, or twelve for a surrogate pair. Both halves of a pair
+ * are decoded together, so a first half waits for the second.
  */
 function escapeSize(text: string, at: number): number {
   if (text[at + 1] !== 'u') return 2
@@ -121,8 +125,8 @@ function unescaped(text: string): string {
 }
 
 /**
- * Text of arguments in another form: the member `input` or the only member, if it is a string; otherwise all
- * of the arguments unchanged.
+ * Text of arguments that do not have the expected form: the value of `input`, or of the only argument, if it
+ * is a string; otherwise all of the arguments unchanged.
  */
 function textOf(args: string): string {
   try {
@@ -136,7 +140,7 @@ function textOf(args: string): string {
   }
 }
 
-/** `docs/api.md: Limits`, web search max_uses, by `search_context_size`; ascending. */
+/** `docs/api.md: Limits`, web search max_uses, by `search_context_size`; smallest first. */
 const SIZES = [
   ['low', 1],
   ['medium', 5],

@@ -10,19 +10,19 @@ export const FORMAT_KINDS: ReadonlyMap<string, OutputFormat['kind'] | 'text'> = 
   ['json_schema', 'json-schema'],
 ])
 
-/** Name for a schema without one, where a name is required. */
+/** Name for a schema without a name, in dialects that require one. */
 const UNNAMED = 'response'
-/** Tool names that upstreams accept. */
+/** Matches names of tools that upstreams accept. */
 const TOOL_NAME = /^[\w-]{1,64}$/
 
 const JSON_ONLY = 'with nothing else: no text before or after it, and no code fence.'
 
-/** Conversation whose output format, if any, is a schema that the model can follow. */
+/** A conversation whose output format is either absent or a schema that the model can follow. */
 export type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | undefined }
 
 /**
- * Format with this schema and the members at `path` that describe it; without a schema, any JSON object.
- * Throws `invalid_request` with the path of an unreadable member.
+ * The format with the schema and description in the members at `path`; if there is no schema, any JSON
+ * object. Throws `invalid_request` with the path of an unreadable member.
  */
 export function schemaFormat(
   schema: string | undefined,
@@ -39,12 +39,12 @@ export function schemaFormat(
   }
 }
 
-/** Encodes a schema with the members that describe it. */
+/** Renders a schema, with its name and description, as members. */
 export function schemaMembers({ name = UNNAMED, description, schema, strict }: OutputSchema): MemberText[] {
   return [...membersOf({ name, description }), ['schema', schema], ...membersOf({ strict })]
 }
 
-/** Demands the format in the system prompt, for a model that cannot be made to follow it. */
+/** Asks for the format in the system prompt, for a model that cannot be forced to follow it. */
 export function withFormatAsInstruction(conversation: Conversation, format: OutputFormat): WithSchemaFormat {
   const text =
     format.kind === 'json-object'
@@ -57,7 +57,7 @@ export function withFormatAsInstruction(conversation: Conversation, format: Outp
   }
 }
 
-/** Forces a tool whose input is the text of the reply. */
+/** Forces the model to call a tool whose input is the text of the reply. */
 export function withFormatAsTool(
   conversation: Conversation,
   { description, schema }: OutputSchema,
@@ -67,7 +67,7 @@ export function withFormatAsTool(
   return { ...conversation, outputFormat: undefined, tools: [tool], toolChoice: { kind: 'tool', name } }
 }
 
-/** Name of such a tool; undefined if the schema is not that of an object. */
+/** Name of the tool that is forced for a schema; undefined if the schema does not describe an object. */
 export function answerToolName({ schema, name }: OutputSchema): string | undefined {
   const type = parseRecord(schema)?.['type']
   if (type !== undefined && type !== 'object') return undefined

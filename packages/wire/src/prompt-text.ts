@@ -9,13 +9,14 @@ import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import { decodePercent } from './media-source.ts'
 
-/** Escape sequences: those of one character by its number, and all others, which stay unchanged. */
+/** Matches escape sequences. Those with a hexadecimal number are decoded; the others stay unchanged. */
 const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
 
 /**
- * Collects the texts of a request's prompt by walking its JSON: everything except what `levels` excludes and
- * media, whose tokens are estimated. The text of a conversation begins with that of its earlier turns, which
- * may have been counted before. `model`: the name that decides the maximum tokens of images.
+ * Collects the texts of a request's prompt by walking through its JSON: everything except what `levels`
+ * excludes, and media, whose tokens are estimated. The text of a conversation begins with the text of its
+ * earlier turns, which may have been counted before. `model` is the name that decides the maximum tokens of
+ * images.
  */
 export function promptText(scan: ScannedObject, levels: PromptLevels, model: string): PromptText {
   const walk = new PromptWalk(scan, levels, model)
@@ -27,7 +28,7 @@ export function promptText(scan: ScannedObject, levels: PromptLevels, model: str
   return walk.result(entries.flatMap(({ key, node }) => (isTurns(key) ? [node] : [])))
 }
 
-/** Collects the prompt's texts from the bytes of a request that is sent. */
+/** Collects the texts of a prompt from the bytes of a request as it is sent. */
 export function promptTextOf(body: Buffer, levels: PromptLevels, model: string): PromptText {
   return promptText(scanObject(body, RESPONSE_LIMITS), levels, model)
 }
@@ -37,7 +38,7 @@ class PromptWalk {
   readonly #levels: PromptLevels
   readonly #model: string
   readonly #texts: string[] = []
-  /** Data of media, which are not texts. */
+  /** Values that are media data and so not texts. */
   readonly #media = new Set<Node>()
   #extraTokens = 0
   #typicalOfMedia = 0
@@ -97,7 +98,8 @@ class PromptWalk {
         if (this.#levels.hasTokenIds) this.#extraTokens += 1
         return
     }
-    // Counts the JSON as written, because the model may be shown all of it, including duplicate members.
+    // The JSON counts as it is written, because the model may be shown all of it, including members with the
+    // same name.
     this.#add(scan.textOf(node).replaceAll(ESCAPE, unescaped))
   }
 
@@ -140,7 +142,7 @@ function unescaped(escape: string, number: string | undefined): string {
 /** Media types of text files. */
 const IS_TEXT =
   /^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|yaml|x-yaml|javascript|x-ndjson|sql|toml|rtf)\b)/i
-/** File name extensions of text files, also used as names of formats. */
+/** Matches the names of text files by their extensions, and formats that are named like extensions. */
 const TEXT_ENDINGS =
   /^(?:.*\.)?(?:txt|md|markdown|csv|tsv|json|jsonl|xml|html?|ya?ml|toml|ini|log|sql|css|[cm]?[jt]sx?|py|rb|go|rs|java|kt|swift|c|h|cc|cpp|cs|php|sh|tex|rtf)$/i
 const DATA_URL = /^data:([^,;]*)((?:;[^,;]*)*),/i
@@ -148,8 +150,8 @@ const DATA_URL = /^data:([^,;]*)((?:;[^,;]*)*),/i
 const MAX_HEADER = 1_024
 
 /**
- * Decodes a text file, recognised by its media type or, if none is stated, by its name; undefined for any
- * other file. `data` is a `data:` URL or base64; if the type is `text`, it is the text itself.
+ * Decodes a text file, which is recognized by its media type or, if it has none, by its name; undefined for
+ * any other file. `data` is a `data:` URL or base64; if the type is `text`, it is the text itself.
  */
 function textOfFile(data: string, type: string | undefined, name: string | undefined): string | undefined {
   const [header, stated, parameters = ''] = DATA_URL.exec(data.slice(0, MAX_HEADER)) ?? []
@@ -165,27 +167,31 @@ function textOfFile(data: string, type: string | undefined, name: string | undef
 
 /** Why the texts of a member are not part of the prompt, or are counted elsewhere. */
 type Reason =
-  /** Controls how the reply is sampled and how long it may be. */
+  /** It controls how the reply is sampled and how long it may be. */
   | 'sampling'
-  /** Controls how the request is served: model, streaming, storage, tier. */
+  /** It controls how the request is served: model, streaming, storage, tier. */
   | 'service'
-  /** Refers to something that is stored or was made elsewhere; stored content is counted separately. */
+  /** It refers to something stored or made elsewhere; stored content is counted separately. */
   | 'id'
-  /** For the records of the client or the provider. */
+  /** It is for the records of the client or the provider. */
   | 'metadata'
-  /** One word that names the form of an object. */
+  /** It is a single word that names the form of an object. */
   | 'kind'
-  /** Proves that a model wrote the text next to it. */
+  /** It proves that a model wrote the text beside it. */
   | 'signature'
-  /** Copied from a response; the provider's rules say that the model does not read it again. */
+  /** It is copied from a response; according to the provider, the model does not read it again. */
   | 'of the answer'
 
 /**
- * How the value of a known member is read: as texts, JSON or encrypted text, or by the level with this name.
+ * How the value of a known member is read: as texts, JSON or encrypted text, or as objects of the level with
+ * this name.
  */
 type Reading = string
 
-/** How the members of one kind of object count. A member in neither list counts as JSON, including its name. */
+/**
+ * How the members of one kind of object count. A member that is in neither list counts as JSON, including its
+ * name.
+ */
 export interface PromptLevel {
   readonly notPrompt: Readonly<Record<string, Reason>>
   /** Members whose names are part of the protocol and are not counted. */
@@ -207,14 +213,14 @@ export interface FoundMedia {
 export type FindMedia = (scan: ScannedObject, part: Node) => FoundMedia | undefined
 
 /**
- * Describes where the prompt is in a kind of request: it consists of all texts, including those of unknown
- * members, except for members that a level lists in `notPrompt`. `request` is the top level.
+ * Describes which parts of a request are the prompt: all texts, including those of unknown members, except
+ * for members that a level lists in `notPrompt`. `request` is the level of the whole request.
  */
 export interface PromptLevels {
   readonly levels: Readonly<Record<string, PromptLevel>> & { readonly request: PromptLevel }
   /**
-   * The member with the turns. It is read last, because it grows at its end, and the count of its beginning
-   * can be reused.
+   * Name of the member that contains the turns. It is read last, because it grows at its end: the count of
+   * its beginning can be reused.
    */
   readonly turns: string
   /** Returns the preferred spelling of a name, for dialects with several. */

@@ -13,8 +13,8 @@ interface ProtocolRow {
 }
 
 /**
- * Protocols of upstreams. A module that decides something for each protocol has a table with an entry for
- * every one.
+ * The protocols of upstreams. A module that decides something for each protocol has a table with an entry for
+ * every protocol.
  */
 export const PROTOCOLS = {
   chat: { isConversation: true, hasClients: true, isSigned: false, hasChoices: true, reportsThoughts: false },
@@ -65,15 +65,15 @@ export type ConversionProtocol = NamesWith<{ readonly isConversation: true }>
 /** Protocols from and to which a conversation can be converted. */
 export type ClientProtocol = ServedProtocol & ConversionProtocol
 
-/** The protocols, in order. */
+/** The names of all protocols, in the order of the table. */
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
 
-/** Lists the protocols with a property, in order. */
+/** Lists the protocols for which `has` returns true, in the order of the table. */
 export function protocolsWith(has: (row: ProtocolRow) => boolean): ProtocolName[] {
   return PROTOCOL_NAMES.filter((name) => has(PROTOCOLS[name]))
 }
 
-/** Protocols from and to which a conversation can be converted, in order. */
+/** Protocols from and to which a conversation can be converted, in the order of the table. */
 export const CLIENT_PROTOCOLS = protocolsWith(
   ({ isConversation, hasClients }) => isConversation && hasClients,
 ) as ClientProtocol[]

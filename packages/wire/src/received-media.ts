@@ -3,9 +3,9 @@ import { encryptedTokens } from './prompt-tokens.ts'
 /** Bytes per second of audio: raw samples (24 kHz, 16 bits) and compressed audio (64 kbit/s). */
 const RAW_BYTES_PER_SECOND = 48_000
 const CODED_BYTES_PER_SECOND = 8_000
-/** Characters of base64 that contain the header of an image. */
+/** Number of base64 characters that are sure to contain the header of an image. */
 const HEAD_LENGTH = 1_024
-/** Tokens of an image in the most expensive common format, and the number of its pixels. */
+/** Tokens of an image in the most expensive common format, and the number of pixels of that image. */
 const PICTURE_TOKENS = 6_240
 const PICTURE_PIXELS = 1_024 * 1_536
 /**
@@ -14,7 +14,7 @@ const PICTURE_PIXELS = 1_024 * 1_536
  */
 const MAX_SIDE = 8_192
 
-/** An image that arrived. */
+/** An image that was received. */
 export interface ArrivedPicture {
   /** For example `1024x1024`; undefined if the size cannot be read from its bytes. */
   readonly size: string | undefined
@@ -34,12 +34,12 @@ export class ArrivedMedia {
     return this.seconds === 0 && this.pictures.length === 0 && this.hiddenTokens === 0
   }
 
-  /** Number that grows with each piece of audio and each image. */
+  /** A number that grows with each piece of audio and each image, so that progress can be noticed. */
   get progress(): number {
     return this.seconds + this.pictures.length
   }
 
-  /** Adds audio of this length in base64. Without `type` it is raw samples of 24 kHz. */
+  /** Adds audio whose base64 has this length. Without `type`, it is taken for raw samples at 24 kHz. */
   addSound(base64Length: number, type = 'audio/L16'): void {
     const bytes = (base64Length * 3) / 4
     const isRaw = /^audio\/(?:l16|pcm|raw)\b/i.test(type)
@@ -59,7 +59,9 @@ export class ArrivedMedia {
     })
   }
 
-  /** Adds encrypted reasoning of this length in base64. `visibleBytes` of it also arrived as text. */
+  /**
+   * Adds encrypted reasoning whose base64 has this length. `visibleBytes` of it were also received as text.
+   */
   addHidden(base64Length: number, visibleBytes: number): void {
     this.hiddenTokens += Math.max(0, encryptedTokens(base64Length) - Math.ceil(visibleBytes / 4))
   }
@@ -90,7 +92,7 @@ function sizeOf(head: Buffer): Size | undefined {
   return undefined
 }
 
-/** Walks the segments of a JPEG to the one that contains its size. */
+/** Walks through the segments of a JPEG to the one that contains its size. */
 function jpegSize(head: Buffer): Size | undefined {
   for (let at = 2; at + 9 <= head.length; at += 2 + head.readUInt16BE(at + 2)) {
     const marker = head.readUInt16BE(at)

@@ -4,8 +4,8 @@ import type { ClientProtocol } from './protocols.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /**
- * A whole answer without its content, which ends as its dialect's refusals do: `content_filter`, `refusal`, an
- * incomplete response, `SAFETY`. All other members stay as they are.
+ * Returns a whole answer without its content, which ends as refusals do in its dialect: `content_filter`,
+ * `refusal`, an incomplete response, or `SAFETY`. All other members stay unchanged.
  */
 export function refusedAnswer(scan: ScannedObject): Buffer {
   const replace = new Map<string, string>()
@@ -58,18 +58,21 @@ function indexOf(scan: ScannedObject, object: Node, otherwise: number): number {
   return Number.isSafeInteger(index) ? index : otherwise
 }
 
-/** What the events of a stream have begun, so that it can be ended by a refusal. */
+/** Keeps track of what the events of a stream have begun, so that a refusal can end it. */
 export interface BegunStream {
-  /** Takes an event that is sent. */
+  /** Notes an event that was sent. */
   note(scan: ScannedObject): void
-  /** Takes an event that is not sent: the choices that it would have begun end too. */
+  /**
+   * Notes an event that was not sent; the refusal then also ends the choices that this event would have
+   * begun.
+   */
   noteBlocked?(scan: ScannedObject): void
-  /** The events that end the stream. `sequence` is the number of the next event. */
+  /** Returns the events that end the stream. `sequence` is the number of the next event. */
   refusal(usage: Usage, sequence: number): string
 }
 
 class BegunChat implements BegunStream {
-  /** Members that all chunks have, as JSON. */
+  /** Members that all chunks have in common, as JSON text. */
   #head = ''
   #isText = false
   readonly #indexes = new Set<number>()

@@ -5,18 +5,18 @@ import type { Reply, ReplyEvent } from './reply.ts'
 import type { ErrorContent } from './upstream-error.ts'
 
 /**
- * Removes the signatures of texts, which models do not need. A client that treats the last part of a reply as
- * the answer would otherwise find an empty thought that only carries a signature.
+ * Removes the signatures of texts, because models do not need them. Otherwise a client that takes the last
+ * part of a reply for the answer would find an empty thought that only carries a signature.
  */
 export function withoutTextSignatures(reply: Reply): Reply {
   const parts = reply.parts.filter((part) => part.kind !== 'thinking' || part.proof?.signs !== 'text')
   return parts.length === reply.parts.length ? reply : { ...reply, parts }
 }
 
-/** Encoder that leaves the signatures of texts out of a stream. */
+/** An encoder that leaves the signatures of texts out of a stream. */
 export class UnsignedTexts implements StreamEncoder {
   readonly #inner: StreamEncoder
-  /** Thought that has begun; the next event shows whether it only carries a signature. */
+  /** A thought that has begun and was not written yet: only the next event shows whether it has any text. */
   #begun: (ReplyEvent & { readonly kind: 'part-start' }) | undefined
   #left: number | undefined
 

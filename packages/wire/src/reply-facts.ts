@@ -10,23 +10,23 @@ export interface ReplyFacts {
   /** Whether it is a valid reply of its dialect and not an error. */
   readonly valid: boolean
   readonly usage: ReportedUsage | undefined
-  /** What it states about how it was served; absent if only `usage` states it. */
+  /** What it states about tier and region of the service; absent if only `usage` states it. */
   readonly served?: Served | undefined
   /** What it states about the prompt cache; absent if its dialect has no such statement. */
   readonly diagnosis?: Diagnosis | undefined
-  /** Uses of the provider's tools that it reports; absent if its dialect does not report them. */
+  /** Uses of the provider's tools that the reply reports; absent if its dialect does not report uses. */
   readonly tools?: readonly ToolUse[]
-  /** Whether it is an error object, independent of its status. */
+  /** Whether it is an error object, regardless of the HTTP status. */
   readonly error: boolean
-  /** What it states about itself; absent if its dialect has no such statement. */
+  /** Returns its id, model and finish reasons; absent if its dialect has none. */
   names?(): AnswerNames
-  /** Generated text, for counting tokens. */
+  /** Returns the generated text, to count its tokens. */
   text(): string
-  /** Audio and images in it, for counting; absent if its dialect has none. */
+  /** Returns the audio and images in the reply, to count them; absent if its dialect has none. */
   arrived?(): ArrivedMedia
 }
 
-/** Reports whether an `error` member is an error; some providers send null in each reply. */
+/** Reports whether the value of `error` is an error; some providers send null in each reply. */
 export function isError(value: unknown): boolean {
   return typeof value === 'object' ? value !== null : typeof value === 'string' && value !== ''
 }

@@ -7,7 +7,7 @@ import type { Served } from './service-tier.ts'
 import type { Fields } from './field.ts'
 import { refuse } from './field-check.ts'
 
-/** Whole reply in the form that all dialects share. */
+/** A whole reply, in the form that all dialects share. */
 export interface Reply {
   readonly id: string
   /** Model name as the upstream reports it. */
@@ -18,13 +18,16 @@ export interface Reply {
   readonly others?: readonly Choice[]
   /** Undefined if the upstream reported none, or an implausible one. */
   readonly usage: ReportedUsage | undefined
-  /** What it states about how it was served; absent if only `usage` states it. */
+  /** What the reply states about tier and region of the service; absent if only `usage` states it. */
   readonly served?: Served | undefined
-  /** The provider's verdict about the prompt cache, as it came; absent if there is none. */
+  /**
+   * The provider's explanation (verdict) of what was not found in the prompt cache, unchanged; absent if
+   * there is none.
+   */
   readonly cacheVerdict?: object
-  /** Uses of the provider's tools that it reports; absent if there are none. */
+  /** Uses of the provider's tools that the reply reports; absent if there are none. */
   readonly tools?: readonly ToolUse[]
-  /** Audio and images in it; absent if there are none. */
+  /** Audio and images in the reply; absent if there are none. */
   readonly arrived?: ArrivedMedia
 }
 
@@ -39,13 +42,13 @@ export type ReplyPart =
       readonly kind: 'tool-call'
       readonly id: string
       readonly name: string
-      /** JSON text as the model wrote it; empty means `{}`. */
+      /** The JSON text that the model wrote; empty means `{}`. */
       readonly input: string
     }
   | SearchPart
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
 
-/** Text of a reply. */
+/** A text of a reply. */
 export interface ReplyText {
   readonly kind: 'text'
   readonly text: string
@@ -63,20 +66,20 @@ export interface ReplyText {
  */
 export type Logprobs = readonly unknown[]
 
-/** End of a reply. */
+/** The end of a reply. */
 export interface Stop {
   readonly reason: StopReason
-  /** Stop sequence that the model met, if the upstream reports it. */
+  /** The stop sequence that ended the reply, if the upstream reports it. */
   readonly sequence?: string
 }
 
-/** Stop reasons that several dialects share. `pause` is a reply that the client should continue. */
+/** Stop reasons that several dialects share. `pause` means that the client should continue the reply. */
 export type StopReason = 'end' | 'length' | 'stop-sequence' | 'tool-calls' | 'refusal' | 'pause'
 
 /**
- * Event of a stream in the form that all dialects share. In each choice (`choiceOf`) parts are numbered from
- * 0 in the order of their starts. A part starts, grows, and ends. Parts may be interleaved; an encoder orders
- * them if its dialect requires that.
+ * An event of a stream, in the form that all dialects share. In each choice (`choiceOf`) parts are numbered
+ * from 0 in the order in which they start. A part starts, grows, and ends. Events of several parts may be
+ * mixed; an encoder puts them in order if its dialect requires that.
  */
 export type ReplyEvent =
   | {
@@ -94,24 +97,24 @@ export type ReplyEvent =
       /** Whether the text is a link that contains the data of media, which are charged as media. */
       readonly isMedia?: true
     }
-  /** Source of a text; may come before the text. */
+  /** A source that a text cites; it may come before the text. */
   | { readonly kind: 'citation'; readonly index: number; readonly citation: Citation }
   | { readonly kind: 'thinking'; readonly index: number; readonly text: string }
   | { readonly kind: 'proof'; readonly index: number; readonly proof: Proof }
-  /** Piece of the JSON text of a tool call's input. */
+  /** A piece of the JSON text of a tool call's input. */
   | { readonly kind: 'tool-input'; readonly index: number; readonly text: string }
   | { readonly kind: 'part-end'; readonly index: number }
-  /** Keep-alive without content. */
+  /** Only shows that the connection is alive. */
   | { readonly kind: 'ping' }
   /** The reply is complete; `usage` is final. */
   | {
       readonly kind: 'end'
       readonly stop: Stop
-      /** Stops of the second and further choices. */
+      /** The ends of the second and further choices. */
       readonly others?: readonly Stop[]
       readonly usage: ReportedUsage | undefined
     }
-  /** Failure that the upstream reports in mid-stream; `code` is unchanged. */
+  /** A failure that the upstream reports in the middle of a stream; `code` is unchanged. */
   | {
       readonly kind: 'failure'
       /** Undefined if the upstream reports none. */
@@ -131,7 +134,7 @@ export type StartedPart =
   | SearchPart
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
 
-/** Web page cited by the text of a reply. */
+/** A web page that the text of a reply cites. */
 export interface Citation {
   readonly url: string
   /** Empty if the upstream reports none. */
@@ -160,15 +163,15 @@ export function readUrlCitation(value: Fields | undefined): Citation | undefined
   return { url, title: typeof title === 'string' ? title : '', ...(hasSpan && { span: { start, end } }) }
 }
 
-/** Renders a `url_citation` for a part of `length` that begins at `base` in its text. */
+/**
+ * Renders a `url_citation` for a part of the length `length` that begins at `base` in its text, both in code
+ * points.
+ */
 export function urlCitation({ url, title, span }: Citation, length: number, base = 0): object {
   return { start_index: base + (span?.start ?? 0), end_index: base + (span?.end ?? length), title, url }
 }
 
-/**
- * Shifts a citation whose position is relative to a longer text, for the part that begins at `base` in that
- * text.
- */
+/** Makes a citation of a longer text relative to the part that begins at `base` in that text. */
 export function shiftCitation(citation: Citation, base: number): Citation {
   const { span } = citation
   if (!span || base === 0) return citation
@@ -212,7 +215,7 @@ function choiceText({ parts }: Choice): string {
     .join('\n')
 }
 
-/** Part whose text is being collected. */
+/** A part whose text is still being collected. */
 interface GrowingPart {
   readonly started: StartedPart
   text: string
@@ -223,7 +226,7 @@ interface GrowingPart {
   readonly logprobs: unknown[]
 }
 
-/** Combines the events of one choice into its parts. */
+/** Combines the events of one choice into parts. */
 export function foldParts(events: Iterable<ReplyEvent>, choice = 0): readonly ReplyPart[] {
   const parts = new Map<number, GrowingPart>()
   for (const event of events) {
@@ -292,12 +295,10 @@ function partOf({ started, text, withoutMedia, proof, citations, logprobs }: Gro
   }
 }
 
-/**
- * Size of the range of part numbers that each choice of a stream has; that of the first choice begins at 0.
- */
+/** Number of part numbers that each choice of a stream has; those of the first choice begin at 0. */
 const PARTS_OF_CHOICE = 2 ** 24
 
-/** Number of choices that a client requests, for spreading into a conversation. */
+/** The number of choices that a client requests, as an object to spread into a conversation. */
 export function readChoiceCount(
   field: 'n' | 'candidateCount',
   count: unknown,
@@ -315,12 +316,12 @@ export function refuseChoices({ choices }: Pick<Conversation, 'choices'>): void 
   if (choices) refuse(choices.field, `1, as this model's channel gives one answer`, 'a larger number')
 }
 
-/** Index from 0 of the choice to which a part of a stream belongs. */
+/** Index, beginning at 0, of the choice to which a part of a stream belongs. */
 export function choiceOf(part: number): number {
   return Math.floor(part / PARTS_OF_CHOICE)
 }
 
-/** Renumbers an event of one choice, so that its part has a unique number among all choices. */
+/** Renumbers an event of one choice, so that the number of its part is unique among all choices. */
 export function renumberForChoice(choice: number, event: ReplyEvent): ReplyEvent {
   return 'index' in event ? { ...event, index: choice * PARTS_OF_CHOICE + event.index } : event
 }

@@ -3,7 +3,7 @@ import type { ToolUse } from './tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from './usage.ts'
 import { asRecord } from './json/record.ts'
 
-/** Usage as an upstream reports it. */
+/** Usage as an upstream has reported it. */
 export interface ReportedUsage extends Usage {
   /** The upstream reported only the prompt, or no plausible output: `output` is 0 and must be counted. */
   readonly outputIsUnknown?: true
@@ -11,7 +11,7 @@ export interface ReportedUsage extends Usage {
   readonly promptIsUnknown?: true
   /** No lifetime of the tokens written to a cache was reported: `cacheWrite5m` has them. */
   readonly lifetimeIsUnknown?: true
-  /** What the answer states about how it was served; absent if it states nothing. */
+  /** What the answer states about tier and region of the service; absent if it states nothing. */
   readonly served?: Served
   /** Set if a part of the output is known only from the total. */
   readonly byTotal?: OutputInTotal
@@ -19,22 +19,23 @@ export interface ReportedUsage extends Usage {
   readonly tools?: readonly ToolUse[]
 }
 
-/** Output that a report includes only in its total. */
+/** Output tokens that a report does not list, but includes in its total. */
 export interface OutputInTotal {
-  /** The total as reported. */
+  /** The total that was reported. */
   readonly total: number
-  /** Tokens of output if the total is right, including those that no detail explains. */
+  /** Number of output tokens if the total is right, including those that no detail explains. */
   readonly output: number
-  /** The report without its total; undefined if nothing is left. */
+  /** The report as it would be without the total; undefined if nothing is left. */
   readonly otherwise: ReportedUsage | undefined
 }
 
-/** Largest plausible output if a request names no maximum. */
+/** Maximum plausible number of output tokens if a request states no maximum. */
 const MAX_UNNAMED_OUTPUT = 65_536
 
 /**
- * Returns the report without its total if the total is implausible: the tokens beyond prompt, completion and
- * the details that explain it must fit, together with the completion, into the maximum of output.
+ * Returns the report without its total if the total is implausible: together with the completion, the tokens
+ * beyond prompt, completion and explaining details must not exceed `maximum`, the maximum number of output
+ * tokens.
  */
 export function withCredibleTotal(
   reported: ReportedUsage,
@@ -44,7 +45,7 @@ export function withCredibleTotal(
   return byTotal && byTotal.output > maximum ? byTotal.otherwise : reported
 }
 
-/** Reduces a usage to its prompt. Returns undefined if it has none. */
+/** Reduces a usage to its prompt. Returns undefined if it has no prompt tokens. */
 export function promptUsage(
   usage: Omit<ReportedUsage, 'outputIsUnknown'> | undefined,
 ): ReportedUsage | undefined {
@@ -52,7 +53,7 @@ export function promptUsage(
   return { ...usage, output: NO_USAGE.output, reasoning: NO_USAGE.reasoning, outputIsUnknown: true }
 }
 
-/** Chooses between two reports: the later one, unless only the earlier one contains the output. */
+/** Chooses one of two reports: the later one, unless only the earlier one contains the output. */
 export function preferLaterUsage(
   before: ReportedUsage | undefined,
   later: ReportedUsage | undefined,
@@ -61,7 +62,7 @@ export function preferLaterUsage(
   return before?.served && !later.served ? { ...later, served: before.served } : later
 }
 
-/** Returns only the counts of a report. */
+/** Returns the counts of a report without its other properties. */
 export function countsOf(reported: ReportedUsage): Usage {
   const {
     outputIsUnknown: _output,
@@ -75,7 +76,7 @@ export function countsOf(reported: ReportedUsage): Usage {
   return usage
 }
 
-/** Lifetimes of tokens in a cache, shortest first, with the counts of what was written for them. */
+/** Lifetimes of tokens in a cache, shortest first, with the name of the count of tokens written for each. */
 export const CACHE_LIFETIMES = {
   '5m': 'cacheWrite5m',
   '30m': 'cacheWrite30m',
@@ -86,20 +87,20 @@ export const CACHE_LIFETIMES = {
 /** A lifetime of tokens in a cache. */
 export type CacheLifetime = keyof typeof CACHE_LIFETIMES
 
-/** Counts the tokens that were written for an unknown lifetime as written for this one. */
+/** Counts the tokens that were written for an unknown lifetime as written for this lifetime. */
 export function withLifetime(reported: ReportedUsage, lifetime: CacheLifetime): ReportedUsage {
   const { lifetimeIsUnknown: _, cacheWrite5m: written, ...others } = reported
   return { ...others, cacheWrite5m: 0, [CACHE_LIFETIMES[lifetime]]: written }
 }
 
-/** Part of the prompt or output that some upstreams count in addition to it instead of within it. */
+/** A detail of the prompt or the output, which some upstreams do not include in that count but add to it. */
 interface Detail {
   readonly tokens: number
-  /** Whether the part exceeds the whole. */
+  /** Whether the detail is larger than the count that should include it. */
   readonly isLarger: boolean
 }
 
-/** Creates a detail of this many tokens of a whole. */
+/** Creates a detail of `tokens`; `whole` is the count that should include it. */
 export function detailOf(tokens: number, whole: number): Detail {
   return { tokens, isLarger: tokens > whole }
 }
@@ -110,9 +111,9 @@ export function sumOf(details: readonly Detail[]): number {
 }
 
 /**
- * Finds the details that a total includes in addition to its counts, which it exceeds by `excess`: those
- * whose sum is exactly `excess`, preferring details larger than their whole, then the given order. If there
- * are none, returns the details larger than their whole, if all of them fit.
+ * Finds the details that a total includes in addition to its counts, which it exceeds by `excess`. These are
+ * details whose sum is exactly `excess`; details larger than their count are preferred, then those that come
+ * first. If there are none, returns the details larger than their count, if all of them fit.
  */
 export function findExplainingDetails(excess: number, details: readonly Detail[]): readonly Detail[] {
   if (excess <= 0) return []
@@ -141,20 +142,22 @@ const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creat
 const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
 
 /**
- * Reads the usage of a chat or responses upstream, whose details are included in their totals, and makes its
- * counts disjoint. Returns undefined without a prompt count, and only the prompt if the output count is
- * missing and cannot be derived from `total_tokens`. Implausible details are ignored. Observed in traffic:
+ * Reads the usage of a chat or responses upstream, whose counts include their details, and makes the counts
+ * disjoint. Returns undefined without a prompt count; if the output count is missing and does not follow from
+ * `total_tokens`, the result has only the prompt. Implausible details are ignored. Observed in traffic:
  * - tokens read from a cache have five names; the lifetime of those written to a cache is unknown unless they
- * are split by lifetime. In `cache_write_tokens_details`, what is not stated is written for 30 minutes;
+ *   are divided by lifetime. In `cache_write_tokens_details`, tokens without a lifetime are written for 30
+ *   minutes;
  * - some upstreams leave reasoning, audio or cached tokens out of their counts, but not out of
- * `total_tokens`;
- * - Gemini may leave reasoning out of the details too: the part of `total_tokens` that nothing explains is
- * reasoning. `byTotal` reports it, because whether it is plausible depends on the request;
- * - a detail larger than its count, which `total_tokens` does not explain, is clamped to that count;
- * - tokens of audio and images are reported without regard to the cache. They count as uncached as far as
- * possible, except for those in `cached_tokens_details`; the others are cached;
- * - tokens reported as both read and written: the larger count is kept, the other is limited to the remaining
- * prompt.
+ *   `total_tokens`;
+ * - Gemini may leave reasoning out of the details too: then the part of `total_tokens` that nothing explains
+ *   is reasoning. It is reported in `byTotal`, because whether it is plausible depends on the request;
+ * - a detail that is larger than its count, and that `total_tokens` does not explain, is reduced to that
+ *   count;
+ * - tokens of audio and images are reported without regard to the cache. As many as possible count as
+ *   uncached, except for those in `cached_tokens_details`; the rest is cached;
+ * - if tokens are reported as both read and written, the larger count is kept, and the other is limited to
+ *   the rest of the prompt.
  */
 export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -246,8 +249,8 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
 }
 
 /**
- * Splits the tokens of one modality into uncached and cached ones, within the remaining counts.
- * `statedCached` is 0 if it was not reported.
+ * Divides the tokens of one modality into uncached and cached tokens, within the remaining counts.
+ * `statedCached` is the reported number of cached tokens, or 0.
  */
 function splitByCache(
   { tokens, isLarger }: Detail,
@@ -264,10 +267,10 @@ function difference(total: number | undefined, known: number | undefined): numbe
   return total === undefined || known === undefined || known > total ? undefined : total - known
 }
 
-/** Largest plausible count of tokens. */
+/** Maximum plausible number of tokens. */
 const MAX_COUNT = 1_000_000_000
 
-/** Usage object of an upstream, or a part of it. */
+/** The usage object of an upstream, or a part of it. */
 export type Counts = Readonly<Record<string, unknown>>
 
 /** Returns a plausible count, an integer from 0 to 1,000,000,000; undefined for anything else. */
@@ -277,7 +280,7 @@ export function toCount(value: unknown): number | undefined {
     : undefined
 }
 
-/** Returns the count of this name; 0 if it is implausible. */
+/** Returns the count with this name; 0 if it is missing or implausible. */
 export function countAt(counts: Counts, name: string): number {
   return toCount(counts[name]) ?? 0
 }

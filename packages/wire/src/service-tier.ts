@@ -1,13 +1,13 @@
-/** The tier of service at which the model's prices apply unchanged. */
+/** The service tier in which the model's prices apply unchanged. */
 export const STANDARD = 'standard'
 
-/** The tier of provisioned throughput, which is paid beforehand. */
+/** The service tier for capacity that is reserved and paid in advance. */
 export const PROVISIONED = 'provisioned'
 
 /** Beta feature that some models need for `speed: fast`. */
 export const FAST_MODE_BETA = 'fast-mode-2026-02-01'
 
-/** Other names of tiers. Any other tier keeps its name, in lower case. */
+/** Standard names for tiers with other names. Any other tier keeps its name, in lower case. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['priority', 'fast'],
   ['default', STANDARD],
@@ -19,8 +19,8 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 const NAME = /^[a-z][a-z0-9_-]{0,31}$/
 
 /**
- * The name of a tier of service in rows, prices and alerts; undefined if it cannot be one. `auto` stays, for
- * requests that leave the choice to the provider.
+ * The name of a service tier in log rows, prices and alerts; undefined if the text cannot be a name. `auto`
+ * is kept, for requests that leave the choice to the provider.
  */
 export function tierName(given: string): string | undefined {
   const lower = given.toLowerCase()
@@ -28,16 +28,16 @@ export function tierName(given: string): string | undefined {
   return OTHER_NAMES.get(lower) ?? lower
 }
 
-/** What an answer states about how it was served. */
+/** What an answer states about tier and region of the service. */
 export interface Served {
   /** The tier of service; absent if none is stated. */
   readonly tier?: string
-  /** Where the provider worked; absent if it is not stated. */
+  /** The region in which the provider processed the request; absent if it is not stated. */
   readonly region?: string
 }
 
 const NOTHING: Served = {}
-/** The tiers that most answers state, shared so that they cost no allocation. */
+/** The objects for the most frequent tiers, which are shared to save memory. */
 const KNOWN = new Map<string, Served>([[STANDARD, { tier: STANDARD }]])
 
 /** The tier of an answer of chat, responses or Converse; `auto` states nothing. */
@@ -47,17 +47,17 @@ export function servedTier(value: unknown): Served {
   return KNOWN.get(tier) ?? { tier }
 }
 
-/** The tier of an answer as a member of a reply, for spreading; empty if the answer states none. */
+/** The tier of an answer, as an object to spread into a reply; empty if the answer states none. */
 export function servedMember(value: unknown): { readonly served?: Served } {
   return withServed({}, servedTier(value))
 }
 
-/** The latest statement of a stream; an event without a statement keeps the previous one. */
+/** Returns the latest statement of a stream; an event that states nothing keeps the previous one. */
 export function laterServed(before: Served | undefined, later: Served): Served | undefined {
   return later === NOTHING ? before : { ...before, ...later }
 }
 
-/** Google's traffic types whose names differ from those of their tiers. */
+/** Google's traffic types that differ from the names of their tiers. */
 const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['on_demand_priority', 'fast'],
   ['on_demand_flex', 'flex'],
@@ -77,7 +77,7 @@ export function firstServedTier(...values: readonly unknown[]): Served {
   return NOTHING
 }
 
-/** The name of a region in rows and prices; undefined if the value cannot be one. */
+/** The name of a region in log rows and prices; undefined if the value cannot be a name. */
 export function regionName(value: unknown): string | undefined {
   return typeof value === 'string' && REGION.test(value) ? value : undefined
 }
@@ -85,8 +85,8 @@ export function regionName(value: unknown): string | undefined {
 const REGION = /^[a-z][a-z0-9_-]{0,39}$/
 
 /**
- * What the usage of a messages answer states. Its `priority` is reserved capacity; `speed` is stated beside
- * it.
+ * Reads tier and region from the usage of a messages answer. `priority` in it means reserved capacity;
+ * `speed` is stated separately.
  */
 export function servedByMessages(usage: Readonly<Record<string, unknown>>): Served {
   const { service_tier: stated, speed, inference_geo: geo } = usage
@@ -96,18 +96,15 @@ export function servedByMessages(usage: Readonly<Record<string, unknown>>): Serv
   return { ...(tier !== undefined && { tier }), region }
 }
 
-/** Adds what an answer states to its usage. */
+/** Adds what an answer states about the service to its usage. */
 export function withServed<T extends object>(usage: T, served: Served): T & { readonly served?: Served } {
   return served === NOTHING ? usage : { ...usage, served }
 }
 
-/** Members in which requests of a dialect name a tier, in the order of preference. */
+/** Members in which requests name a tier, in the order of preference. */
 const REQUESTED = ['speed', 'service_tier', 'serviceTier'] as const
 
-/**
- * The tier that a request names: `fast` for `speed`. Undefined if it names none, or the speed that every
- * model has.
- */
+/** The tier that a request names (`fast` for `speed`). Undefined if it names none, or the normal speed. */
 export function requestedTier(member: (name: string) => unknown): string | undefined {
   for (const name of REQUESTED) {
     const value = member(name)

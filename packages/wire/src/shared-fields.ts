@@ -21,7 +21,7 @@ const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
 }
 
 /**
- * Collects the fields that chat and responses share, except for default values, for spreading into a
+ * Collects the fields that chat and responses share, except for default values, as an object to spread into a
  * conversation.
  */
 export function sharedFields(
@@ -41,8 +41,8 @@ export function sharedFields(
 const CACHE_OPTIONS: ReadonlySet<string> = new Set(['mode', 'ttl'])
 
 /**
- * Keeps the shared members of `prompt_cache_options`. Its lifetime replaces `prompt_cache_retention`, the older
- * field for it.
+ * Keeps the shared members of `prompt_cache_options`. The lifetime in it replaces `prompt_cache_retention`,
+ * an older field for the lifetime.
  */
 function withCacheOptions(shared: Map<SharedField, string>, dropped: Dropped): SharedFields {
   const options = shared.get('prompt_cache_options')
@@ -59,7 +59,7 @@ function withCacheOptions(shared: Map<SharedField, string>, dropped: Dropped): S
   return shared
 }
 
-/** Converts one parsed value to such a field; an empty list if the value is a default. */
+/** Converts one parsed value to a shared field; empty if the value is a default. */
 export function sharedField(name: SharedField, value: unknown): readonly (readonly [SharedField, string])[] {
   return value === undefined || value === null || !IS_MEANINGFUL[name](value)
     ? []
@@ -67,7 +67,7 @@ export function sharedField(name: SharedField, value: unknown): readonly (readon
 }
 
 /**
- * Renders the shared fields as members of a chat or responses request. Those of a messages client are
+ * Renders the shared fields as members of a chat or responses request. Fields from a messages client are
  * renamed.
  */
 export function sharedMembers({
@@ -84,8 +84,8 @@ export function sharedMembers({
 }
 
 /**
- * Reports the fields as dropped, for a target dialect that has none of them. `keepsEndUser`: it has fields of
- * its own for the client's user and the standard tier. `keepsTier`: it has one for any tier.
+ * Reports the fields as dropped, for a target dialect that has none of them. `keepsEndUser`: it has its own
+ * fields for the client's user and the standard tier. `keepsTier`: it has a field for any tier.
  */
 export function dropSharedFields(
   { shared, endUser, isStandardTier }: Conversation,
@@ -126,7 +126,7 @@ export function withAcceptedFields(
   }
 }
 
-/** Shared fields that are sent only if the channel's configuration allows them by name. */
+/** Shared fields that are sent only if the channel allows them by name. */
 const GATED = ['service_tier', 'safety_identifier'] as const
 
 /**

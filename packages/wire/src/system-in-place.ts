@@ -1,9 +1,9 @@
 import type { Conversation, Part, PartPosition, SystemText, Turn } from './conversation.ts'
 
 /**
- * Moves system texts after the first turn into the user's turns, at their positions. Before the first turn they
- * would change the beginning of the prompt, which the provider has in its cache. They keep their `at`, by which
- * dialects that have system messages find them.
+ * Moves system texts that came after the first turn into the user's turns, at their positions. At the
+ * beginning of the conversation, they would change a part of the prompt that the provider has in its cache.
+ * They keep `at`, by which dialects that have system messages find them.
  */
 export function withSystemInPlace(conversation: Conversation): Conversation {
   const later = conversation.system.filter(({ at }) => at !== undefined)

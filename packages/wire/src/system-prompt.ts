@@ -5,8 +5,8 @@ import type { Node, ScannedObject } from './json/scanned-object.ts'
 export type PromptMember = readonly [member: string, text: string]
 
 /**
- * Puts instructions before those of a request; everything that the client sent stays unchanged. Returns
- * undefined if the dialect, or this request, has no place for them.
+ * Puts instructions before those of the request; everything that the client sent stays unchanged. Returns
+ * undefined if the dialect or this request has no place for them.
  */
 export function withSystemPrompt(
   scan: ScannedObject,
@@ -27,7 +27,7 @@ const PLACES: Readonly<
   rerank: () => undefined,
 }
 
-// Uses one system message, because some upstreams refuse a second one.
+// The text is added to an existing system message, because some upstreams refuse a second one.
 function inMessages(scan: ScannedObject, prompt: string): PromptMember | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kind('messages') !== 'array') return undefined
@@ -52,7 +52,7 @@ function inSystemBlocks(scan: ScannedObject, prompt: string): string {
   return `[${block}${separator}${scan.textOf(system.node).slice(1)}`
 }
 
-// Google's servers accept both spellings.
+// Google's servers accept both spellings of the name.
 function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
   const name = scan.has('system_instruction') ? 'system_instruction' : 'systemInstruction'
   const given = scan.span(name)
@@ -77,7 +77,7 @@ function instructionsOf(scan: ScannedObject, message: Node): Node | undefined {
 }
 
 /**
- * Returns the text or list of parts at `node` with the prompt before it, or only the prompt if there is
+ * Returns the text or list of parts at `node` with the prompt before it; only the prompt if `node` is
  * neither.
  */
 function inFront(scan: ScannedObject, node: Node | undefined, prompt: string): string {

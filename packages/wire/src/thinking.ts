@@ -3,11 +3,12 @@ import { refuse } from './field-check.ts'
 import { enumAt, fieldsAt, present, textAt } from './field.ts'
 
 /**
- * Names of efforts in the dialects: `none` switches thinking off, `minimal` is the smallest effort above it.
+ * Names of efforts in the dialects: `none` switches thinking off, `minimal` is the lowest effort above
+ * `none`.
  */
 export type EffortName = 'none' | 'minimal' | Effort
 
-/** Efforts in ascending order, with their budgets in tokens; `docs/api.md: Parameters by model`. */
+/** Efforts, lowest first, with their budgets in tokens; `docs/api.md: Parameters by model`. */
 const BUDGETS = [
   ['low', 1280],
   ['medium', 2048],
@@ -20,7 +21,7 @@ const BUDGET_BY_EFFORT: ReadonlyMap<Effort, number> = new Map(BUDGETS)
 
 const EFFORT_NAMES: readonly EffortName[] = ['none', 'minimal', ...BUDGETS.map(([effort]) => effort)]
 
-/** Effort of a request that asks for thinking without an amount. */
+/** Effort for a request that asks for thinking without stating how much. */
 export const DEFAULT_EFFORT: Effort = 'medium'
 
 /** Setting of a request without thinking. */
@@ -33,14 +34,14 @@ export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>(
   ...BUDGETS.map(([effort]): [string, Thinking] => [effort, { kind: 'adaptive', effort }]),
 ])
 
-/** Budget in tokens of an effort. */
+/** Budget, in tokens, that corresponds to an effort. */
 export function budgetOf(effort: Effort): number {
   return BUDGET_BY_EFFORT.get(effort) ?? 0
 }
 
 /**
- * Effort that corresponds to a budget. No budget maps to an effort above `high`, because a budget is an upper
- * limit and those efforts have none.
+ * Effort that corresponds to a budget. It is never above `high`, because a budget is an upper limit and the
+ * efforts above `high` have none.
  */
 function effortOf(tokens: number): Effort {
   if (tokens < budgetOf('medium')) return 'low'
@@ -72,12 +73,12 @@ export function nearestEffort(effort: Effort, accepted: readonly EffortName[]): 
   return accepted.findLast((word) => EFFORT_NAMES.indexOf(word) <= max) ?? accepted[0]
 }
 
-/** Budget value for a model that decides itself how much it thinks. */
+/** Value of the budget that lets the model decide how much it thinks. */
 export const DYNAMIC_BUDGET = -1
 
 /**
- * Reads Gemini's settings of thinking, whose names have two spellings. Throws `invalid_request` that names
- * the path; also if both a budget and a level are given.
+ * Reads Gemini's settings of thinking, whose names have two spellings. Throws `invalid_request` with the path
+ * of an invalid value, and if both a budget and a level are given.
  */
 export function decodeThinkingConfig(value: unknown, path: string): Thinking | undefined {
   if (value === undefined) return undefined

@@ -3,7 +3,8 @@ import { type Choice, choiceOf, type Reply, type Stop } from './reply.ts'
 /** Spellings of an empty input that servers use, including an empty JSON string. */
 const EMPTY_INPUTS: ReadonlySet<string> = new Set(['', 'null', '""'])
 /**
- * Beginning of a text that may still turn out to be empty. It is short enough to be tested with each piece.
+ * Matches the beginning of a text that may still turn out to be an empty input. It is so short that it can be
+ * tested with each piece.
  */
 const MAY_BE_EMPTY = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
 
@@ -26,18 +27,18 @@ export function inputObject(input: string): string | undefined {
 }
 
 /**
- * Inputs of the tool calls in one stream, forwarded as they arrive. An input that may turn out to be `null`
- * or another spelling of an empty one is held back until that is certain.
+ * The inputs of the tool calls in one stream, which are forwarded as they arrive. An input that may turn out
+ * to be `null`, or another spelling of an empty input, is held back until that is certain.
  */
 export class StreamedInputs {
-  /** Text that is held back, by part. Parts with a proper input are not listed. */
+  /** Text that is held back, by part. Parts whose input is known not to be empty are not listed. */
   readonly #pending = new Map<number, string>()
 
   begin(part: number): void {
     this.#pending.set(part, '')
   }
 
-  /** Reports whether everything that arrives for this part is forwarded. */
+  /** Reports whether everything that arrives for this part is forwarded at once. */
   passes(part: number): boolean {
     return !this.#pending.has(part)
   }
@@ -64,8 +65,8 @@ export class StreamedInputs {
 }
 
 /**
- * Stop of a reply with a call whose arguments were cut off, whatever reason the provider gave. Otherwise an
- * agent would run the incomplete call.
+ * Used as the stop of a reply in which the arguments of a call were cut off, whatever reason the provider
+ * gave; otherwise an agent would run the incomplete call.
  */
 export const CUT_OFF_STOP: Stop = { reason: 'length' }
 
@@ -77,7 +78,7 @@ export function isCutOff(input: string): boolean {
   return inputObject(input) === undefined
 }
 
-/** Returns the reply; if the arguments of a call were cut off, with `CUT_STOP` as its stop. */
+/** Returns the reply; if the arguments of a call were cut off, with `CUT_OFF_STOP` as its stop. */
 export function withCutOffStop(reply: Reply): Reply {
   const others = reply.others?.map(choiceWithCutStop)
   const isSame = !others?.some((choice, index) => choice !== reply.others?.[index])
@@ -89,7 +90,7 @@ function choiceWithCutStop<Given extends Choice>(choice: Given): Given {
   return hasCutCall && choice.stop.reason !== CUT_OFF_STOP.reason ? { ...choice, stop: CUT_OFF_STOP } : choice
 }
 
-/** Arguments of the calls in a stream, to detect at its end whether any were cut off. */
+/** Collects the arguments of the calls in a stream, to detect at its end whether any were cut off. */
 export class StreamedCallInputs {
   readonly #inputs = new Map<number, string>()
 
@@ -97,7 +98,7 @@ export class StreamedCallInputs {
     this.#inputs.set(part, (this.#inputs.get(part) ?? '') + text)
   }
 
-  /** Reports whether any arguments were cut off in a choice. */
+  /** Reports whether any arguments in a choice were cut off. */
   areCutIn(choice: number): boolean {
     return [...this.#inputs].some(([part, input]) => choiceOf(part) === choice && isCutOff(input))
   }

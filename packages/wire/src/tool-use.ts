@@ -19,7 +19,7 @@ export const TOOL_KINDS = [
 /** Kind of a tool that a provider runs. */
 export type ToolKind = (typeof TOOL_KINDS)[number]
 
-/** Provider-run tool that a request offers. */
+/** A tool that a request offers and the provider runs. */
 export interface OfferedTool {
   /** Type of the tool as the request states it, such as `web_search_20250305`. */
   readonly type: string
@@ -29,10 +29,12 @@ export interface OfferedTool {
   readonly form?: string | undefined
 }
 
-/** Provider-run tools of a request. */
+/** The tools of a request that the provider runs. */
 export interface ProviderTools {
   readonly tools: readonly OfferedTool[]
-  /** Maximum number of uses of all of them together that the request allows; undefined if it states none. */
+  /**
+   * Maximum number of uses of all these tools together that the request allows; undefined if it states none.
+   */
   readonly maxCalls?: number | undefined
 }
 
@@ -43,21 +45,24 @@ export interface PictureTokens {
   readonly output: number
 }
 
-/** Uses of a tool, as reported by a response. */
+/** Uses of a tool that a response reports. */
 export interface ToolUse {
   readonly kind: ToolKind
   readonly count: number
-  /** Form on which the list price depends: `1024x1024/low` for a picture, `4g` for a container. */
+  /** Form on which the price depends: `1024x1024/low` for a picture, `4g` for a container. */
   readonly form?: string | undefined
-  /** Model that drew pictures; undefined if the response does not name it. */
+  /** Model that drew the pictures; undefined if the response does not name it. */
   readonly model?: string | undefined
-  /** Tokens of all pictures, if the response reports them. */
+  /** Tokens of all pictures together, if the response reports them. */
   readonly tokens?: PictureTokens | undefined
-  /** The response only cites sources; this counts as a use if the request offered the tool. */
+  /**
+   * Whether the only evidence is that the response cites sources; this counts as a use if the request offered
+   * the tool.
+   */
   readonly isCited?: true
 }
 
-/** Merges two lists of the same uses: for each kind and form the larger number counts. */
+/** Merges two lists that report the same uses: for each kind and form, the larger number counts. */
 export function mergedUses(one: readonly ToolUse[], other: readonly ToolUse[]): readonly ToolUse[] {
   if (other.length === 0) return one
   const total = (uses: readonly ToolUse[], kind: ToolKind): number =>
@@ -71,9 +76,9 @@ export function mergedUses(one: readonly ToolUse[], other: readonly ToolUse[]): 
 
 /** Uses of the provider's tools that a reply has reported so far. */
 export interface SeenTools {
-  /** One entry for each kind and form. */
+  /** Uses, with one entry for each kind and form. */
   readonly uses: readonly ToolUse[]
-  /** Kinds of the uses in the order in which they began. */
+  /** The kinds of the uses, in the order in which the uses began. */
   readonly begun: readonly ToolKind[]
 }
 
@@ -85,7 +90,7 @@ const MAX_USES = 10_000
 export const NO_TOOLS: SeenTools = { uses: NONE, begun: NONE }
 
 /**
- * Counts the uses of tools in a reply. Each use has a key, so that one that is reported twice counts once.
+ * Counts the uses of tools in a reply. Each use has a key, so that a use that is reported twice counts once.
  */
 export class ToolTally implements SeenTools {
   #uses: Map<string, ToolUse> | undefined
@@ -105,7 +110,7 @@ export class ToolTally implements SeenTools {
     return [...sums.values()]
   }
 
-  /** Records a use. A later one with the same key replaces it. */
+  /** Records a use. A later use with the same key replaces it. */
   note(key: string, use: ToolUse): void {
     const uses = (this.#uses ??= new Map())
     const before = uses.get(key)
@@ -132,7 +137,7 @@ export function usesExcept(uses: readonly ToolUse[], ...kinds: readonly ToolKind
 }
 
 /**
- * Parses the tools of a request whose `type` is not one of these. The others are not parsed: the schemas of a
+ * Parses those tools of a request whose `type` is not in `types`. The others are not parsed: the schemas of a
  * coding agent's functions are a large part of its requests.
  */
 export function toolsExcept(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {

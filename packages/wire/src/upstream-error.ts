@@ -13,8 +13,8 @@ export interface ErrorContent {
 }
 
 /**
- * Contents of an upstream's error, as far as it can be read. The message must be redacted before it is sent
- * to a client.
+ * The contents of an upstream's error that could be read. The message must be redacted before it is sent to a
+ * client.
  */
 export interface UpstreamErrorText {
   readonly message: string | undefined
@@ -22,11 +22,11 @@ export interface UpstreamErrorText {
   readonly code: string | undefined
 }
 
-/** Maximum characters that are read. */
+/** Maximum number of characters of a message that are read. */
 const MAX_MESSAGE_LENGTH = 65_536
 const MAX_NAME_LENGTH = 128
 
-/** Maximum bytes of an error body that are read. */
+/** Maximum number of bytes of an error body that are read. */
 const MAX_BODY_BYTES = 65_536
 
 /**
@@ -100,7 +100,8 @@ const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
 ])
 
 /**
- * Finds the HTTP status of an error in a stream by its number or else by its name; 500 if neither is known.
+ * Finds the HTTP status of an error in a stream by its number, or if it has none, by its type or code; 500 if
+ * neither is known.
  */
 export function statusOfError(data: string): number {
   const envelope = parseRecord(data)
@@ -136,7 +137,7 @@ function nonEmptyText(value: unknown, length: number): string | undefined {
 }
 
 /**
- * Converts a type or code, which may be a number, to a string; undefined if it has white space or control
+ * Converts a type or code to a string; it may be a number. Undefined if it contains white space or control
  * characters.
  */
 function name(value: unknown): string | undefined {
@@ -161,7 +162,10 @@ const OPENAI_TYPES: ReadonlySet<string> = new Set([
 
 const NO_TYPES: ReadonlySet<string> = new Set()
 
-/** Error types that clients of a dialect know. Gemini's are names of statuses, which no other dialect has. */
+/**
+ * Error types that clients of a dialect know. Those of Gemini are names of statuses, which no other dialect
+ * has.
+ */
 const TYPES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
   chat: OPENAI_TYPES,
   responses: OPENAI_TYPES,
@@ -183,9 +187,9 @@ const TYPES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
 }
 
 /**
- * Type and code of an upstream's error, for a client of another dialect. A type that this dialect does not
- * have is removed, so that the type for the status is used; if there is no code, the removed type becomes the
- * code.
+ * Type and code of an upstream's error, for a client of another dialect. If the client's dialect does not
+ * have the type, the type is removed, so that the one for the status is used; the removed type becomes the
+ * code if there is none.
  */
 export function convertErrorType(
   { type, code }: Pick<UpstreamErrorText, 'type' | 'code'>,

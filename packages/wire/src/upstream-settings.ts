@@ -1,8 +1,8 @@
 /** Settings of an upstream that decide what is sent to it. */
 export interface UpstreamSettings {
-  /** Address with the version, without a slash at the end: `https://api.example.com/v1`. */
+  /** Base URL with the version and without a slash at the end: `https://api.example.com/v1`. */
   readonly base_url: string
-  /** Requested model → the upstream's name for it. */
+  /** The upstream's name for a model, by the requested name. */
   readonly model_mapping: ReadonlyMap<string, string>
   /** Fields that are sent although not every upstream of the protocol accepts them. */
   readonly allow: ReadonlySet<AllowedField>
@@ -12,25 +12,28 @@ export interface UpstreamSettings {
   readonly pass_through: boolean
 }
 
-/** JSON text of the standard tier in requests of chat and responses. */
+/** JSON text of the standard tier, as chat and responses requests name it. */
 export const DEFAULT_TIER = '"default"'
 
 /**
- * Whether requests of chat and responses must state the standard tier, because the provider would otherwise
- * apply the setting of its project, which may be dearer.
+ * Whether requests of chat and responses must name the standard tier. Otherwise the provider would use the
+ * tier in the settings of its project, which may be more expensive.
  */
 export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
   return !allow.has('service_tier') && choosesTierByProject(base_url)
 }
 
-/** Whether an address is OpenAI's, whose project settings choose the tier of requests that name none. */
+/**
+ * Whether an address is OpenAI's: a request that names no tier then gets the one in the settings of the
+ * project.
+ */
 export function choosesTierByProject(base_url: string): boolean {
   return isOpenAiHost(base_url)
 }
 
 /** Whether an address is OpenAI's. */
 export function isOpenAiHost(base_url: string): boolean {
-  // Most addresses need not be parsed, which takes longer than the search.
+  // The address is parsed only if this search finds something, because parsing takes longer.
   return OPENAI_HOST.test(base_url) && URL.parse(base_url)?.hostname === 'api.openai.com'
 }
 
@@ -52,8 +55,9 @@ const GATED_FIELDS = [
 ] as const
 
 /**
- * Fields that may cause another model to answer than the one called, or another price. They are removed in
- * the same way, and listed in `x-gateway-dropped`. `models` stands for all members that name other models.
+ * Fields that may cause another model than the requested one to answer, or another price. They are removed
+ * unless the channel allows them, and listed in `x-gateway-dropped`. `models` stands for all members that
+ * name other models.
  */
 const REROUTING_FIELDS = [
   'models',
@@ -77,16 +81,16 @@ const CONVERTED_FIELDS = [
   'verbosity',
 ] as const
 
-/** Members that a channel may allow. */
+/** Members of requests that a channel may allow. */
 const ALLOWABLE_MEMBERS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FIELDS] as const
 
 /** What a channel may allow: members of requests, and `session` for the headers that name the client's session. */
 export const ALLOWABLE_FIELDS = [...ALLOWABLE_MEMBERS, 'session'] as const
 
-/** Field that is removed unless a channel allows it. */
+/** A field that is removed unless a channel allows it. */
 export type GatedField = (typeof GATED_FIELDS)[number]
 
-/** Field that may lead to another model or price, under the name by which a channel allows it. */
+/** A field that may lead to another model or price, by the name under which a channel allows it. */
 export type ReroutingField = (typeof REROUTING_FIELDS)[number]
 
 /** Field that a channel may allow. */
@@ -101,10 +105,10 @@ const REROUTING: ReadonlyMap<string, ReroutingField> = new Map<string, Rerouting
   ['preset', 'models'],
 ])
 
-/** Names of members that are removed, unless allowed, in any dialect. */
+/** Names of members that are removed in any dialect unless they are allowed. */
 export const GATED_MEMBERS: readonly string[] = [...ALLOWABLE_MEMBERS, ...REROUTING.keys()]
 
-/** Members that name other models, with any prefix: `fallback_models`, `draftModel`. */
+/** Matches members that name other models, with any prefix: `fallback_models`, `draftModel`. */
 const NAMES_MODELS = /models?$/iu
 
 /**
@@ -117,7 +121,10 @@ export function reroutingField(member: string): ReroutingField | undefined {
   return 'models'
 }
 
-/** Name of such a member for `x-gateway-dropped`, from a fixed list; undefined for all other members. */
+/**
+ * The name under which `x-gateway-dropped` lists such a member, from a fixed list; undefined for all other
+ * members.
+ */
 export function reroutingName(member: string): string | undefined {
   return REROUTING.has(member) ? member : reroutingField(member)
 }

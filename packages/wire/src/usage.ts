@@ -1,6 +1,6 @@
 /**
- * Usage of one response. Counts do not overlap, except for those that are part of others: `input` excludes
- * cached tokens. All are non-negative safe integers.
+ * Usage of one response. `input` does not include cached tokens; counts that are a part of another one say
+ * so. All counts are non-negative safe integers.
  */
 export interface Usage {
   readonly input: number
@@ -12,7 +12,7 @@ export interface Usage {
   readonly cacheWrite12h: number
   /** The part of `output` that was reasoning. */
   readonly reasoning: number
-  /** Web searches by the upstream. */
+  /** Number of web searches that the upstream ran. */
   readonly webSearches: number
   /** The part of `input` that was audio. */
   readonly audioInput: number
@@ -22,11 +22,11 @@ export interface Usage {
   readonly audioOutput: number
   /** The part of `output` that was images. */
   readonly imageOutput: number
-  /** Seconds of audio that was transcribed or spoken, rounded up. */
+  /** Seconds of audio that were transcribed or spoken, rounded up. */
   readonly seconds: number
-  /** Characters that were spoken, as Unicode code points. */
+  /** Number of characters that were spoken, in Unicode code points. */
   readonly characters: number
-  /** Images that were returned. */
+  /** Number of images that were returned. */
   readonly images: number
   /** Search units of rerank calls. */
   readonly searchUnits: number
@@ -36,7 +36,7 @@ export interface Usage {
   readonly imageCacheRead?: number
 }
 
-/** Zero usage. */
+/** A usage in which all counts are 0. */
 export const NO_USAGE: Usage = {
   input: 0,
   output: 0,
@@ -57,7 +57,7 @@ export const NO_USAGE: Usage = {
   searchUnits: 0,
 }
 
-/** All prompt tokens, cached or not. */
+/** Number of all prompt tokens, cached or not. */
 export function promptTokens({
   input,
   cacheRead,
@@ -69,7 +69,7 @@ export function promptTokens({
   return input + cacheRead + cacheWrite5m + cacheWrite1h + cacheWrite30m + cacheWrite12h
 }
 
-/** Tokens written to caches, of any duration. */
+/** Number of tokens written to caches, for any lifetime. */
 export function cacheWriteTokens({
   cacheWrite5m,
   cacheWrite1h,
@@ -79,7 +79,7 @@ export function cacheWriteTokens({
   return cacheWrite5m + cacheWrite1h + cacheWrite30m + cacheWrite12h
 }
 
-/** Adds all counts of two usages. */
+/** Adds two usages, count by count. */
 export function addUsage(one: Usage, other: Usage): Usage {
   const names = Object.keys(NO_USAGE) as (keyof typeof NO_USAGE)[]
   return Object.fromEntries(

@@ -1,7 +1,10 @@
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Stop reasons in both directions; `docs/api.md: Messages response`. */
+/**
+ * Pairs of a stop reason of this dialect (`wire`) and the one that all dialects share (`hub`); `docs/api.md:
+ * Messages response`.
+ */
 const STOPS: readonly (readonly [wire: string, hub: StopReason])[] = [
   ['end_turn', 'end'],
   ['max_tokens', 'length'],
@@ -18,8 +21,8 @@ const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map([
 const TO_WIRE = new Map(STOPS.map(([wire, hub]) => [hub, wire]))
 
 /**
- * Reads the stop of a message or a `message_delta`; undefined if there is none yet. Unknown reasons mean a
- * normal end.
+ * Reads the stop reason of a message or a `message_delta`; undefined if there is none yet. Unknown reasons
+ * count as a normal end.
  */
 export function readStop(holder: unknown): Stop | undefined {
   const { stop_reason: reason, stop_sequence: sequence } = asRecord(holder) ?? {}
@@ -30,7 +33,7 @@ export function readStop(holder: unknown): Stop | undefined {
   }
 }
 
-/** Facts of a message other than its stop. */
+/** Facts about a reply that affect its stop reason. */
 interface ReplyTraits {
   readonly calledTools: boolean
   /** Whether the reply contains a refusal. */
@@ -38,8 +41,8 @@ interface ReplyTraits {
 }
 
 /**
- * Renders `stop_reason` and `stop_sequence`. A normal end is corrected if the reply contains a refusal or
- * tool calls.
+ * Renders `stop_reason` and `stop_sequence`. A normal end is replaced if the reply contains a refusal or tool
+ * calls.
  */
 export function writeStop(
   { reason, sequence }: Stop,

@@ -6,16 +6,16 @@ import { countAt, type Counts, promptUsage, type ReportedUsage, toCount } from '
 
 const NONE: Counts = {}
 
-/** Counts that add up to the prompt. */
+/** Names of the counts whose sum is the prompt. */
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
- * Reads a messages upstream's usage, whose counts are disjoint. Returns undefined without a valid
- * `input_tokens`, and only the prompt without a valid `output_tokens`. Other implausible counts are ignored.
- * Tokens written to a cache without a split by lifetime are of the five-minute kind; a split that exceeds
- * their sum wins. Compactions in `iterations` are added, because the sums include all iterations except these
- * and those of other models. `seen`: uses of tools reported by blocks, which count if the usage does not
- * report them.
+ * Reads a messages upstream's usage, whose counts do not overlap. Returns undefined without a valid
+ * `input_tokens`; without a valid `output_tokens`, the result has only the prompt. Other implausible counts
+ * are ignored. Tokens written to a cache without a lifetime count as written for five minutes; if the counts
+ * by lifetime exceed their sum, they are used instead of it. Compactions in `iterations` are added, because
+ * the totals include all iterations except compactions and those of other models. `seen`: uses of tools that
+ * blocks report; they count if the usage does not report any.
  */
 export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = []): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -46,7 +46,7 @@ function countsIn(usage: Counts): Usage {
   }
 }
 
-/** Adds the uses of tools. All executions of code share one container. */
+/** Adds the uses of tools. All executions of code share one container, so they count once. */
 function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): ReportedUsage {
   const reported = (name: string, kind: ToolKind): number => toCount(server[name]) ?? usesOf(seen, kind)
   const fetches = reported('web_fetch_requests', 'web_fetch')
@@ -98,7 +98,10 @@ export class StreamedUsage {
     if (isLast && output !== undefined && output !== null) this.#isFinal = true
   }
 
-  /** Adds the usage of a repeated start, which does not override that of the end. */
+  /**
+   * Adds the usage of a repeated `message_start`; it does not replace the usage that the end of the message
+   * reported.
+   */
   addRepeatedStart(usage: unknown): void {
     this.#counts = this.#isFinal
       ? mergedUsage(asRecord(usage), this.#counts)
@@ -111,8 +114,8 @@ export class StreamedUsage {
   }
 
   /**
-   * Usage of the whole message. If its end reported no output, only the prompt: the start cannot know the
-   * output.
+   * Usage of the whole message. If its end reported no output, only the prompt: the output was not known at
+   * the start.
    */
   get final(): ReportedUsage | undefined {
     return this.#isFinal ? this.partial : promptUsage(this.partial)
@@ -127,9 +130,9 @@ const COUNTS = [
 ] as const
 
 /**
- * Finds the compactions among a usage's iterations: the tokens that the provider used to summarize the
- * conversation. The provider bills them but leaves them out of the sums, which cover only the reply's
- * iterations. Returns none if the sums already equal all iterations, because a proxy has added them.
+ * Finds the compactions among a usage's iterations: the tokens with which the provider summarized the
+ * conversation. The provider bills them, but its totals cover only the iterations of the reply. Returns none
+ * if the totals already equal the sum of all iterations, because a proxy has added them.
  */
 function compactionsIn(usage: Counts): Counts[] {
   const iterations = listed(usage['iterations'])
@@ -149,7 +152,7 @@ function totalOf(counts: Counts): number {
   return COUNTS.reduce((sum, name) => sum + countAt(counts, name), 0)
 }
 
-/** Renders usage. The input excludes cache reads and writes; `docs/api.md: Messages response`. */
+/** Renders usage. The input does not include cache reads and writes; `docs/api.md: Messages response`. */
 export function writeUsage(usage: Usage = NO_USAGE): object {
   const { input, cacheRead, cacheWrite5m, output, reasoning, webSearches } = usage
   const written = cacheWriteTokens(usage)
@@ -159,7 +162,7 @@ export function writeUsage(usage: Usage = NO_USAGE): object {
     cache_read_input_tokens: cacheRead,
     cache_creation: {
       ephemeral_5m_input_tokens: cacheWrite5m,
-      // The longest lifetime of this dialect stands for longer ones.
+      // Longer lifetimes are counted as one hour, the longest that this dialect has.
       ephemeral_1h_input_tokens: written - cacheWrite5m,
     },
     output_tokens: output,

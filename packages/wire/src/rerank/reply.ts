@@ -6,13 +6,13 @@ import { type RerankRequest, textNode, bytesOfValue } from './request.ts'
 import { asRecord } from '../json/record.ts'
 import { countAt, type Counts, maxCount, type ReportedUsage, toCount } from '../reported-usage.ts'
 
-/** The upstream's response, and the client's response once the call is charged. */
+/** The facts of the upstream's response, and the response for the client once the call is charged. */
 export interface RerankReply {
   readonly facts: ReplyFacts
   body(charged: Usage): Buffer
 }
 
-/** Result as the upstream wrote it. */
+/** A result in the form in which the upstream wrote it. */
 interface RankedResult {
   readonly index: number
   readonly score: number
@@ -26,15 +26,15 @@ export type DocumentForm = 'as sent' | 'object'
 /** Limits of a response: one result for each document that a request may have. */
 const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000, members: 1_000 }
 
-/** Names of the list of results. */
+/** Names that the list of results may have. */
 const LISTS = ['results', 'data'] as const
 
 /**
  * Reads the response to `request`, whose bytes are in `scan`; never throws. It is valid if it has a list of
- * results, each with a finite score and the index of a document that no other result has. The client gets the
- * results sorted by score, equal ones in their order, at most `top_n`, and the usage. If it requested
- * documents, they are taken from the request if the upstream omits them, as objects if they were sent as
- * objects or if `documentForm` demands it. Everything else stays as the upstream wrote it.
+ * results, each with a finite score and the index of a document that no other result has. The client gets at
+ * most `top_n` results, sorted by score (equal scores stay in order), and the usage. If it requested
+ * documents and the upstream omits them, they are taken from the request; they are objects if they were sent
+ * as objects, or if `documentForm` demands it. Everything else stays as the upstream wrote it.
  */
 export function readRerankReply(
   bytes: Buffer,
@@ -112,7 +112,10 @@ function numberIn(
   return { node, value: reply.parse(node) as number }
 }
 
-/** Renders a result. The score keeps the upstream's digits; a document from the upstream stays unchanged. */
+/**
+ * Renders a result. The score keeps the digits that the upstream wrote; a document from the upstream stays
+ * unchanged.
+ */
 function resultPieces(
   reply: ScannedObject,
   { index, scoreNode, document }: RankedResult,
@@ -131,7 +134,7 @@ function resultPieces(
   return [Buffer.from(`${head},"document":{"text":`), text, END, END]
 }
 
-/** Reports whether a document has text; some servers send an empty text or object instead of none. */
+/** Reports whether a document has text; instead of omitting it, some servers send an empty text or object. */
 function hasText(reply: ScannedObject, document: Node): boolean {
   const node = textNode(reply, document)
   return node !== undefined && reply.endOf(node) - reply.startOf(node) > '""'.length
@@ -145,11 +148,12 @@ const NONE: Counts = {}
 
 /**
  * Reads the usage of a rerank upstream: tokens, and search units (`meta.billed_units.search_units`) from
- * providers that charge for them; undefined if it reports neither. Implausible counts are ignored. Sources of
+ * providers that charge by them; undefined if it reports neither. Implausible counts are ignored. Sources of
  * tokens, in order of precedence:
- * - `usage`, with the prompt's share or only a total: everything that was not generated was read;
+ * - `usage`, with the tokens of the prompt or only a total, of which everything that was not generated was
+ *   read;
  * - `meta.tokens`, the tokens that the model read;
- * - `meta.billed_units`, the units that the provider charges for.
+ * - `meta.billed_units`, the units that the provider charges.
  */
 export function readRerankUsage(reply: ScannedObject): ReportedUsage | undefined {
   const usage = asRecord(reply.value('usage')) ?? NONE
@@ -158,7 +162,7 @@ export function readRerankUsage(reply: ScannedObject): ReportedUsage | undefined
   const places = [usage, asRecord(reported['tokens']) ?? NONE, billed]
   const tokens = places.map(tokensIn).find((found) => found !== undefined)
   const units = billed['search_units']
-  // Cohere's schema allows a fraction.
+  // Cohere's schema allows fractions.
   const searchUnits = toCount(typeof units === 'number' ? Math.ceil(units) : undefined) ?? 0
   if (tokens) return { ...tokens, searchUnits }
   return searchUnits > 0 ? { ...NO_USAGE, searchUnits, promptIsUnknown: true } : undefined
@@ -171,7 +175,7 @@ function tokensIn(counts: Counts): Usage | undefined {
   return input > 0 ? { ...NO_USAGE, input, output } : undefined
 }
 
-/** Renders the counts of `docs/api.md: Rerank result`. */
+/** Renders the counts that `docs/api.md: Rerank result` describes. */
 export function writeRerankUsage(usage: Usage): string {
   const prompt = promptTokens(usage)
   return JSON.stringify({

@@ -53,7 +53,7 @@ const asksFor =
   (value) =>
     Array.isArray(value) && value.some((entry) => !known.includes(entry as string))
 
-/** Fields that a conversation cannot express, each with a test for values that differ from the default. */
+/** Fields that a conversation cannot express, each with a test whether its value differs from the default. */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['background', isNotFalse],
   ['context_management', isNotEmpty],
@@ -62,7 +62,7 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['max_tool_calls', isAnyValue],
   ['moderation', isAnyValue],
   ['truncation', (value) => value !== 'disabled'],
-  // Describes the client; the model never reads it.
+  // It describes the client and the model never reads it, so it is never reported.
   ['client_metadata', () => false],
   ['stream_options', () => false],
 ])
@@ -92,7 +92,9 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   ...SHARED_TOP_LEVEL_FIELDS,
 ])
 
-/** Reports the top-level fields of a request that the conversion drops, if their values matter. */
+/**
+ * Reports the top-level fields of a request that the conversion drops, unless their values have no effect.
+ */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   reportDroppedFields(scan, dropped, READ_FIELDS, FIELDS)
 }

@@ -4,7 +4,7 @@ import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 /** An event's data. */
 export type Event = Readonly<Record<string, unknown>>
 
-/** Maximum number of items that are tracked in one response; no response has more. */
+/** Maximum number of items that are watched in one response; no response has more. */
 export const MAX_ITEMS = 4_096
 
 /** The events that end a response; they contain its status. */
@@ -25,17 +25,20 @@ export function eventType(event: Event, frame: string): string {
   return typeof type === 'string' ? type : (eventOf(frame) ?? '')
 }
 
-/** Index of the event's item. The index is used because some servers change ids between events. */
+/**
+ * Index of the item that the event belongs to. Ids are not used, because some servers change them between
+ * events.
+ */
 export function outputIndex(event: Event): number {
   return numberOf(event['output_index'])
 }
 
-/** Index of the event's text within the item. */
+/** Index, within the item, of the text that the event belongs to. */
 export function textIndex(event: Event): number {
   return numberOf(event['content_index'] ?? event['summary_index'])
 }
 
-/** Events that append text, and the kinds of text to which they append. */
+/** Events that append text, and the kind of text to which each of them appends. */
 export const DELTA_EVENTS = [
   { type: 'response.output_text.delta', kind: 'text' },
   { type: 'response.reasoning_summary_text.delta', kind: 'thinking' },

@@ -28,8 +28,8 @@ const SETTINGS = {
 } as const
 
 /**
- * Settings that are repeated as the client wrote them. Storage and tier are not, because the client does not
- * decide them.
+ * Settings that a response repeats as the client wrote them. Storage and tier are not among them, because the
+ * client does not decide them.
  */
 export const REPEATED_FIELDS: readonly string[] = Object.keys(SETTINGS).filter(
   (name) => name !== 'store' && name !== 'service_tier',
@@ -45,7 +45,7 @@ interface State {
   readonly usage?: Usage | undefined
 }
 
-/** One response, rendered in each of its states. */
+/** A response object, which can be rendered in each of its states. */
 export class ResponseObject {
   readonly id: string
   readonly #created: number
@@ -66,7 +66,7 @@ export class ResponseObject {
     this.#model = name
   }
 
-  /** The part of the id that the ids of its items contain. */
+  /** The part of the response's id that the ids of its items contain. */
   get itemKey(): string {
     return this.id.slice('resp_'.length)
   }

@@ -3,7 +3,7 @@ import type { FoundPage, SearchPart } from '../conversation.ts'
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Reports whether an item is a web search. Opening a page and finding a word in one are not searches. */
+/** Reports whether an item is a web search; opening a page or finding a word in it is not a search. */
 export function isSearch(value: unknown): boolean {
   const item = asRecord(value)
   return item?.['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search'
@@ -24,7 +24,7 @@ export function readSearch(item: Item): SearchPart {
   }
 }
 
-/** Members of a finished search except its id. */
+/** Members of a finished search, without its id. */
 export function searchItem({ query, pages, isFailed }: SearchPart): Item {
   return {
     type: 'web_search_call',

@@ -1,7 +1,10 @@
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Why a response is incomplete, in this dialect's terms; with any other reason a response is complete. */
+/**
+ * Reasons why a response is incomplete, and their names in this dialect; with any other reason a response is
+ * complete.
+ */
 const INCOMPLETE = [
   ['max_output_tokens', 'length'],
   ['content_filter', 'refusal'],
@@ -15,7 +18,7 @@ interface Answered {
   readonly calledTools: boolean
 }
 
-/** Derives the stop of a finished response from its status. */
+/** Derives the stop reason of a finished response from its status. */
 export function stopOf(response: Readonly<Record<string, unknown>>, { calledTools }: Answered): Stop {
   if (response['status'] === 'incomplete') {
     const reason = asRecord(response['incomplete_details'])?.['reason']
@@ -24,7 +27,7 @@ export function stopOf(response: Readonly<Record<string, unknown>>, { calledTool
   return { reason: calledTools ? 'tool-calls' : 'end' }
 }
 
-/** The reason for which a response is incomplete; undefined if it is complete. */
+/** The reason why a response is incomplete; undefined if it is complete. */
 export function incompleteReason({ reason }: Stop): string | undefined {
   return TO_WIRE.get(reason)
 }

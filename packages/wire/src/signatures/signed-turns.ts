@@ -8,14 +8,14 @@ import {
   textOf,
 } from './signed-run.ts'
 
-/** Turn that the client sent back without signatures. */
+/** A turn that the client sent back without signatures. */
 interface UnsignedTurn {
   readonly calls: readonly string[]
-  /** Anchor of a turn without calls. */
+  /** The anchor of a turn without calls; undefined for a turn with calls. */
   readonly text: string | undefined
 }
 
-/** The assistant turns of a conversation that the client sent back without what the model signed. */
+/** The assistant turns of a conversation from which the client has removed what the model signed. */
 export class SignedTurns {
   readonly #conversation: Conversation
   #contexts: readonly string[] | undefined
@@ -31,7 +31,7 @@ export class SignedTurns {
     )
   }
 
-  /** Digest of the conversation, for the anchor of the reply to it. */
+  /** Digest of the conversation, for the anchor of the next reply. */
   get context(): string {
     return this.#contextAt(this.#conversation.turns.length)
   }
@@ -43,7 +43,9 @@ export class SignedTurns {
     )
   }
 
-  /** The conversation with all signed parts that `find` returns; the same object if there are none. */
+  /**
+   * Returns the conversation with all signed parts that `find` returns; the same object if there are none.
+   */
   restored(find: FindRun): Conversation {
     let isChanged = false
     const turns = this.#conversation.turns.map((turn, index) => {
@@ -56,7 +58,7 @@ export class SignedTurns {
     return isChanged ? { ...this.#conversation, turns } : this.#conversation
   }
 
-  // Computed on demand, because most conversations and replies need no digest.
+  // Digests are computed on demand, because most conversations and replies need none.
   #contextAt(index: number): string {
     this.#contexts ??= digestsByTurn(this.#conversation)
     return this.#contexts[index] ?? ''
@@ -73,7 +75,7 @@ function isSigned(part: Turn['parts'][number]): boolean {
   return part.kind === 'opaque' || (part.kind === 'thinking' && part.proof !== undefined)
 }
 
-/** Finds a run by its anchor. */
+/** Finds signed parts by their anchor. */
 type FindRun = (anchor: string) => SignedRun | undefined
 
 /** Part of an assistant turn other than a thought. */
@@ -81,8 +83,8 @@ type PlainPart = Exclude<Part, ThinkingPart>
 
 /**
  * Puts signed parts back to their positions in the reply. If the texts have their original lengths, every
- * part gets its original position, and texts that a client joined are separated again. Otherwise the signed
- * parts come before the text before their call. `text` is the anchor of a turn without calls.
+ * part gets its original position, and texts that a client joined are split again. Otherwise the signed parts
+ * come before the text that precedes their call. `text` is the anchor of a turn without calls.
  */
 function restoredParts(parts: readonly Part[], find: FindRun, text: string | undefined): readonly Part[] {
   const plain = parts.filter((part): part is PlainPart => part.kind !== 'thinking')
@@ -147,7 +149,7 @@ function signedIn(slots: readonly SignedSlot[] = []): Part[] {
   return slots.filter((slot) => slot.kind !== 'said')
 }
 
-/** Texts of a turn, taken by length. */
+/** The texts of a turn, which are taken piece by piece with given lengths. */
 class TextQueue {
   readonly #texts: TextPart[]
 
@@ -155,7 +157,7 @@ class TextQueue {
     this.#texts = texts.filter(({ text }) => text !== '')
   }
 
-  /** Takes `length` UTF-16 code units. A cache mark stays at the end of its text. */
+  /** Takes a text of `length` UTF-16 code units. A cache mark stays at the end of its original text. */
   take(length: number): TextPart[] {
     const taken: TextPart[] = []
     for (let left = length; left > 0; ) {

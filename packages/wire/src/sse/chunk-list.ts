@@ -1,10 +1,10 @@
-/** Chunks below this size are small; this many small ones in a row are merged. */
+/** Chunks of fewer bytes than this are small. `MAX_SMALL_CHUNKS` small ones in a row are merged. */
 const SMALL_CHUNK_BYTES = 512
 const MAX_SMALL_CHUNKS = 512
 
 /**
- * List of chunks that takes little more memory than their bytes: single-byte chunks as objects would take a
- * hundred times as much. A short list keeps its chunks as they are.
+ * A list of chunks that takes little more memory than their bytes: as single objects, chunks of one byte
+ * would take a hundred times as much. A short list keeps its chunks as they are.
  */
 export class ChunkList {
   #pieces: Buffer[] = []

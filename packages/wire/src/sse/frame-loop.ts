@@ -7,16 +7,17 @@ import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitt
 export type FrameAction = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
-/** Larger frames do not become templates, because they do not recur. */
+/** Maximum size in bytes of a frame that becomes a template; larger frames do not recur. */
 const MAX_TEMPLATE_BYTES = 16_384
 
 /**
- * Loop over the frames of a stream. Only frames that match no template are parsed. Subclasses for a protocol
- * interpret a frame; subclasses for a use (tap, decoder) act on it.
+ * Reads the frames of a stream in a loop. A frame that matches a template (see `FrameTemplate`) is not
+ * parsed. A subclass for each protocol interprets frames; subclasses for a purpose (tap, decoder) act on
+ * them.
  */
 export abstract class FrameLoop {
   protected readonly frames: FrameSplitter
-  /** Verdict on the last frame of `readFrames`. */
+  /** What to do with the last frame that `readFrames` has read. */
   protected verdict: FrameAction = 'forward'
   protected lastFrameAt = 0
   /** Whether no frame was read yet: the first one may begin with a byte order mark. */
@@ -27,13 +28,15 @@ export abstract class FrameLoop {
   readonly arrived = new ArrivedMedia()
   readonly #templates: KnownFrames
 
-  /** `shared`: templates learned by other streams of the same class. */
+  /** `shared`: templates that other streams of the same class have learned. */
   constructor(frames: FrameSplitter, shared?: SharedTemplates) {
     this.frames = frames
     this.#templates = new KnownFrames((data) => this.pieceOf(data), shared)
   }
 
-  /** Returns the text of a frame that contains nothing else of meaning; such a frame becomes a template. */
+  /**
+   * Returns the text of a frame if it contains nothing else of importance; such a frame becomes a template.
+   */
   protected abstract pieceOf(data: string): FramePiece | undefined
 
   /** Reads the text of a frame that matches a template. Returns false if the text is invalid. */
@@ -42,10 +45,10 @@ export abstract class FrameLoop {
   /** Reads a frame that matches no template. */
   protected abstract readFrame(data: string, frame: string): FrameAction
 
-  /** Value that changes with each frame that contains text. */
+  /** A value that changes with each frame that contains text. */
   protected abstract get progress(): number
 
-  /** Reports whether these data are the protocol's end of the stream. */
+  /** Reports whether this data is the protocol's end marker of a stream. */
   protected abstract isTerminator(data: string): boolean
 
   /** Releases the buffered bytes of an incomplete frame. */
@@ -53,14 +56,14 @@ export abstract class FrameLoop {
     this.frames.takeBuffered()
   }
 
-  /** Drops the templates, because frames of another kind follow. */
+  /** Forgets the templates, because frames of another kind follow. */
   protected resetTemplates(): void {
     this.#templates.reset()
   }
 
   /**
-   * Adds a chunk. Returns the bytes to read, which begin with a frame, or undefined if no frame can be
-   * complete.
+   * Adds a chunk. Returns the bytes to read, which begin with a frame; undefined if no frame can be complete
+   * yet.
    */
   protected take(chunk: Buffer): Buffer | undefined {
     this.#templates.newBytes()
@@ -68,8 +71,8 @@ export abstract class FrameLoop {
   }
 
   /**
-   * Reads frames from an offset up to the first that is not forwarded. Returns the offset after the last one
-   * read.
+   * Reads frames from an offset on, up to the first one that is not forwarded. Returns the offset after the
+   * last frame read.
    */
   protected readFrames(bytes: Buffer, from: number): number {
     let at = from
@@ -90,10 +93,10 @@ export abstract class FrameLoop {
     return at
   }
 
-  /** Reads the remaining bytes at the end of the stream, if they are a frame. */
+  /** Reads the remaining bytes at the end of the stream as a frame, if they are one. */
   protected readRest(): { readonly bytes: Buffer; readonly wasRead: boolean } {
     const { bytes, isWhole } = this.frames.end()
-    // A last frame without its blank line counts only if it is the terminator, which is short.
+    // A last frame without its blank line counts only if it is the end marker, which is short.
     const data = bytes.length > MAX_TEMPLATE_BYTES ? undefined : dataOf(bytes.toString())
     const wasRead = isWhole || (data !== undefined && this.isTerminator(data))
     this.verdict = wasRead ? this.#read(bytes) : 'forward'
@@ -118,32 +121,30 @@ export abstract class FrameLoop {
 }
 
 const MAX_TEMPLATES = 4
-/**
- * After this many consecutive templates that match nothing, no more are learned: the frames differ too much.
- */
+/** If this many templates in a row match no later frame, no more are learned: the frames differ too much. */
 const MAX_FAILED_TEMPLATES = 8
 
-/** Templates of one stream's frames. A frame that matches one need not be parsed. */
+/** The templates of one stream. A frame that matches one of them need not be parsed. */
 export class KnownFrames {
   readonly #read: PieceReader
   readonly #templates: FrameTemplate[] = []
   #failedTemplates = 0
   readonly #shared: SharedTemplates | undefined
-  /** Whether a part has begun. Templates of earlier frames are never shared. */
+  /** Whether a part has begun. Templates from before that are never shared. */
   #isInPart = false
 
-  /** `shared`: templates of other streams whose frames are read by the same `read`. */
+  /** `shared`: templates of other streams whose frames the same `read` can read. */
   constructor(read: PieceReader, shared?: SharedTemplates) {
     this.#read = read
     this.#shared = shared
   }
 
-  /** Forgets offsets in the previous chunk, because another chunk follows. */
+  /** Forgets the offsets in the previous chunk, because another chunk follows. */
   newBytes(): void {
     for (const template of this.#templates) template.newBytes()
   }
 
-  /** Finds the template that the frame at `start` matches; undefined if the frame must be parsed. */
+  /** Returns the template that the frame at `start` matches; undefined if the frame must be parsed. */
   match(bytes: Buffer, start: number): FrameTemplate | undefined {
     for (let i = 0; i < this.#templates.length; i++) {
       const template = this.#templates[i] as FrameTemplate
@@ -157,7 +158,7 @@ export class KnownFrames {
     return known
   }
 
-  /** Learns a template from a parsed frame that contained text. */
+  /** Learns a template from a parsed frame that contains text. */
   learn(frame: Buffer, data: string): void {
     if (this.#failedTemplates === MAX_FAILED_TEMPLATES) return
     const piece = this.#read(data)
@@ -170,8 +171,8 @@ export class KnownFrames {
   }
 
   /**
-   * Drops the templates of this stream, because frames of another kind follow. From now on its templates may
-   * be shared.
+   * Forgets the templates of this stream, because frames of another kind follow. From now on, its templates
+   * may be shared.
    */
   reset(): void {
     this.#isInPart = true

@@ -1,23 +1,24 @@
 import { WireError } from '../wire-error.ts'
 import { ChunkList } from './chunk-list.ts'
 
-/** Size of the shortest frame with data: the field's name and two line ends. */
+/** Size in bytes of the shortest frame with data: the field's name and two line ends. */
 export const MIN_DATA_FRAME_BYTES = 6
 
 const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
-/** Bytes that include the longest run of line ends across two chunks: CR LF CR, then LF. */
+/** Number of bytes in which a run of line ends can continue from one chunk to the next: CR LF CR, then LF. */
 const SEAM_BYTES = 3
-/** Chunks up to this size are appended to the held bytes instead of being read in two parts. */
+/** Size in bytes up to which a chunk is appended to the held bytes; otherwise the two are read separately. */
 const MAX_COPY_BYTES = 4_096
 
 /**
- * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), independent of chunk boundaries. Its
- * time is linear in the bytes, however small the chunks. Held bytes are copied, so that a chunk's memory can
- * be reused. A frame that ends in CR is complete once the next byte shows whether an LF belongs to it. Throws
- * `upstream_error` for a frame above the maximum. `memory` receives the number of held bytes.
+ * Splits a stream of server-sent events at blank lines (LF, CR LF or CR, also mixed), independent of chunk
+ * boundaries. The time is linear in the number of bytes, however small the chunks. Held bytes are copied, so
+ * that the memory of a chunk can be reused. A frame that ends in CR is complete when the next byte shows
+ * whether an LF belongs to it. Throws `upstream_error` for a frame above the maximum size. `memory` is told
+ * the number of held bytes.
  */
 export class FrameSplitter {
   readonly #maxEventBytes: number
@@ -26,7 +27,7 @@ export class FrameSplitter {
   readonly #held = new ChunkList()
   #bytes: Buffer = EMPTY
   /**
-   * Offsets of the next CR and of the next two LFs in a row, at or after the last searched position; −1 if
+   * Offsets of the next CR and of the next two LFs in a row, at or after the position searched last; −1 if
    * there are none.
    */
   #cr = 0
@@ -47,7 +48,10 @@ export class FrameSplitter {
     return this.#held.head(size)
   }
 
-  /** Whether the held bytes end in a blank line and wait only for a possible LF after their CR. */
+  /**
+   * Whether the held bytes end in a blank line, so that only an LF after their last CR could still belong to
+   * them.
+   */
   get isBufferComplete(): boolean {
     const end = this.#held.tail(2)
     return end[end.length - 1] === CR && (end.length === 1 || isLineEnd(end[0]))
@@ -60,7 +64,8 @@ export class FrameSplitter {
   }
 
   /**
-   * Ends the stream. Returns the remaining bytes, and whether they are a frame that only the end completed.
+   * Ends the stream. Returns the remaining bytes, and whether they are a frame that is complete because of
+   * the end.
    */
   end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
     const isWhole = this.isBufferComplete
@@ -68,8 +73,8 @@ export class FrameSplitter {
   }
 
   /**
-   * Adds a chunk. Returns the bytes to read, which begin with a frame, or undefined if no frame can be
-   * complete. `markRead` must then state how far they were read.
+   * Adds a chunk. Returns the bytes to read, which begin with a frame; undefined if no frame can be complete
+   * yet. Afterwards, `markRead` must be called with the position up to which they were read.
    */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#held.length === 0) return this.#read(chunk)
@@ -87,13 +92,13 @@ export class FrameSplitter {
     return end
   }
 
-  /** Marks the bytes before `from` as read and holds the others. */
+  /** Marks the bytes before `from` as read, and keeps the others. */
   markRead(from: number): void {
     if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
     this.#bytes = EMPTY
   }
 
-  /** Reports whether the held frame ends in this chunk or where the two meet. */
+  /** Reports whether the held frame ends in this chunk, or at the boundary between the two. */
   #endsIn(chunk: Buffer): boolean {
     const isSmall = chunk.length <= MAX_COPY_BYTES
     this.#read(
@@ -119,7 +124,8 @@ export class FrameSplitter {
   }
 
   /**
-   * Returns the offset after the first blank line at or after `from`. `lineStart`: a line begins at `from`.
+   * Returns the offset after the first blank line at or after `from`. `lineStart`: whether a line begins at
+   * `from`.
    */
   #end(from: number, lineStart: boolean): number {
     const bytes = this.#bytes
@@ -166,9 +172,9 @@ function isLineEnd(byte: number | undefined): boolean {
 }
 
 /**
- * Extracts the data of a frame by the rules of event streams: the values of its `data` fields, one per line.
- * Returns undefined if there are none (comments, keep-alives). The caller removes a byte order mark at the
- * stream's start.
+ * Returns the data of a frame by the rules of event streams: the values of its `data` fields, one per line;
+ * undefined if there are none (comments, keep-alives). The caller must have removed a byte order mark at the
+ * start of the stream.
  */
 export function dataOf(frame: string): string | undefined {
   const end = frame.length - BLANK.length
@@ -188,12 +194,15 @@ function fieldOf(frame: string, name: string): string | undefined {
   return data
 }
 
-/** Returns the frame's event name; undefined for a plain message. */
+/** Returns the frame's event name; undefined if it has none. */
 export function eventOf(frame: string): string | undefined {
   return fieldOf(frame, 'event')?.split('\n').pop()
 }
 
-/** Reports whether the event is named `error`. Such a frame is an error even if its data look different. */
+/**
+ * Reports whether the event is named `error`. Such a frame is an error even if its data does not look like
+ * one.
+ */
 export function isErrorEvent(frame: string): boolean {
   return frame.includes('error') && eventOf(frame) === 'error'
 }
@@ -201,10 +210,10 @@ export function isErrorEvent(frame: string): boolean {
 const BLANK = '\n\n'
 const LINE_END = /\r\n|\n|\r/
 
-/** Maximum bytes buffered of one event that must be complete to be read. */
+/** Maximum number of bytes that are buffered of one event, if the event must be complete to be read. */
 export const MAX_EVENT_BYTES = 33_554_432
 
-/** Accounts for the memory of the incomplete event of one stream. `docs/api.md: Limits`. */
+/** Counts the memory of the incomplete event of one stream. `docs/api.md: Limits`. */
 export interface EventMemory {
   /** Records how many bytes of an event are buffered now. */
   resize(bytes: number): void

@@ -4,9 +4,8 @@ const MAX_TEMPLATES = 8
 
 /**
  * Templates that streams of one protocol share with later streams, the most recently used first. They are for
- * frames that are the same in all streams because they contain neither the response's id nor the model.
- * Several streams may use a template at the same time, because each forgets its positions before it reads a
- * chunk.
+ * frames that are equal in all streams, because they contain neither the response's id nor the model. Several
+ * streams may use a template at the same time, because each forgets its positions before it reads a chunk.
  */
 export class SharedTemplates {
   readonly #templates: FrameTemplate[] = []
@@ -17,7 +16,7 @@ export class SharedTemplates {
     if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop()
   }
 
-  /** Finds the template that the frame at `start` matches. */
+  /** Returns the template that the frame at `start` matches; undefined if there is none. */
   match(bytes: Buffer, start: number): FrameTemplate | undefined {
     for (const [i, template] of this.#templates.entries()) {
       template.newBytes()

@@ -16,13 +16,16 @@ import { closeJson, JsonOutline } from '../json/json-outline.ts'
 export interface TapStep {
   /** Bytes to send now, if any; the pushed chunk itself if it is forwarded unchanged. */
   readonly forward: Buffer | undefined
-  /** Whether the stream ended with a terminator or an error. `ending` contains it and everything after it. */
+  /**
+   * Whether the stream ended with an end marker or an error. `ending` then contains it and everything after
+   * it.
+   */
   readonly terminal: boolean
 }
 
 /** Error that the upstream sent as a frame. */
 export interface StreamError {
-  /** Data of the frame, as it came. */
+  /** The data of the frame, unchanged. */
   readonly data: string
   /** Whether generated text was forwarded before the error. */
   readonly afterContent: boolean
@@ -31,47 +34,53 @@ export interface StreamError {
 /** State of a stream after the upstream has closed it. */
 export interface TapEnd {
   /**
-   * The terminator or error frame and everything after it; empty if there was neither. It is sent, or
-   * replaced, after the settlement.
+   * The end marker or error frame and everything after it; empty if there was neither. It is sent, or
+   * replaced, after the call is charged.
    */
   readonly ending: Buffer
-  /** Bytes of an incomplete frame, which are not forwarded. */
+  /** Number of bytes of an incomplete frame; they are not forwarded. */
   readonly cutBytes: number
   /** Whether the stream reported its end without an error. */
   readonly complete: boolean
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
-/** Maximum bytes kept after the terminator. */
+/** Maximum number of bytes that are kept after the end marker. */
 const MAX_ENDING_BYTES = 65_536
-/** Maximum bytes of an event that are held until its end; a larger event is forwarded as it arrives. */
+/**
+ * Maximum number of bytes of an event that are held back until its end; a larger event is forwarded as it
+ * arrives.
+ */
 const MAX_HELD_BYTES = 65_536
-/** Maximum bytes held of an event that begins like an error. */
+/** Maximum number of bytes of an event that are held back if the event begins like an error. */
 const MAX_WHOLE_BYTES = 1_048_576
 const HEAD_BYTES = 1_024
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
  * Watches a native stream: decides which bytes are forwarded now, holds back the end of the stream, and
- * collects the facts for the settlement. The forwarded, swallowed, held and cut bytes together are the whole
- * stream, and chunk boundaries change neither them nor the facts. The memory per event is bounded: long parts
- * of a large event are mostly not read. Subclasses for a protocol interpret a frame.
+ * collects the facts that are needed to charge the call. Forwarded, swallowed, held and cut bytes together
+ * are the whole stream, and neither they nor the facts depend on chunk boundaries. The memory per event is
+ * limited: long parts of a large event are mostly not read. A subclass for each protocol interprets frames.
  */
 export abstract class StreamTap extends FrameLoop {
   /** The latest valid usage. */
   usage: ReportedUsage | undefined
-  /** What the stream has stated about how it is served; undefined if nothing, or if only `usage` states it. */
+  /**
+   * What the stream has stated about tier and region of the service; undefined if nothing, or if only `usage`
+   * states it.
+   */
   served: Served | undefined
   /** What the stream has stated about the prompt cache; undefined if nothing. */
   diagnosis: Diagnosis | undefined
   /** Uses of the provider's tools, for protocols that report them. */
   readonly tools: SeenTools = NO_TOOLS
-  /** What the stream has stated about itself. */
+  /** Id, model and finish reasons that the stream has stated. */
   readonly names = new AnswerNames()
-  /** Whether the terminator was seen. */
+  /** Whether the end marker was seen. */
   done = false
   error: StreamError | undefined
-  /** Error frame as it came, or the part of it that was not forwarded. */
+  /** The error frame, unchanged, or the part of it that was not forwarded. */
   errorFrame: Buffer | undefined
   /** Number of events that were read, if a subclass counts them. */
   sentEvents = 0
@@ -79,16 +88,16 @@ export abstract class StreamTap extends FrameLoop {
   emittedBytes = 0
   /** Number of forwarded frames with generated text. Frames that are too large to be read count too. */
   contentFrames = 0
-  /** Texts by index, so that their tokens are counted separately. */
+  /** The generated texts by index, because their tokens are counted separately. */
   readonly #texts = new Map<number, EmittedText>()
   readonly #ending: Buffer[] = []
   #endingBytes = 0
-  /** Event whose beginning is forwarded before it is complete. */
+  /** An event that is forwarded before it is complete; undefined if there is none. */
   #large: LargeEvent | undefined
 
   /**
-   * `frames` limits the events for which `needsWholeEvent` returns true; `shared` has templates of streams of
-   * this class.
+   * `frames` limits the size of events for which `needsWholeEvent` returns true; `shared` contains templates
+   * of other streams of this class.
    */
   constructor(frames = new FrameSplitter(), shared?: SharedTemplates) {
     super(frames, shared)
@@ -108,12 +117,12 @@ export abstract class StreamTap extends FrameLoop {
     return true
   }
 
-  /** Generated text so far, for counting tokens. Of a very long text it has only the beginning. */
+  /** The generated text so far, to count its tokens; only the beginning of a very long text. */
   get text(): string {
     return [...this.#texts.values()].join('\n')
   }
 
-  /** Whether the beginning of an event was forwarded and its end is still to come. */
+  /** Whether the beginning of an event was forwarded, but not its end. */
   get isMidEvent(): boolean {
     return this.#large !== undefined
   }
@@ -139,7 +148,7 @@ export abstract class StreamTap extends FrameLoop {
     }
   }
 
-  /** Ends the reading. An event that is forwarded as it arrives is read as far as it came. */
+  /** Ends reading. Of an event that is forwarded as it arrives, the part that has arrived is read. */
   override release(): void {
     const begun = this.#large?.begunData
     if (this.#large && begun !== undefined) this.read(begun, this.#large.frame)
@@ -159,7 +168,7 @@ export abstract class StreamTap extends FrameLoop {
     return Buffer.concat(this.#ending)
   }
 
-  /** Number of bytes of the current event that were not kept. */
+  /** Number of bytes of the current event that were left out because it is too large. */
   protected get elidedBytes(): number {
     return this.#large?.elidedBytes ?? 0
   }
@@ -214,7 +223,7 @@ export abstract class StreamTap extends FrameLoop {
     return this.done || this.error !== undefined
   }
 
-  /** Reads the frames that this chunk completes. Returns the bytes to forward. */
+  /** Reads the frames that are complete after this chunk. Returns the bytes to forward. */
   #process(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
     const complete = bytes && this.#readFrames(bytes)
@@ -248,7 +257,8 @@ export abstract class StreamTap extends FrameLoop {
   }
 
   /**
-   * Reports whether an event must be held until it is complete, whatever its size, judged by its first bytes.
+   * Reports, from its first bytes, whether an event must be held back until it is complete, whatever its
+   * size.
    */
   protected needsWholeEvent(_head: string): boolean {
     return false
@@ -261,7 +271,7 @@ export abstract class StreamTap extends FrameLoop {
     return frames.heldBytes <= MAX_WHOLE_BYTES && LOOKS_LIKE_ERROR.test(head)
   }
 
-  /** Starts to forward an event as it arrives. Returns the bytes held of it. */
+  /** Begins to forward an event as it arrives. Returns the bytes that were held of it. */
   #beginLarge(): Buffer {
     const held = this.frames.takeBuffered()
     const isMarked = this.isFirst && held.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -278,7 +288,7 @@ export abstract class StreamTap extends FrameLoop {
     // The event was already counted when its forwarding began.
     const verdict = large.data === undefined ? 'forward' : this.read(large.data, large.frame)
     this.#large = undefined
-    // Of so large an error only the last bytes can still be held back; other large events are not held back.
+    // Only the last bytes of such a large error can still be held back; other large events are not held back.
     if (verdict === 'end') {
       this.errorFrame = Buffer.from(chunk.subarray(0, end))
       this.#hold(chunk)
@@ -312,44 +322,44 @@ const LF = 0x0a
 const CR = 0x0d
 const COLON = 0x3a
 const LINE_END = Buffer.of(LF)
-/** Maximum characters kept of a field's name and of an event's name. */
+/** Maximum number of characters that are kept of a field's name and of an event's name. */
 const MAX_FIELD = 16
 const MAX_NAME = 256
-/** Maximum UTF-8 bytes of one UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes of one UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3
 
 /**
- * Event that is read while it streams through; only its name and an outline of its data are kept. Lines and
- * fields follow the rules of `FrameSplitter` and `dataOf`.
+ * An event that is read while it streams through: only its name and a shortened copy (outline) of its data
+ * are kept. Lines and fields follow the rules of `FrameSplitter` and `dataOf`.
  */
 export class LargeEvent {
   readonly #outline = new JsonOutline()
   #dataBytes = 0
   #name = ''
-  /** Current line: its length and its field, whose name is known once a colon came. */
+  /** The current line: its length in bytes, and its field, whose name is known after the colon. */
   #lineBytes = 0
   #field = ''
   #isInValue = false
-  /** Whether the last byte was a CR, to which a following LF would belong. */
+  /** Whether the last byte was a CR; if an LF follows, it belongs to the same line end. */
   #endedInCr = false
 
-  /** Outline of the data; undefined if even the outline is too long. */
+  /** The shortened data; undefined if even that is too long. */
   get data(): string | undefined {
     return this.#outline.text
   }
 
-  /** The data so far, closed as if they ended here; undefined if they cannot be read. */
+  /** The data so far, with open strings and brackets closed; undefined if it cannot be read. */
   get begunData(): string | undefined {
     const { text } = this.#outline
     return text === undefined ? undefined : closeJson(text)
   }
 
-  /** Number of data bytes that the outline leaves out. */
+  /** Number of bytes that the shortened data leaves out. */
   get elidedBytes(): number {
     return this.#dataBytes - this.#outline.length
   }
 
-  /** Frame with only the event's name, for functions that read the name. */
+  /** A frame with only the event's name, for functions that read the name from a frame. */
   get frame(): string {
     return this.#name === '' ? '' : `event:${this.#name}\n\n`
   }
@@ -398,7 +408,7 @@ export class LargeEvent {
   }
 
   #endLine(): void {
-    // Several data fields are lines of one text.
+    // Several data fields of an event are the lines of one text.
     if (this.#field === 'data') this.#outline.push(LINE_END)
     this.#lineBytes = 0
     this.#field = ''
@@ -406,7 +416,7 @@ export class LargeEvent {
   }
 }
 
-/** Reports whether a text is longer than this in UTF-8. */
+/** Reports whether a text has more than this number of UTF-8 bytes. */
 function isLonger(text: string, bytes: number): boolean {
   return text.length * MAX_UTF8_BYTES > bytes && Buffer.byteLength(text) > bytes
 }

@@ -21,18 +21,18 @@ import { StreamedUsage } from '../usage.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Block that has begun and not ended. */
+/** A block that has begun and not ended. */
 interface OpenBlock {
   readonly kind: ReplyPart['kind']
-  /** Number of the part. An opaque part gets its number when it is complete. */
+  /** Number of the part. An opaque part gets its number only when it is complete. */
   readonly index: number
   /** Contents of an opaque block so far. */
   block: Fields
-  /** Input at the start of the call; used if no deltas follow. */
+  /** Input that the start of the call contained; used if no deltas follow. */
   input: string
 }
 
-/** Deltas with text: the member that contains it, and the kind of its part. */
+/** The deltas that contain text: the member with the text, and the kind of part that it belongs to. */
 const TEXTS = [
   { type: 'text_delta', key: 'text', kind: 'text' },
   { type: 'thinking_delta', key: 'thinking', kind: 'thinking' },
@@ -44,9 +44,9 @@ type TextKind = (typeof TEXTS)[number]['kind']
 const SHARED = new SharedTemplates()
 
 /**
- * Decodes a messages stream. A block without a start begins with its first text; other gaps (input of an
- * unknown call, a second message) are failures. The stream is complete with `message_stop`, or if the
- * upstream closed after a stop reason.
+ * Decodes a messages stream. A block without a start begins with its first text; other irregularities (input
+ * for an unknown call, a second message) are failures. The stream is complete with `message_stop`, or if the
+ * upstream closes it after a stop reason.
  */
 export class MessagesStreamDecoder extends FrameReader {
   readonly #open = new Map<number, OpenBlock>()
@@ -59,7 +59,7 @@ export class MessagesStreamDecoder extends FrameReader {
   #stop: Stop | undefined
   #isComplete = false
 
-  /** `memory` accounts for incomplete events. */
+  /** `memory` limits the bytes of incomplete events. */
   constructor(memory?: EventMemory) {
     super(memory, SHARED)
   }
@@ -108,7 +108,7 @@ export class MessagesStreamDecoder extends FrameReader {
     }
   }
 
-  /** The index includes the kind of text, so that frames of different kinds never match. */
+  /** The index depends on the kind of text too, so that frames of different kinds never match. */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     if (event?.['type'] !== 'content_block_delta') return undefined
@@ -139,7 +139,7 @@ export class MessagesStreamDecoder extends FrameReader {
     if (this.#stop !== undefined) this.#finish()
   }
 
-  /** Reads a start, which may contain a whole message. Of a repeated start only the usage is read. */
+  /** Reads a start, which may contain a whole message. If a start is repeated, only its usage is read. */
   #start(message: Fields, data: string): void {
     if (isSameMessage(this.#id, message['id'])) return this.#counts.addRepeatedStart(message['usage'])
     if (this.#started)
@@ -288,7 +288,7 @@ function inputIn(data: string, block: Fields, find: Finder): string {
     const node = find(scan)
     return node === undefined ? '' : inputText(scan, node)
   } catch {
-    // Beyond the scanner's limits, integers above 2^53 lose digits.
+    // For events that exceed the scanner's limits, integers above 2^53 lose digits.
     return JSON.stringify(input)
   }
 }
@@ -299,7 +299,7 @@ function textOf(value: unknown): string {
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Applies a delta to a block that other dialects do not have. */
+/** Applies a delta to a block that is kept as an opaque part. */
 type Growth = (block: Block, delta: Block) => Block
 
 const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
@@ -314,7 +314,7 @@ function grown(block: Block, delta: Block): Block {
   return GROWTHS.get(delta['type'])?.(block, delta) ?? block
 }
 
-/** Sets a block's input, which arrived as text; unchanged if the text is not JSON. */
+/** Returns a block with its input as a parsed value; unchanged if the text of the input is not JSON. */
 function withInput(block: Block, input: string): Block {
   if (input === '') return block
   try {

@@ -11,7 +11,7 @@ import { writeStop } from '../stop-reasons.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { writeUsage } from '../usage.ts'
 
-/** Part that waits for the end of an earlier one. */
+/** A part whose events are collected until the block before it has ended. */
 interface Waiting {
   readonly index: number
   readonly part: StartedPart
@@ -24,7 +24,7 @@ interface Waiting {
 const STOP_FRAME = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n'
 
-/** Beginning of a delta up to its text, by kind of part. */
+/** Beginning of a delta, up to its text, by kind of part. */
 const DELTAS = {
   text: '{"type":"text_delta","text":',
   thinking: '{"type":"thinking_delta","thinking":',
@@ -33,26 +33,27 @@ const DELTAS = {
 const DELTA_TAIL = '}}\n\n'
 
 /**
- * Encodes a messages stream; `docs/api.md: Events`. Blocks are sequential and numbered without gaps: one part
- * is open and is written as it arrives, others wait until it has ended. Empty texts produce no block.
+ * Encodes a messages stream; `docs/api.md: Events`. Blocks follow one another and are numbered without gaps:
+ * one part is open and written as it arrives, other parts wait until it has ended. Empty texts produce no
+ * block.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   #isStarted = false
-  /** Stop of the message, and its usage. */
+  /** Stop reason and usage of the message; undefined until it has ended. */
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
   #calledTools = false
   #refused = false
   /** Number of the next block. */
   #next = 0
-  /** Part whose block is open, or will open with its first text. */
+  /** The part whose block is open, or will be opened by its first text. */
   #current:
     | {
         readonly index: number
         readonly part: StartedPart
         readonly citations: Citation[]
         isWritten: boolean
-        /** Frame for more of its text. */
+        /** The bytes of a delta around further text of this part. */
         frame?: TextFrame | undefined
       }
     | undefined
@@ -167,7 +168,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   /**
-   * Records a citation. It is written at the end of its block, because a block opens only with its first
+   * Remembers a citation. It is written at the end of its block, because a block is opened only by its first
    * text.
    */
   #cite(index: number, citation: Citation): void {
@@ -193,7 +194,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#takeUp()
   }
 
-  /** Writes the waiting parts in order, up to one that is still growing. */
+  /** Writes the waiting parts in order, including the first one that is still growing. */
   #takeUp(): void {
     for (const { index, part, texts, citations, proof, isEnded } of this.#waiting.values()) {
       this.#waiting.delete(index)
@@ -261,7 +262,7 @@ function eventText(type: string, fields: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 }
 
-/** Start of a part's block; its text follows in deltas. */
+/** Returns the start of a part's block; its text follows in deltas. */
 function startOf(part: Exclude<StartedPart, SearchPart>): unknown {
   switch (part.kind) {
     case 'text':

@@ -24,7 +24,7 @@ import { reportDropped } from '../dropped-fields.ts'
 import { isSearch, readSearch } from '../search-item.ts'
 import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
 
-/** System texts and turns of a conversation. */
+/** The system texts and turns of a conversation. */
 export interface Transcript {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
@@ -34,7 +34,7 @@ export interface Transcript {
 interface OpenTurn {
   readonly role: Turn['role']
   readonly parts: Part[]
-  /** Index of the turn. */
+  /** Index of the turn in the conversation. */
   readonly number: number
 }
 
@@ -46,17 +46,17 @@ const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof reportDropped>[1]> = 
   ['item_reference', 'input.item_reference'],
 ])
 
-/** Where an item is in the stored text of a request or response. */
+/** Position of an item in the scanned request or response, and its path for errors. */
 interface Place {
   readonly node: Node
   readonly path: string
 }
 
 /**
- * Reads `input`. A user's message after another begins a turn, so that the turns before it stay the same; other
- * consecutive items of one role become one turn. System messages keep their position. The output of a tool moves
- * to the user's turn after its call. Throws `invalid_request` with the path of an unreadable value, for a call without
- * its output, and for an output without its call.
+ * Reads `input`. If a user's message follows another, it begins a new turn, so that the turns before it stay
+ * the same; other consecutive items of one role become one turn. System messages keep their position. The
+ * output of a tool is moved to the user's turn after its call. Throws `invalid_request` with the path of an
+ * unreadable value, for a call without its output, and for an output without its call.
  */
 export class InputReader {
   readonly #scan: ScannedObject
@@ -64,7 +64,7 @@ export class InputReader {
   readonly #tools: OfferedTools
   readonly #system: SystemText[] = []
   readonly #turns: OpenTurn[] = []
-  /** Calls without an output so far, with their turns. */
+  /** Calls without an output so far, and the turns that they are in. */
   readonly #openCalls = new Map<string, OpenTurn>()
 
   constructor(scan: ScannedObject, reader: CallReader, tools: OfferedTools) {
@@ -94,7 +94,7 @@ export class InputReader {
     return this.#reader.dropped
   }
 
-  /** Some clients send items in `instructions`. */
+  /** Reads `instructions`, in which some clients send items instead of a text. */
   #readInstructions(value: unknown): void {
     if (typeof value === 'string')
       this.#system.push(...textsOf(decodeContent(value, 'instructions', this.#dropped), 'instructions'))
@@ -164,7 +164,7 @@ export class InputReader {
     }
   }
 
-  /** Reads summaries, or the thoughts themselves if a model provides them. */
+  /** Reads the summaries of thoughts, or the thoughts themselves if a model provides them. */
   #readReasoning(item: Fields, path: string): void {
     const summary = listAt(present(item['summary']) ?? [], `${path}.summary`)
     const content = listAt(present(item['content']) ?? [], `${path}.content`)
@@ -182,7 +182,10 @@ export class InputReader {
       this.#turnOf('assistant').parts.push({ kind: 'thinking', text, ...enclosed })
   }
 
-  /** Position of the next message; undefined before the first turn. A message joins the results before it. */
+  /**
+   * Position of the next message; undefined before the first turn. A message after tool results belongs to
+   * their turn.
+   */
   get #place(): PartPosition | undefined {
     const last = this.#turns.at(-1)
     if (!last) return undefined
@@ -191,7 +194,9 @@ export class InputReader {
     return { turn: this.#turns.length, part: 0 }
   }
 
-  /** The turn of a message. A user's message after another is a new turn. */
+  /**
+   * Returns the turn to which a message belongs. If a user's message follows another, it begins a new turn.
+   */
   #turnOfMessage(role: Turn['role']): OpenTurn {
     const last = this.#turns.at(-1)
     const isNew = role === 'user' && last?.role === role && last.parts.at(-1)?.kind !== 'tool-result'
@@ -216,7 +221,7 @@ export class InputReader {
   }
 }
 
-/** A message may omit its type, and so may a reference to an item. */
+/** The type of an item that states none: a message, or a reference to an item. */
 function typeOfUntyped(item: Fields): string {
   if (item['role'] !== undefined) return 'message'
   return item['id'] === undefined ? '' : 'item_reference'
@@ -238,7 +243,7 @@ function refuseCall(missing: string, given: string, id: string): never {
   throw new WireError('invalid_request', `No tool ${missing} found for the tool ${given}${named} in 'input'.`)
 }
 
-/** What the readers of calls and of their outputs need. */
+/** The names of tools, and where to report dropped fields. */
 interface CallReader {
   readonly names: ToolNames
   readonly dropped: Dropped
@@ -246,7 +251,7 @@ interface CallReader {
 
 type Item = Fields
 
-/** Reads a call by the type of its item. `textOf` returns a member as it was written. */
+/** Reads a call according to the type of its item. `textOf` returns a member as it was written. */
 function readCall(
   type: string,
   item: Item,
@@ -278,7 +283,7 @@ function readCall(
   }
 }
 
-/** Reads the output of a call by the type of its item. */
+/** Reads the output of a call according to the type of its item. */
 function readOutput(
   type: string,
   item: Item,
@@ -311,7 +316,7 @@ function readOutput(
   }
 }
 
-/** The form of the tool to which a call belongs. */
+/** How the client declared the tool to which a call belongs: with this type and name. */
 function named(type: 'function' | 'custom', item: Item, path: string): ToolForm {
   const namespace = present(item['namespace'])
   return {
@@ -330,7 +335,7 @@ function callId(item: Item, path: string): string {
   return textAt(item['call_id'], `${path}.call_id`)
 }
 
-/** An action without its `type`, which is always the same. */
+/** Returns an action without its `type`, which is always the same. */
 function withoutMember(value: unknown, member: string, text: string | undefined): string {
   const fields = value as Readonly<Record<string, unknown>>
   if (!Object.hasOwn(fields, member)) return text ?? '{}'

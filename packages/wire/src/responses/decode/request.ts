@@ -15,14 +15,14 @@ import { REPEATED_FIELDS } from '../response-object.ts'
 import { decodeThinking } from '../thinking.ts'
 import { decodeToolChoice } from '../tool-choice.ts'
 
-/** Fields that refer to something stored at an upstream, which other upstreams cannot read. */
+/** Fields that refer to something stored at an upstream; no other upstream can read it. */
 const STATEFUL = ['conversation', 'prompt'] as const
 
 /**
  * Decodes a checked request. What a conversation cannot express is reported in `dropped`. Throws
  * `invalid_request` with the path of an unreadable value, and if the request continues something that an
- * upstream stored. If it continues a response that the gateway keeps, the items of that response are already
- * part of the input.
+ * upstream has stored. If it continues a response that the gateway has stored, the items of that response are
+ * already part of the input.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => present(scan.value(key))
@@ -76,7 +76,7 @@ function requestsLogprobs(include: unknown): boolean {
   return Array.isArray(include) && include.includes(INCLUDE_LOGPROBS)
 }
 
-/** Identifier of the client's user. `user` is the older field. */
+/** The id of the client's user. `user` is the older name of the field. */
 function endUserOf(value: (key: string) => unknown): { endUser?: EndUser } {
   for (const field of ['safety_identifier', 'user'] as const) {
     const id = value(field)

@@ -7,7 +7,8 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { reportDropped } from '../dropped-fields.ts'
 
 /**
- * Prefixes of the types of tools that only the provider can run, with the names under which they are dropped.
+ * Prefixes of the types of tools that only the provider can run, and the names under which these tools are
+ * reported as dropped.
  */
 const PROVIDER_TOOLS = [
   ['code_interpreter', 'tools.code_interpreter'],
@@ -103,7 +104,10 @@ export class OfferedTools {
     })
   }
 
-  /** A tool that is offered again, such as one found by a tool search, replaces the earlier one. */
+  /**
+   * Adds a tool. If it is offered again, for example because a tool search found it, it replaces the earlier
+   * one.
+   */
   #add(
     given: Pick<Tool, 'description' | 'schema'> & {
       form: NonNullable<Tool['form']>
@@ -158,9 +162,9 @@ function optionalText(tool: Fields, key: string, path: string): string | undefin
 }
 
 /**
- * Reports whether a schema follows the rules of strict mode: all objects are closed and require each of their
- * members. In this dialect tools are strict by default if their schema allows it; in other dialects
- * strictness must be stated.
+ * Reports whether a schema follows the rules of strict mode: all objects forbid further members and require
+ * each of their members. In this dialect a tool is strict by default if its schema follows them; in other
+ * dialects strictness must be stated.
  */
 function isStrictSchema(text: string | undefined): boolean {
   const schema = text === undefined ? undefined : parseRecord(text)
@@ -189,7 +193,7 @@ function hasAll(list: unknown, names: readonly string[]): boolean {
 
 type FormType = Exclude<ToolForm['type'], 'function' | 'custom' | 'tool_search'>
 
-/** Description and schema of the function that replaces a tool with a type of its own. */
+/** Description and schema of the function that stands for a tool with a type of its own. */
 interface Described {
   readonly description: string
   /** JSON schema of its input, as text. */
@@ -207,7 +211,7 @@ function described(description: string, properties: object, required: readonly s
   }
 }
 
-/** Tools that the client runs, by their type. Their input is the content of a call's item. */
+/** Tools that the client runs, by their type. Their input is part of the item of a call. */
 const TYPED_TOOLS: Readonly<Record<FormType, Described>> = {
   local_shell: described(
     'Runs a command on the local machine and returns its output.',
@@ -257,22 +261,22 @@ const TOOL_SEARCH: Described = {
 const MAX_NAME = 64
 const SEPARATOR = '__'
 
-/** Name of a tool as the client knows it, with its namespace. */
+/** The name that the client uses for a tool, with its namespace. */
 type Named = Pick<ToolForm, 'type' | 'name' | 'namespace'>
 
 /**
- * Names of the tools of one request as functions. A namespace and a name are joined to one name that other
- * dialects accept. Both may contain the separator, so that only this map can separate them. The same request
- * always gets the same names.
+ * Names that the tools of one request have as functions. Namespace and name are joined to one name that other
+ * dialects accept. Both may contain the separator, so that only this map can tell them apart again. Equal
+ * requests always get equal names.
  */
 export class ToolNames {
   readonly #byKey = new Map<string, string>()
   readonly #taken = new Set<string>()
-  /** Last number that was appended to make a duplicate name unique. */
+  /** For each name, the last number that was appended to make a duplicate unique. */
   readonly #last = new Map<string, number>()
 
   /**
-   * Returns the function name of a tool. The first tool that needs a name gets it; others get it with a
+   * Returns the function name of a tool. The first tool with a name gets this name; later tools get it with a
    * number.
    */
   nameOf(tool: Named): string {
@@ -298,7 +302,7 @@ export class ToolNames {
   }
 }
 
-/** Replaces characters that other dialects refuse, and shortens the name to their maximum. */
+/** Replaces characters that other dialects refuse, and shortens the name to the length that they allow. */
 function fit(name: string): string {
   const plain = name.replaceAll(/[^\w-]/g, '_')
   if (plain.length <= MAX_NAME) return plain
@@ -306,7 +310,7 @@ function fit(name: string): string {
   return plain.slice(0, MAX_NAME - suffix.length) + suffix
 }
 
-/** FNV-1a, 32 bits. It distinguishes long names with the same beginning. */
+/** 32-bit FNV-1a hash, to distinguish long names that begin in the same way. */
 function hash(text: string): string {
   let value = 0x81_1c_9d_c5
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01_00_01_93)

@@ -18,7 +18,7 @@ import { searchItem } from '../search-item.ts'
 import { customInput } from '../../openai-tools.ts'
 
 /**
- * Encodes a whole response. Each part becomes an item. If the response is incomplete, so is its last item; a
+ * Encodes a whole response. Each part becomes an item. If the response is incomplete, its last item is too; a
  * call whose arguments were cut off is always incomplete.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
@@ -40,7 +40,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
   return Buffer.from(response.write({ status, incompleteReason: reason, output, usage: reply.usage }))
 }
 
-/** Reports whether the part becomes an item. Empty texts and opaque parts of other dialects do not. */
+/** Reports whether a part becomes an item. Empty texts and opaque parts of other dialects do not. */
 function saysSomething(part: ReplyPart): boolean {
   switch (part.kind) {
     case 'text':
@@ -74,7 +74,7 @@ const ID_PREFIXES = {
 /** The type of an item that this gateway writes. */
 export type ItemType = keyof typeof ID_PREFIXES
 
-/** Forms in which the client knows tools, by the names that they have as functions. */
+/** How the client declared its tools, by the names that the tools have as functions. */
 export class ToolForms {
   readonly #forms: ReadonlyMap<string, ToolForm>
 
@@ -82,15 +82,15 @@ export class ToolForms {
     this.#forms = new Map(tools.flatMap(({ name, form }) => (form ? [[name, form] as const] : [])))
   }
 
-  /** The form of a tool that is called. */
+  /** Returns how the client declared the tool with this function name. */
   of(name: string): ToolForm {
     return this.#forms.get(name) ?? { type: 'function', name }
   }
 }
 
 /**
- * The type of the item for a part. `input` is the input of a call if it is complete. If it is not valid for
- * its type, because it was cut off or malformed, the call is written as a function call.
+ * Returns the type of the item for a part. `input` is the input of a call if it is complete. If the input is
+ * not valid for the type, because it was cut off or malformed, the call is written as a function call.
  */
 export function itemType(
   part: Pick<StartedPart, 'kind'>,
@@ -104,7 +104,7 @@ export function itemType(
   return input !== undefined && inputObject(input) === undefined ? 'function_call' : `${form.type}_call`
 }
 
-/** Id of an item in the response. It differs from the id of a call inside the item. */
+/** Id of an item in the response. It differs from the id of the call that the item may contain. */
 export function itemId(type: ItemType, response: string, index: number): string {
   return `${ID_PREFIXES[type]}_${response}${String(index).padStart(3, '0')}`
 }
@@ -153,7 +153,10 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
   }
 }
 
-/** Clients without storage discard thoughts that have no encrypted content. */
+/**
+ * Returns the encrypted content of a thought, or an envelope, because clients without storage discard
+ * thoughts that have none.
+ */
 function encryptedContent(
   { text, proof }: Extract<ReplyPart, { kind: 'thinking' }>,
   status: ItemStatus,
@@ -184,7 +187,7 @@ export function summaryPart({ text }: Pick<ReplyText, 'text'>): object {
   return { type: 'summary_text', text }
 }
 
-/** Encodes a call as an item of the type that the client knows. */
+/** Encodes a call as an item of the type under which the client knows the tool. */
 function writeCall(
   { id: callId, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>,
   { id, type, status, form = { type: 'function', name } }: ItemFrame,
@@ -216,7 +219,7 @@ function writeCall(
   }
 }
 
-/** An action must have an environment, even an empty one. */
+/** Adds an empty environment to an action that has none, because an action must have one. */
 function withEnvironment(input: string): string {
   const action = JSON.parse(input) as Readonly<Record<string, unknown>>
   return JSON.stringify({ type: 'exec', env: {}, ...action })

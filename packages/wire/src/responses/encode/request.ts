@@ -29,13 +29,13 @@ import { encodeThinking } from '../thinking.ts'
 import { encodeToolChoice } from '../tool-choice.ts'
 import { audioFormat, dataUrl } from '../../media-source.ts'
 
-/** Smallest maximum of output tokens that upstreams accept. */
+/** Minimum value for the maximum of output tokens that upstreams accept. */
 const MIN_OUTPUT_TOKENS = 16
 
 /** Value of `include` that requests the pages that a search found. */
 const SEARCH_PAGES = 'web_search_call.action.sources'
 
-/** The maximum of tokens that is sent for a conversation. */
+/** The maximum number of output tokens that is sent for a conversation. */
 export function maxTokensOf({ maxTokens }: Pick<Conversation, 'maxTokens'>): number | undefined {
   return maxTokens === undefined ? undefined : Math.max(maxTokens, MIN_OUTPUT_TOKENS)
 }
@@ -97,7 +97,9 @@ function encodeText({ outputFormat }: Conversation, verbosity: string | undefine
   ])
 }
 
-/** Upstreams refuse a tool choice without tools. */
+/**
+ * Encodes the tools and the tool choice. Without tools there is no choice, because upstreams would refuse it.
+ */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
   dropped: Dropped,
@@ -117,7 +119,10 @@ function encodeTools(
   ]
 }
 
-/** Strictness is always stated, because tools are strict by default in this dialect, but not in others. */
+/**
+ * Encodes a tool. Strictness is always stated, because tools are strict by default in this dialect, but not
+ * in others.
+ */
 function encodeTool({ name, description, schema = 'null', strict = false, form }: Tool): string {
   if (form?.custom) return encodeCustom(name, form.custom)
   return renderObject([
@@ -140,14 +145,17 @@ function encodeCustom(name: string, { description, grammar }: CustomDefinition):
   return renderObject(membersOf({ type: 'custom', name, description, format }))
 }
 
-/** A conversation as instructions and input items. */
+/** A conversation, as instructions and input items. */
 interface Items {
-  /** A single plain text becomes the instructions; several, or text with cache marks, become an item. */
+  /**
+   * The system text, if it is a single plain text. Several texts, or a text with a cache mark, become an item
+   * instead.
+   */
   readonly instructions: string | undefined
   readonly input: readonly Written[]
 }
 
-/** Placeholder for a user message if the conversation has none, because upstreams require one. */
+/** The user message that is sent if the conversation has none, because upstreams require one. */
 const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
 
 /** Encodes the conversation as items. Throws `invalid_request` if nothing is left. */
@@ -164,19 +172,19 @@ function encodeItems(requested: Conversation, dropped: Dropped): Items {
     )
   const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
   if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
-  // Upstreams refuse instructions without input.
+  // Without any input, upstreams refuse instructions.
   if (typeof content === 'string' && items.length > 0)
     return { instructions: content === '' ? undefined : content, input: items }
   return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
 }
 
-/** Ids of the calls of custom tools. */
+/** Ids of calls to custom tools. */
 function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   const calls = turns.flatMap(({ parts }) => parts.filter((part) => part.kind === 'tool-call'))
   return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
 }
 
-/** Tool outputs become items of their own, before the other parts of the turn. */
+/** Encodes a user's turn. Tool outputs become items of their own, before the other parts of the turn. */
 function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropped): Written[] {
   const results: Written[] = []
   const messages: Written[] = []
@@ -195,11 +203,14 @@ function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropp
   }
   endMessage()
   const items = [...results, ...messages]
-  // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
+  // An empty turn is kept; otherwise the conversation would end with the wrong turn or have no turns.
   return items.length > 0 ? items : [{ type: 'message', role: 'user', content: '' }]
 }
 
-/** Consecutive texts become one message; every other part becomes an item at its position. */
+/**
+ * Encodes an assistant's turn. Consecutive texts become one message; every other part becomes an item at its
+ * position.
+ */
 function encodeAssistant({ parts }: Turn, dropped: Dropped): Written[] {
   const items: Written[] = []
   let texts: TextPart[] = []
@@ -248,7 +259,9 @@ function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written |
   }
 }
 
-/** Upstreams accept only thoughts that they encrypted themselves. */
+/**
+ * Encodes a thought. Upstreams accept only thoughts that the provider itself encrypted; others are dropped.
+ */
 function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written | undefined {
   if (proof?.protocol !== 'responses') {
     reportDropped(dropped, 'reasoning_content')
@@ -258,7 +271,7 @@ function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written
   return { type: 'reasoning', summary, encrypted_content: proof.value }
 }
 
-/** The dialect cannot express that a tool failed. */
+/** Encodes a tool result. This dialect cannot express that a tool failed. */
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
   custom: ReadonlySet<string>,
@@ -266,7 +279,7 @@ function encodeResult(
 ): Written {
   if (isError) reportDropped(dropped, 'is_error')
   const last = parts.at(-1)
-  // A cache mark on the result moves to its last part.
+  // A cache mark on the result is moved to its last part.
   const marked =
     cache && last && last.kind !== 'opaque' && !last.cache
       ? [...parts.slice(0, -1), { ...last, cache }]
@@ -276,10 +289,10 @@ function encodeResult(
   return { type, call_id: callId, output }
 }
 
-/** A part of content, or an item, in the format of this dialect. */
+/** A part of the content, or an item, in the format of this dialect. */
 type Written = Readonly<Record<string, unknown>>
 
-/** Encodes a part of a user's message or of a tool's output; an empty list if responses cannot express it. */
+/** Encodes a part of a user's message or of a tool's output; empty if responses cannot express it. */
 function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): Written[] {
   switch (part.kind) {
     case 'text':
@@ -292,7 +305,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-/** Renders content as a string if it is a single text without other properties. */
+/** Returns the content as a string if it is a single text without other properties, otherwise as a list. */
 function contentOf(parts: readonly Written[]): string | readonly Written[] {
   const [first, second] = parts
   if (!first) return ''
@@ -300,7 +313,10 @@ function contentOf(parts: readonly Written[]): string | readonly Written[] {
   return isPlain ? (first['text'] as string) : parts
 }
 
-/** Images and documents can be sent by URL; other media, and those of unknown type, must be fetched. */
+/**
+ * Reports whether media must be fetched first. Images and documents can be sent by URL; other media, and
+ * media of unknown type, cannot.
+ */
 export function mustFetch({ source: { kind, mediaType = '' } }: MediaPart): boolean {
   return kind === 'url' && !/^(?:image|application)\//.test(mediaType)
 }

@@ -10,7 +10,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
 
-/** Maximum length of a key or id that is read, in UTF-16 units as written; longer ones are ignored. */
+/** Maximum length of a key or an id, in UTF-16 units as written; a longer one is ignored. */
 const MAX_TEXT = 1_024
 
 /** An item of a list: its position in the text, in UTF-16 units, and its id. */
@@ -30,9 +30,9 @@ export class ItemSpans {
   readonly #listDepth: number
   #depth = 0
   #isInList = false
-  /** UTF-16 units before this piece. */
+  /** Number of UTF-16 units before the current piece. */
   #before = 0
-  /** Position and id of the current item; -1 if there is none. */
+  /** Start and id of the current item; the start is -1 if there is none. */
   #start = -1
   #end = 0
   #isObject = false
@@ -42,7 +42,7 @@ export class ItemSpans {
   #isKey = false
   #isInString = false
   #isEscaped = false
-  /** Beginning of a key or an id that is being read; undefined within other strings. */
+  /** What was read so far of a key or an id; undefined within other strings. */
   #text: string | undefined
 
   constructor(of: 'array' | 'output') {
@@ -98,7 +98,7 @@ export class ItemSpans {
     if (this.#readsMembers) this.#isKey = true
   }
 
-  /** Whether the members of the current container are read: it is an item, or the object with the list. */
+  /** Whether the members of the current container are needed: it is an item, or the object with the list. */
   get #readsMembers(): boolean {
     if (this.#isInList) return this.#isObject && this.#depth === this.#listDepth + 1
     return this.#depth === 1 && this.#listDepth === 2
@@ -121,7 +121,7 @@ export class ItemSpans {
   #endString(end: number): void {
     this.#end = end
     if (this.#text === undefined) return
-    // Includes the closing quote.
+    // The text includes the closing quote.
     const text = this.#text.length > MAX_TEXT ? undefined : (JSON.parse(`"${this.#text}`) as string)
     if (this.#isKey) this.#key = text
     else if (this.#isInList && this.#key === 'id') this.#id = text
@@ -143,11 +143,11 @@ function indexOfSpecial(text: string, from: number): number {
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
-/** The items of a list that a client requests. */
+/** A client's query for a list of items. */
 export interface ItemQuery {
   readonly limit: number
   readonly order: 'asc' | 'desc'
-  /** The page begins after this item. */
+  /** Id of the item after which the page begins. */
   readonly after: string | undefined
 }
 

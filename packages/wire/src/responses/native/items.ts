@@ -6,7 +6,7 @@ import { scanObject } from '../../json/json-scan.ts'
 /** Creates the id of an item that has none; `prefix` depends on its type. */
 type NewId = (prefix: string) => string
 
-/** Prefixes of ids by the type of an item. */
+/** Prefixes of ids, by the type of the item. */
 const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['message', 'msg'],
   ['reasoning', 'rs'],
@@ -14,7 +14,7 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['custom_tool_call', 'ctc'],
 ])
 
-/** The items of a request's input; none if the input is a text. */
+/** The items of a request's input; empty if the input is a text. */
 export function itemNodes(scan: ScannedObject): readonly Node[] {
   const input = scan.span('input')
   return input && scan.kindOf(input.node) === 'array'
@@ -39,7 +39,7 @@ export function inputItems(scan: ScannedObject, newId: NewId): string {
     const type = isTyped ? String(scan.parse(typeNode)) : 'message'
     const idNode = scan.memberOf(node, 'id')
     const hasId = idNode !== undefined && scan.kindOf(idNode) === 'string'
-    // Added members come last, because of duplicate members the last one is read.
+    // Added members come last, because parsers use the last one if a name occurs twice.
     const added = [
       ...(hasId ? [] : [`"id":${JSON.stringify(newId(PREFIXES.get(type) ?? 'item'))}`]),
       ...(isTyped ? [] : ['"type":"message"']),
@@ -51,7 +51,7 @@ export function inputItems(scan: ScannedObject, newId: NewId): string {
   return `[${items.join(',')}]`
 }
 
-/** Reference to an item of a response that this gateway converted. */
+/** A reference to an item of a response that this gateway converted. */
 export interface ItemReference {
   readonly node: Node
   readonly id: string
@@ -59,10 +59,10 @@ export interface ItemReference {
   readonly responseId: string
 }
 
-/** Ids of items as `itemId` derives them from a response's id. */
+/** Matches ids of items that `itemId` has derived from a response's id. */
 const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
 
-/** References in a request's input to items of responses that this gateway converted. */
+/** References, in a request's input, to items of responses that this gateway converted. */
 export function itemReferences(scan: ScannedObject): ItemReference[] {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return []
@@ -73,7 +73,7 @@ export function itemReferences(scan: ScannedObject): ItemReference[] {
   })
 }
 
-/** Ids of the items to which a request's input refers, wherever they are stored. */
+/** Ids of the items to which a request's input refers, no matter where they are stored. */
 export function referredIds(scan: ScannedObject): readonly string[] {
   return itemNodes(scan).flatMap((node) => referredId(scan, node) ?? [])
 }
@@ -83,7 +83,7 @@ export function refersToItems(scan: ScannedObject): boolean {
   return itemNodes(scan).some((node) => referredId(scan, node) !== undefined)
 }
 
-/** The request with references replaced by the items; references that are not in `items` stay. */
+/** Replaces references by the items themselves; references that are not in `items` stay. */
 export function replaceItemReferences(
   scan: ScannedObject,
   items: ReadonlyMap<string, string>,
@@ -104,7 +104,7 @@ export function hasForeignThoughts(scan: ScannedObject): boolean {
 }
 
 /**
- * The JSON text of a request's input for a provider of the responses dialect. Items that the gateway made
+ * The JSON text of a request's input, for a provider of the responses dialect. Items that the gateway made
  * lose their ids, because the provider would look them up; thoughts that only another dialect can read are
  * left out.
  */
@@ -149,8 +149,8 @@ function textIn(scan: ScannedObject, node: Node, member: string): string | undef
 }
 
 /**
- * Reports whether a request's input is only messages, without references, reasoning or encrypted content. For
- * most requests one look at each item is enough.
+ * Reports whether a request's input consists only of messages, without references, reasoning or encrypted
+ * content. For most requests, looking at each item once is enough.
  */
 export function hasOnlyMessages(scan: ScannedObject): boolean {
   const input = scan.span('input')

@@ -31,12 +31,12 @@ import { promptBounds, RESPONSES_PROMPT } from './prompt.ts'
 import { knownNames, requestNames } from '../../request-names.ts'
 import { promptText } from '../../prompt-text.ts'
 
-/** Fields of a request that the gateway reads; all others pass as they came. */
+/** The fields of a request that the gateway reads; all other fields are sent unchanged. */
 export interface ResponsesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
   readonly maxTokens: number | undefined
-  /** Number of input items; a text counts as one. */
+  /** Number of input items; a text counts as one item. */
   readonly itemCount: number
   /** Tools that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
@@ -51,7 +51,8 @@ export interface ResponsesRequest extends PromptBounds {
 const typed: JsonSchema = { type: 'object', required: ['type'], properties: { type: isText.schema } }
 
 /**
- * The fields that the gateway needs to route, hold or charge. Checking all others is left to the provider.
+ * Checks of the fields that the gateway needs to route, hold or charge a call. All other fields are checked
+ * by the provider.
  */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
@@ -79,7 +80,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 
 /** Required fields. */
 const REQUIRED = ['model'] as const
-/** At least one of these fields must be given, because they contain or refer to the input. */
+/** At least one of these fields must be present, because they contain the input or refer to it. */
 const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
 /** JSON Schema of the requests that `readResponsesRequest` accepts. */
@@ -88,9 +89,9 @@ export function responsesRequestSchema(): JsonSchema {
 }
 
 /**
- * Checks the fields of a request that the gateway reads; null in an optional field counts as absent, other
- * fields pass. Throws `invalid_request` that names the field, the expected and the actual value. For a field
- * that can contain a prompt the error shows only the kind of value.
+ * Checks the fields of a request that the gateway reads. Null in an optional field counts as absent; other
+ * fields are not checked. Throws `invalid_request` with the field, and the expected and the actual value. For
+ * a field that can contain a prompt, the error states only the kind of the value.
  */
 export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -139,14 +140,14 @@ function checkTools(scan: ScannedObject, { node }: Member): void {
   })
 }
 
-/** Types of tools that the client runs. */
+/** Types of tools that the client runs itself. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 const NONE: readonly OfferedTool[] = []
 
 /**
- * The tools of a checked request that its provider runs, and others with types of their own: those in
- * `tools`, and those that input items add (`additional_tools`, `tool_search_output`). According to OpenAI a
- * namespace contains only functions and custom tools; any other tool in it counts as it would outside.
+ * The tools of a checked request that the provider runs, and others with a type of their own: those in
+ * `tools`, and those that input items add (`additional_tools`, `tool_search_output`). According to OpenAI, a
+ * namespace contains only functions and custom tools; any other tool in it counts as if it were outside.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   const tools = [...toolsExcept(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
@@ -192,8 +193,8 @@ const secretText = checkSecret('a string', isText)
 const effort = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
 
 /**
- * Fields that are checked only if a request is converted. In native requests, checking them is left to the
- * provider. Enumerations are open, because a provider may have further values.
+ * Fields that are checked only if a request is converted. In native requests they are checked by the
+ * provider. Unknown values of enumerations are accepted, because a provider may have further values.
  */
 export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
@@ -266,7 +267,7 @@ const container = knownNames('type file_ids memory_limit')
 const inNamespace = knownNames(TOOL, { container, environment: container })
 const tool = knownNames(TOOL, { tools: inNamespace, container, environment: container })
 
-// The members of calls and of their results are not listed, because their names are the client's.
+// The members of calls and of their results are not listed, because the client chooses their names.
 const item = knownNames(
   'type role id call_id name namespace status arguments input output action summary encrypted_content phase',
   { content: part, tools: tool },
@@ -290,8 +291,8 @@ export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERSION_CHEC
 const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
- * Returns the model for which tokens are counted. Throws `invalid_request` for the same faults as a responses
- * request.
+ * Returns the model for which tokens are counted. Throws `invalid_request` in the same cases as for a
+ * responses request.
  */
 export function countedModel(scan: ScannedObject): string {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -299,8 +300,9 @@ export function countedModel(scan: ScannedObject): string {
 }
 
 /**
- * Returns the text of a checked request to count. Throws `invalid_request` if its input refers to something
- * that is not part of it. `isComposed`: the references were already replaced by what they refer to.
+ * Returns the text of a checked request whose tokens are counted. Throws `invalid_request` if its input
+ * refers to something that it does not contain. `isComposed`: references were already replaced by what they
+ * refer to.
  */
 export function countableText(scan: ScannedObject, isComposed: boolean): PromptText {
   for (const field of REFERENCES)
@@ -314,11 +316,12 @@ function refuseReference(field: string): never {
 }
 
 /**
- * Checks a request to compact a conversation like a responses request that is neither streamed nor stored.
+ * Checks a request to compact a conversation, in the same way as a responses request that is neither streamed
+ * nor stored.
  */
 export function readCompactionRequest(scan: ScannedObject): ResponsesRequest {
   const { providerTools: _, ...request } = readResponsesRequest(scan)
   if (request.stream) refuse('stream', 'false: a compaction is not streamed', 'true')
-  // `store: false` here keeps the gateway from adding a `store` field, which compaction requests do not have.
+  // With `store: false` the gateway does not add a field `store`, which compaction requests do not have.
   return { ...request, background: false, store: false }
 }

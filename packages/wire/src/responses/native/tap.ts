@@ -16,16 +16,16 @@ import { recordItemToolUse, toolsOf, usageOf } from '../usage.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { isEnvelope } from '../../envelope.ts'
 
-/** Events that add generated text; other events repeat it. */
+/** Matches events that add generated text; other events repeat it. */
 const DELTA = /\.delta$/
-/** The delta that contains audio. */
+/** Type of the event that contains audio. */
 const SOUND = 'response.audio.delta'
 
 /** Matches a response's id if it is the first member. */
 const EARLY_ID = /"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"/
 
 /**
- * Watches a native stream of a response. Its final event contains the whole usage. A failed response or an
+ * Watches a native stream of a response. Its final event contains the complete usage. A failed response or an
  * error ends the stream too; later bytes from the upstream are ignored.
  */
 export class ResponsesTap extends StreamTap {
@@ -41,17 +41,19 @@ export class ResponsesTap extends StreamTap {
   readonly itemIds: string[] = []
   #model = ''
   #created = 0
-  /** Number of the first event that has one; 0 until then. */
+  /** Sequence number of the first event that has one; 0 until then. */
   firstSequence = 0
-  /** Number of the next event. */
+  /** Sequence number of the next event. */
   #sequence = 0
   #isNumbered = false
-  /** Items whose text arrived in deltas. */
+  /** Indexes of items whose text arrived in deltas. */
   readonly #growing = new Set<number>()
-  /** Uses of tools by the items so far; the last event may leave items out. */
+  /** Uses of tools that items have reported so far; the last event may leave items out. */
   override readonly tools = new ToolTally()
 
-  /** `memory` accounts for the event in which the response begins; it is held until its id is known. */
+  /**
+   * `memory` limits the bytes of the event in which the response begins; it is held until its id is known.
+   */
   constructor(memory?: EventMemory) {
     super(new FrameSplitter(MAX_EVENT_BYTES, memory))
   }
@@ -60,35 +62,34 @@ export class ResponsesTap extends StreamTap {
     return this.done
   }
 
-  /** Number of the last event so far. */
+  /** Sequence number of the last event so far. */
   get lastSequence(): number {
     return Math.max(this.firstSequence, this.#sequence - 1)
   }
 
   /**
-   * Returns `response.failed` for a broken stream, numbered after the last forwarded event: clients of this
-   * dialect recognise no other end.
+   * Returns `response.failed` for a broken stream, with the number after the last forwarded event: it is the
+   * only such end that clients of this dialect recognize.
    */
   failureFrame(error: ErrorContent): Buffer {
     return this.#frame('failed', this.#sequence, responseError(error))
   }
 
   /**
-   * Repeats `response.in_progress` with the number of the previous event, so that the numbers of the
-   * upstream's own events need no change. Returns undefined before the response has begun and in the middle
-   * of an event.
+   * Repeats `response.in_progress` with the number of the previous event, so that the upstream's own numbers
+   * need no change. Returns undefined before the response has begun and in the middle of an event.
    */
   override keepAliveFrame(): Buffer | undefined {
     if (this.responseId === '' || this.isMidEvent) return undefined
     return this.#frame('in_progress', Math.max(0, this.#sequence - 1), null)
   }
 
-  /** Clients wait for a final event even after an error event. */
+  /** True, because clients wait for a final event even after an error event. */
   override get endsWithError(): boolean {
     return this.status !== undefined
   }
 
-  /** The id must be known before any of the event is forwarded; most servers put it first. */
+  /** The id must be known before a part of the event is forwarded; most servers put it first. */
   protected override needsWholeEvent(head: string): boolean {
     this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
     return this.responseId === ''
@@ -99,8 +100,8 @@ export class ResponsesTap extends StreamTap {
     this.sentEvents++
     if (!event) {
       if (isErrorEvent(frame)) return this.#fail(data, undefined)
-      // Some servers end this way. If [DONE] were forwarded, a client would not read what the gateway adds to
-      // a stream that was cut off.
+      // Some servers end a stream with [DONE]. It is not forwarded, because a client would then ignore what
+      // the gateway adds to a stream that was cut off.
       return data === '[DONE]' ? 'swallow' : 'forward'
     }
     this.#count(event)
@@ -137,7 +138,7 @@ export class ResponsesTap extends StreamTap {
     return { index: outputIndex(event), text }
   }
 
-  /** A frame that matches a template is numbered too. */
+  /** Reads a frame that matches a template; it has a sequence number too. */
   protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const isRead = super.readTemplated(known, bytes)
     if (isRead) {
@@ -187,7 +188,10 @@ export class ResponsesTap extends StreamTap {
     if (this.#created === 0 && typeof created === 'number') this.#created = Math.floor(created)
   }
 
-  /** Counts the text of a finished item that had no deltas. The name of a call never arrives in a delta. */
+  /**
+   * Counts the text of a finished item that had no deltas. The name of a call never arrives in a delta, so it
+   * is counted here.
+   */
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
     this.encrypted.push(...encryptedIn(item))
@@ -224,7 +228,7 @@ export class ResponsesTap extends StreamTap {
   }
 }
 
-/** Facts that a whole response reports about itself. */
+/** Facts that a whole response states about itself. */
 export interface ResponseFacts extends ReplyFacts {
   /** The upstream's id of the response; '' if it has none. */
   readonly id: string
@@ -239,15 +243,16 @@ export interface ResponseFacts extends ReplyFacts {
 }
 
 /**
- * Reads the facts of a compaction. No text is counted, because a compaction repeats messages of the request
- * and is otherwise encrypted.
+ * Reads the facts of a compaction. No text is counted, because a compaction only repeats messages of the
+ * request, apart from encrypted content.
  */
 export function usageOfCompaction(bytes: Buffer): ResponseFacts {
   return { ...usageOfResponse(bytes), text: () => '' }
 }
 
 /**
- * Reads the facts of a whole response; never throws. A failed response is an error, whatever its HTTP status.
+ * Reads the facts of a whole response; never throws. A failed response is an error, regardless of its HTTP
+ * status.
  */
 export function usageOfResponse(bytes: Buffer): ResponseFacts {
   const response = parseRecord(bytes.toString()) ?? {}
@@ -278,23 +283,23 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Why a response ended: what it lacks, or its status. */
+/** Why a response ended: the reason why it is incomplete, or its status. */
 function endOf(response: Event): unknown {
   return asRecord(response['incomplete_details'])?.['reason'] ?? response['status']
 }
 
-/** Maximum length of an item's id that is kept. */
+/** Maximum length, in characters, of an item's id that is kept. */
 const MAX_ID_LENGTH = 256
 
 const NONE: readonly string[] = []
 
-/** The id of an item, if it has one that is short enough to be kept. */
+/** The id of an item; empty if it has none, or if the id is too long. */
 function itemIdIn(item: Item | undefined): readonly string[] {
   const id = item?.['id']
   return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? [id] : NONE
 }
 
-/** Collects texts from the items of an output, in order; none if it is not a list. */
+/** Collects texts from the items of an output, in order; empty if it is not a list. */
 function inItems(output: unknown, textsIn: (item: Item | undefined) => readonly string[]): readonly string[] {
   if (!Array.isArray(output)) return NONE
   const found: string[] = []
@@ -302,7 +307,7 @@ function inItems(output: unknown, textsIn: (item: Item | undefined) => readonly 
   return found
 }
 
-/** Members of an item, and of objects inside it, that the model wrote. */
+/** Members of an item, and of objects inside it, that contain text which the model wrote. */
 const TEXTS = [
   'name',
   'arguments',
@@ -317,7 +322,7 @@ const TEXTS = [
 const LISTS = ['summary', 'content'] as const
 const OBJECTS = ['action', 'operation'] as const
 
-/** Text that the model wrote in an output item; only non-empty pieces. */
+/** The text that the model wrote in an output item, without empty pieces. */
 function generatedText(item: unknown): string[] {
   const record = asRecord(item)
   if (!record) return []
@@ -338,13 +343,13 @@ function generatedText(item: unknown): string[] {
 /** Maximum number of items, counted from the end of a request, whose encrypted contents are compared. */
 const MAX_COMPARED = 16
 
-/** The encrypted content of an item, if a provider of this dialect made it. */
+/** The encrypted content of an item, if a provider of this dialect made it; otherwise empty. */
 function encryptedIn(item: Readonly<Record<string, unknown>> | undefined): readonly string[] {
   const content = item?.['encrypted_content']
   return typeof content === 'string' && content !== '' && !isEnvelope(content) ? [content] : NONE
 }
 
-/** Encrypted contents in a request's input that providers of this dialect made, the latest first. */
+/** Encrypted contents in a request's input that providers of this dialect made, the last one first. */
 export function encryptedInput(scan: ScannedObject): string[] {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return []

@@ -22,7 +22,7 @@ import { incompleteReason } from '../stop-reasons.ts'
 import { isCutOff } from '../../tool-input.ts'
 import { CustomInput } from '../../openai-tools.ts'
 
-/** A part that began before the previous one had ended; its events wait. */
+/** A part that began before the previous one had ended; its events are collected. */
 interface Waiting {
   readonly events: ReplyEvent[]
   isEnded: boolean
@@ -63,7 +63,8 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   /**
-   * Begins the response, or repeats that it is in progress. Clients ignore comments, so an event is needed.
+   * Begins the response, or repeats that it is in progress. An event is needed, because clients ignore
+   * comments.
    */
   keepAliveFrame(model: string): string {
     const isStarted = this.#isStarted
@@ -85,7 +86,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return this.#responseFrame(`response.${status}`, response)
   }
 
-  /** Writes `response.failed` with the items that were complete. */
+  /** Writes `response.failed`, with the items that were complete. */
   failureFrame(error: ErrorContent): string {
     const response = this.#response.write({
       status: 'failed',
@@ -166,7 +167,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#takeUp()
   }
 
-  /** Writes the waiting parts in order, up to one that is still growing. */
+  /** Writes the waiting parts in order, including the first one that is still growing. */
   #takeUp(): void {
     for (const [index, { events, isEnded }] of this.#waiting) {
       this.#waiting.delete(index)
@@ -203,10 +204,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** Position of an item in its stream. */
+/** What an item needs to know about its stream. */
 interface Place {
   readonly form: ToolForm | undefined
-  /** Common suffix of the ids of the response's items. */
+  /** The end that the ids of all items of the response have in common. */
   readonly response: string
   readonly index: number
   /** Returns the number of the next event. */
@@ -214,8 +215,8 @@ interface Place {
 }
 
 /**
- * Events in which the text of an item grows: its deltas, and the member of its last event that contains the
- * whole text.
+ * The events in which the text of an item grows: its deltas, and the last event, with the member that
+ * contains the whole text.
  */
 interface Growth {
   readonly event: string
@@ -224,7 +225,7 @@ interface Growth {
   readonly place: string
   /** Whether its events contain the log probabilities of its tokens. */
   readonly hasLogprobs: boolean
-  /** Events that begin and end the text within its item. */
+  /** Events before and after the text within its item. */
   readonly frame?: { readonly event: string; part(text: Omit<ReplyText, 'kind'>): object }
 }
 
@@ -269,7 +270,7 @@ const NO_LOGPROBS = ',"logprobs":[]'
 
 /**
  * Writes one item of a stream: `added`, the deltas of its text, `done`. Messages and thoughts begin with
- * their first text; calls whose input must be complete are written once it is.
+ * their first text. Calls whose input must be complete are written when it is.
  */
 class ItemStream {
   proof: Proof | undefined
@@ -278,9 +279,9 @@ class ItemStream {
   #type: ItemType
   #id: string
   readonly #growth: Growth | undefined
-  /** Extracts a custom tool's input from the arguments in which it arrives. */
+  /** Extracts the text of a custom tool from arguments; undefined for other items. */
   readonly #custom: CustomInput | undefined
-  /** The text as it arrived, and as it was written to the client. */
+  /** The text that has arrived; the field below has what was written to the client. */
   #text = ''
   #written = ''
   #isOpen = false
@@ -289,10 +290,10 @@ class ItemStream {
   /** Log probabilities of the text's tokens, and how many of them were written in deltas. */
   readonly #logprobs: unknown[] = []
   #sentLogprobs = 0
-  /** Bytes before a delta's number, and between the number and the text. */
+  /** Parts of a delta: before its sequence number, and between the number and the text. */
   #deltaHead = ''
   #deltaPlace = ''
-  /** Beginning of a delta as bytes, and the frame around its text. */
+  /** The same parts as bytes, and the bytes after the text. */
   #delta: { readonly head: Buffer; readonly afterNumber: TextFrame } | undefined
 
   constructor(part: StartedPart, place: Place) {
@@ -313,7 +314,7 @@ class ItemStream {
   }
 
   /**
-   * Copies more of the item's text as bytes. Returns false for the first text and for any that must be
+   * Copies more of the item's text as bytes. Returns false for the first text, and for text that must be
    * changed.
    */
   copy(event: CopiedText, out: FrameWriter): boolean {
@@ -329,14 +330,14 @@ class ItemStream {
     return true
   }
 
-  /** Records a source of the item's text. It is written at the end of the item, when the text is complete. */
+  /** Remembers a citation. It is written at the end of the item, when the text is complete. */
   cite(citation: Citation): void {
     this.#citations.push(citation)
   }
 
   /**
-   * Returns the frames that end the item, and the item itself; none for an empty item. A call whose arguments
-   * were cut off is always incomplete.
+   * Returns the frames that end the item, and the item itself; nothing for an empty item. A call whose
+   * arguments were cut off is always incomplete.
    */
   close(given: Exclude<ItemStatus, 'in_progress'>): {
     readonly frames: string
@@ -358,8 +359,8 @@ class ItemStream {
   }
 
   /**
-   * If nothing of a call was written yet, its complete input may show that it must be written as another
-   * type.
+   * Decides the type of a call, if nothing of it was written yet: its complete input may show that another
+   * type is needed.
    */
   #settleType(): void {
     if (this.#isOpen || this.#growth) return
@@ -367,7 +368,7 @@ class ItemStream {
     this.#id = itemId(this.#type, this.#place.response, this.#place.index)
   }
 
-  /** The complete part that the item contains. */
+  /** The complete part for which the item stands. */
   #whole(): ReplyPart | undefined {
     const part = this.#part
     switch (part.kind) {
@@ -399,7 +400,7 @@ class ItemStream {
     return `,"logprobs":${next}`
   }
 
-  /** Writes `added` with the item before it has any text. */
+  /** Writes `added`, with the item as it is before it has any text. */
   #open(): string {
     if (this.#isOpen) return ''
     this.#isOpen = true
@@ -416,7 +417,7 @@ class ItemStream {
   #started(): ReplyPart {
     const part = this.#part
     if (part.kind === 'opaque' || part.kind === 'search') return part
-    // A call without deltas is already complete when it is first written.
+    // A call without deltas is already complete when it is written first.
     if (part.kind === 'tool-call') return { ...part, input: this.#growth ? '' : this.#text }
     return { kind: part.kind, text: '' }
   }
@@ -451,7 +452,7 @@ class ItemStream {
     return annotations + done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(part)}`)
   }
 
-  /** Progress events of a search, which is already finished when they are written. */
+  /** Events that report the progress of a search. The search is already finished when they are written. */
   #searchFrames({ isFailed }: SearchPart): string {
     const states = ['in_progress', 'searching', ...(isFailed ? [] : ['completed'])]
     return states.map((state) => this.#frame(`response.web_search_call.${state}`, this.#where(''))).join('')
