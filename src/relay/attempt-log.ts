@@ -51,7 +51,7 @@ export class AttemptLog {
     this.#request = request
   }
 
-  /** Delays of the call so far. */
+  /** Delays of the call so far, in milliseconds. */
   get delays(): CallDelays {
     return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.connectDurationMs ?? 0 }
   }

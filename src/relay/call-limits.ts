@@ -191,7 +191,7 @@ export class CallLimits {
   }
 }
 
-/** The limits of a call that are not off: of its key, its user and its model. */
+/** The limits of a call that are switched on: of its key, its user and its model. */
 function limitsOfCall(
   ofKeys: RateLimit,
   caller: Caller,

@@ -64,7 +64,7 @@ export interface CallServices {
   readonly metrics: Metrics
   readonly limits: CallLimits
   readonly unpriced: UnpricedTools
-  /** Undefined if the environment names no collector. */
+  /** Undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
 }
 

@@ -23,7 +23,7 @@ export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
 /** Maximum characters of an upstream's message that are forwarded. */
 const MAX_MESSAGE_LENGTH = 4096
 
-/** An attempt that delivered nothing. */
+/** Why an attempt delivered nothing, and what may be tried next. */
 export interface Failure {
   readonly next: NextStep
   /** What is avoided for a while: a refused or limited key, a missing model, or a failing channel. */
@@ -350,7 +350,7 @@ export function unwrittenFailure(error: Error | undefined): Failure {
   }
 }
 
-/** The client left before an attempt began. */
+/** The client disconnected before an attempt began. */
 export const CLIENT_GONE: Failure = {
   next: 'nowhere',
   blames: 'none',

@@ -10,7 +10,7 @@ import type { RecordingToMeasure } from './recording-length.ts'
 const MAX_CACHE_BYTES = 2 * 1024 * 1024
 /** Minimum size of a WAV file's header. */
 const MIN_HEADER_BYTES = 44
-/** Matches the bits of a sample in the name of an uncompressed encoding. */
+/** Matches the number of bits per sample in the name of an uncompressed encoding, such as `pcm-s16`. */
 const SAMPLE_BYTES = /^pcm-[suf](\d+)/
 
 parentPort?.on('message', (recording: RecordingToMeasure) => {

@@ -47,7 +47,7 @@ class TooManyWaiting extends Error {}
 
 /**
  * Measures the length of recordings in a thread of its own. Packets are counted, so that false headers have
- * no effect. Keys take turns, and the length of a recording that takes too long is estimated from its size.
+ * no effect. API keys take turns. The length of a recording that takes too long is estimated from its size.
  */
 export class RecordingLengths {
   readonly #turns = new FairQueue(1, MAX_WAITING)
@@ -74,7 +74,7 @@ export class RecordingLengths {
   async measure(key: number, stored: StoredBytes, from: number, length: number): Promise<RecordingLength> {
     const seconds = length === 0 ? undefined : await this.#read(key, stored, from, length)
     if (seconds === undefined) return { seconds: length / EXPECTED_BYTES_PER_SECOND, isEstimate: true }
-    // No codec is more compact, so longer durations are not trusted.
+    // No codec needs fewer bytes per second, so longer durations are not trusted.
     return { seconds: Math.min(seconds, length / MIN_BYTES_PER_SECOND), isEstimate: false }
   }
 
@@ -175,7 +175,7 @@ export class RecordingLengths {
   }
 }
 
-/** Processor time that a thread has used; 0 if it is not running. */
+/** Processor time in milliseconds that a thread has used; 0 if it is not running. */
 async function cpuMs(worker: Worker): Promise<number> {
   try {
     const { user, system } = await worker.cpuUsage()

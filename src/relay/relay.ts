@@ -332,7 +332,7 @@ export class Relay {
     return this.#charged(this.#media[endpoint], incoming, caller)
   }
 
-  /** Relays a call whose model and form are in its path. */
+  /** Relays a call to the Gemini API, whose model and form are in the path. */
   generate(target: GeminiTarget, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
   }

@@ -39,7 +39,7 @@ export interface IncomingCall {
   isTraced?: true
   /** Set if the relay refuses the call. */
   refusal?: RefusalFacts
-  /** Unix milliseconds. */
+  /** Start of the call in Unix milliseconds. */
   readonly startedMs: number
   /** Start of the call by the monotonic clock `performance.now()`, in milliseconds. */
   readonly startedAt: number
@@ -199,7 +199,7 @@ export interface Plan {
   readonly group: Pick<Group, 'name' | 'budget'>
   readonly rate: Rate
   readonly estimate: Estimate
-  /** In the order in which they are tried; never empty. */
+  /** The channels in the order in which they are tried; never empty. */
   readonly channels: readonly ChannelPlan[]
 }
 

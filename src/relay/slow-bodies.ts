@@ -26,9 +26,9 @@ export class PendingBody {
   readonly #receivedBefore: number
   readonly #progress: () => number
   #samples = 0
-  /** Progress at the last sample. */
+  /** Bytes received up to the last sample. */
   #progressAtSample = 0
-  /** Progress at the sample before the last one. */
+  /** Bytes received up to the sample before the last one. */
   #progressOneEarlier = 0
 
   /**
@@ -56,7 +56,7 @@ export class PendingBody {
     return this.allocation.bytes / Math.max(1, this.#progress() - this.#progressOneEarlier)
   }
 
-  /** Records the current progress. */
+  /** Takes a sample: records how many bytes have been received. */
   sample(): void {
     this.#samples += 1
     this.#progressOneEarlier = this.#progressAtSample
@@ -90,9 +90,9 @@ export class SlowBodies {
   }
 
   /**
-   * Refuses the stalled body with the least progress relative to its memory, in favour of `requester`: one of
-   * the same client, or of a client that holds at least as much memory. Returns false if there is none, or if
-   * `requester` has stalled more.
+   * Refuses the stalled body with the least progress for its memory, so that `requester` can get that memory.
+   * The body must be one of the same client, or of a client that holds at least as much memory. Returns false
+   * if there is none, or if `requester` has stalled more.
    */
   refuseStalled(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, memory: RequestMemory): boolean {
     const { client } = requester.allocation.owner

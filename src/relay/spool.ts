@@ -50,7 +50,7 @@ export class SpoolFile {
   #length = 0
   #closing: Promise<void> | undefined
 
-  /** Only `Spool.newFile` may call this. */
+  /** Called only by `Spool.newFile` and `Spool.newNamedFile`. */
   constructor(owner: PoolOwner, space: TwoLevelPool, opening: Promise<FileHandle>) {
     this.#owner = owner
     this.#space = space

@@ -56,7 +56,7 @@ export class StreamedResponse extends ResponseHandler {
   readonly #gate: DeliveryGate
   readonly #prompt: PromptCount | undefined
   readonly #pauses: ReadPauses
-  /** Bytes to be sent at the end of a read, once the hold is durable. */
+  /** Bytes that are sent after each chunk was read, once the hold is durable. */
   readonly #outgoing = new OutgoingBytes()
   /**
    * Chunks that arrived while tokens were being counted, or for which tokens must be counted first; then how
@@ -208,7 +208,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#finish(ending, (charged) => this.#tap.refusalBytes?.(charged) ?? NO_BYTES, isComplete)
   }
 
-  // If the connection breaks after the finish reason, the response is complete.
+  // If the connection breaks after the stream has stated its finish reason, the response counts as complete.
   #complete(failure = noUsableResponse('stream ended early')): void {
     let isComplete: boolean
     try {
@@ -330,7 +330,7 @@ export class StreamedResponse extends ResponseHandler {
 
   #finish(ending: ResponseEnding, lastFrame: LastFrame | undefined, isComplete: boolean): void {
     this.close()
-    // The remaining response is discarded, so that its connection can be reused.
+    // The rest of the response is read and discarded, so that its connection can be reused.
     this.#pauses.discardRest()
     this.continueUnlessSettled(this.#settleAndEnd(ending, lastFrame, isComplete), this.#tap, this.#outgoing)
   }

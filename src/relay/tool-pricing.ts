@@ -51,7 +51,7 @@ export function toolsAt(
   return { pricing, known: offered.flatMap((tool) => knownTool(tool, pricing) ?? []) }
 }
 
-/** Types of the tools without a price, without duplicates and without characters that must not be shown. */
+/** Types of the tools that have no price. Duplicates and characters that must not be shown are removed. */
 export function unpricedTypes(known: readonly KnownTool[]): readonly string[] {
   const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
   return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]

@@ -34,7 +34,7 @@ export class Vocabulary {
     const tokens = decode(file, this.#ends)
     for (let rank = 0, start = 0; rank < tokens; rank++) {
       const end = this.#ends[rank] as number
-      // Only an empty slot is sought, because no two tokens of a vocabulary are equal.
+      // An empty slot is all that is looked for, because no two tokens of a vocabulary are equal.
       let slot = firstSlotOf(file, start, end)
       while (this.#slots[slot] !== 0) slot = nextSlot(slot)
       this.#slots[slot] = rank + 1

@@ -13,11 +13,11 @@ const MAX_BYTES = 64 * 1024 * 1024
 /** Handles a response that is not a stream: holds it until its charge is durable, then sends it. */
 export class WholeResponse extends ResponseHandler {
   readonly #bytes = new ChunkList()
-  /** Size of earlier responses to parts of the same request. */
+  /** Bytes of earlier responses, if the request was sent in several parts. */
   #earlierBytes = 0
   /** Whether reading is paused for lack of memory. */
   #isWaiting = false
-  /** Set while services of guards check the response, which is complete. */
+  /** Set while guards' services check the response, which has arrived completely. */
   #checked: { readonly facts: ReplyFacts; readonly stop: AbortController } | undefined
   #read = (bytes: Buffer): WholeReply => this.target.request.reply(bytes)
 
@@ -59,7 +59,7 @@ export class WholeResponse extends ResponseHandler {
     }
   }
 
-  // Services of guards are asked. Until they have answered, the client may leave and the call may be stopped.
+  // While guards' services check the response, the client may leave and the call may be stopped.
   #check(reply: WholeReply, check: NonNullable<WholeReply['check']>): void {
     const stop = new AbortController()
     this.#checked = { facts: reply.facts, stop }

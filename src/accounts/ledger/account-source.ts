@@ -59,10 +59,14 @@ export interface AccountSource {
    * do not need.
    */
   borrow(payer: Payer, amount: number): Promise<Borrowed>
-  /** Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable. */
+  /**
+   * Changes a user; resolves to undefined for an unknown user. A changed quota can be spent only once it is
+   * durable.
+   */
   changeUser(change: UserChange): Promise<ManagedUser | undefined>
   /**
-   * Changes a token, and the limits by which its calls are admitted; undefined if the user has no such token.
+   * Changes a token, and the limits by which its calls are admitted; resolves to undefined if the user has no
+   * such token.
    */
   changeToken(change: TokenChange): Promise<TokenWithKey | undefined>
 }

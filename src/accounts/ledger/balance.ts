@@ -12,7 +12,7 @@ export class Balance {
    * memory.
    */
   pendingWrites = 0
-  /** Sum of all charges so far, on which the remaining amount of a budget depends. */
+  /** Sum of all charges so far in quota units, from which the remaining amount of a budget is computed. */
   #used: number
 
   constructor(id: number, remain: number, used = 0) {

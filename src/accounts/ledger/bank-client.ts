@@ -208,12 +208,14 @@ export class BankClient {
   }
 
   async #runRound(): Promise<void> {
-    // A fenced node may have lost its leases, so it must learn their state before it takes loans.
+    // If the bank may have taken back this node's leases, the node must learn their state before it requests
+    // loans.
     if (this.mayBeFenced) await this.#report()
     const loans = this.#loans.takeBatch()
     if (loans.length > 0) {
       await this.#acquireBatch(loans)
-      // Lets the waiting calls use their loans before the unused part counts as spare.
+      // Gives the waiting calls a turn to use their loans; otherwise the unused part would be released as
+      // spare.
       await nextTurn()
     }
     const nowMs = performance.now()
@@ -348,7 +350,7 @@ class Alarm {
     this.#rung.resolve()
   }
 
-  /** Sleeps for `ms` milliseconds or until a ring; returns at once for 0. */
+  /** Sleeps for `ms` milliseconds or until `ring` is called; returns at once for 0. */
   async sleep(ms: number): Promise<void> {
     if (ms > 0) {
       const timer = setTimeout(() => this.ring(), ms).unref()

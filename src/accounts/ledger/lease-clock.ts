@@ -5,11 +5,13 @@
 const LEASE_VALID_MS = 50_000
 /** Maximum drift of the time of day against the monotonic clock. */
 const MAX_MOVE_MS = 2_000
-/** Interval of the ticks, and the time without a tick that means that the process was suspended. */
+/**
+ * Interval of the ticks; and the time without a tick after which the process counts as having been suspended.
+ */
 const TICK_MS = 1_000
 const SUSPENDED_MS = 5_000
 
-/** One moment on both clocks, in milliseconds. */
+/** One moment as both clocks show it, in milliseconds. */
 export interface Moment {
   readonly monotonicMs: number
   readonly timeOfDayMs: number

@@ -34,7 +34,7 @@ interface LeasedAccount extends Account {
   isRenewing: boolean
 }
 
-/** Accounts of one node in a cluster. The node spends what it has leased. */
+/** Accounts of one node in a cluster. The node spends quota that it has leased from the bank. */
 export class LeasedAccounts implements AccountSource {
   readonly lends = true
   readonly #rows: Pick<Rows, 'write'>
@@ -75,7 +75,7 @@ export class LeasedAccounts implements AccountSource {
     return budgets
   }
 
-  // Nothing to load: what is not leased yet is borrowed for the call.
+  // Nothing needs to be loaded: quota that is not leased yet is borrowed when a call needs it.
   loadBudgets(): Promise<void> {
     return Promise.resolve()
   }
@@ -217,13 +217,14 @@ export class LeasedAccounts implements AccountSource {
     return cached
   }
 
-  // Evicts a changed account and fetches its new epoch from the bank; earlier charges stay.
+  // Evicts a changed account and fetches its new state from the bank. Charges made before the change still
+  // count.
   async #refresh(name: AccountName): Promise<void> {
     this.forget(name)
     if (this.#bankClient.leases.get(name)) await this.#bankClient.resync()
   }
 
-  // Renews in a later turn, so that the call that found the account low does not wait.
+  // Renews the lease in a later turn of the event loop, so that the call that found it low does not wait.
   #scheduleRenewal(account: LeasedAccount): void {
     account.isRenewing = true
     if (this.#renewals.size === 0) setImmediate(() => this.#renewAll())

@@ -55,7 +55,7 @@ export class LeasedBalance extends Balance {
     return amount < this.#lentUnder ? Math.min(0, this.free) : this.free
   }
 
-  /** Sets the amount of the budget that the last loan stated. */
+  /** Sets the amount of the budget with which the last loan was requested. */
   set lentUnder(amount: number) {
     if (amount > 0) this.#lentUnder = amount
   }
@@ -81,7 +81,7 @@ export class LeasedBalance extends Balance {
     return super.isIdle && this.#unreported === 0
   }
 
-  /** Whether the bank has so little left that quota is leased call by call. */
+  /** Whether the bank has so little quota left that each call borrows only what it needs. */
   get isScarce(): boolean {
     return this.#bankFree < SCARCE_CALLS * this.typicalHold
   }

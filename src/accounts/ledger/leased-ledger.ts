@@ -13,7 +13,7 @@ export const NODES_CHANGED_ANNOUNCEMENT = 'nodes'
 interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknownTokens'> {
   /** Name of the process in the bank. */
   readonly name: string
-  /** Name of this run, as the owner of its holds. */
+  /** Name of this run of the process, under which its holds are recorded. */
   readonly run: string
   readonly bank: Bank
   /** Settled calls that the bank may not have counted. */

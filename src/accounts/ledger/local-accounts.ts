@@ -133,7 +133,7 @@ export class LocalAccounts implements AccountSource {
 /** Maximum number of cached balances of budgets; beyond it, idle ones are evicted, oldest first. */
 const MAX_BUDGETS = 50_000
 
-/** Balance of a budget's account, and the amount of the budget by which it was computed. */
+/** Balance of a budget's account, and the budget's amount from which the balance was computed. */
 interface LocalBudget {
   readonly balance: Balance
   amount: number
@@ -188,8 +188,8 @@ class LocalBudgets {
     if (this.#budgets.size > MAX_BUDGETS) this.#evictIdle()
   }
 
-  // Calls are admitted by the new amount at once; charges and holds stay. The store gets the new amount for
-  // its own sums, and again with the next change or load.
+  // New calls are admitted by the new amount at once; charges and holds stay. The store needs the new amount
+  // for its own sums. If this write fails, the next change or load repeats it.
   #changeAmount(budget: LocalBudget, { name, amount }: PeriodBudget): void {
     budget.balance.remain += amount - budget.amount
     budget.amount = amount

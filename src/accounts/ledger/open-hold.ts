@@ -56,7 +56,7 @@ export class OpenHold implements Hold {
   #marked = 0
   readonly #ledger: HoldLedger
 
-  /** Called only by `Ledger.admit` and `OpenHold.unrecorded`. */
+  /** Called only by `Ledger.admit` and the static methods below. */
   constructor(ledger: HoldLedger, { account, budgets }: Payer, facts: HoldFacts, amount: number) {
     this.#ledger = ledger
     this.account = account
@@ -93,7 +93,7 @@ export class OpenHold implements Hold {
     return this.#amount
   }
 
-  /** Cost known so far, which is charged after a crash. */
+  /** Cost known so far in quota units. It is charged if the process crashes. */
   get expectedCost(): number {
     return Math.min(this.#amount, this.facts.prompt_amount + this.#marked)
   }

@@ -18,7 +18,7 @@ export class Outbox {
   #hasMore = false
   /** Accounts that another database session has locked in the bank; entries that charge them have to wait. */
   #locked: ReadonlySet<AccountName> = new Set()
-  /** Places of entries that the bank has counted and that are not removed from the file yet. */
+  /** Places in the file of entries that the bank has counted but that are not removed yet. */
   readonly #counted = new Set<number>()
 
   constructor(file: Pick<NodeFile, 'write'>) {
@@ -30,7 +30,7 @@ export class Outbox {
     return this.#mayHaveEntries
   }
 
-  /** Whether there are entries beyond the last page. */
+  /** Whether the file may have further entries after those that were last read. */
   get hasMore(): boolean {
     return this.#hasMore
   }

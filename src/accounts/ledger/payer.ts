@@ -1,7 +1,7 @@
 import { type BudgetName, chargedBudgets, type PeriodBudget } from '../../domain/budget.ts'
 import type { Account, Balance } from './balance.ts'
 
-/** The account of a budget in one period: what remains of it in that period is a balance like any other. */
+/** A budget in one period, with the balance that remains of it in that period. */
 export interface ChargedBudget {
   readonly periodBudget: PeriodBudget
   readonly balance: Balance

@@ -91,7 +91,10 @@ export class BudgetExceeded extends Unaffordable {
   }
 }
 
-/** Refusal of a call that would be affordable if other calls had ended without a charge. */
+/**
+ * Refusal of a call that other calls' open holds prevent: it would be affordable if they ended without a
+ * charge.
+ */
 export class QuotaHeld extends Unaffordable {
   readonly #funds: ShortFunds
   readonly #of: string
@@ -130,7 +133,9 @@ function othersOf({ spent, held }: ShortFunds, text: AmountText): string {
   return `${spent} are spent, ${held} are held by calls under way${amounts}`
 }
 
-/** Quota units of a balance that count as available. */
+/**
+ * Returns how many quota units of a balance count as available, with or without those that open holds need.
+ */
 type Available = (balance: Balance) => number
 
 const WITH_HOLDS: Available = ({ accountFree }) => accountFree

@@ -25,15 +25,17 @@ const MAX_LOANS_AT_ONCE = 16
  */
 export interface Waiting {
   readonly amount: number
-  /** Whether it is the growth of a hold. Growths have precedence, because their calls are under way. */
+  /**
+   * Whether this is the growth of a hold. Growths take precedence, because their calls are already running.
+   */
   readonly isGrowth: boolean
-  /** Takes the amount from these balances, on all of which it is free. */
+  /** Takes the amount from these balances; it is free on all of them. */
   readonly admit: (payer: Payer) => void
   /** Called instead of `admit` if the end of other calls can no longer make the amount affordable. */
   readonly refuse: (error: unknown) => void
 }
 
-/** A call or a growth in the queue. */
+/** Handle with which a waiting call or growth is taken out of the queue. */
 export interface Queued {
   /** Ends the wait; neither `admit` nor `refuse` is called. */
   leave(): void
@@ -41,7 +43,7 @@ export interface Queued {
   expire(): void
 }
 
-/** A place in the queue. */
+/** The place of a waiting call or growth in the queue. */
 class Place {
   readonly waiting: Waiting
   /** Number of the arrival; later places have higher numbers. */
@@ -220,7 +222,7 @@ export class SiblingQueue {
     return { leave: () => this.#leave(place), expire: () => this.#expire(place) }
   }
 
-  /** Admits what is now affordable, after quota of these balances has become free. */
+  /** Admits the calls and growths that are now affordable, after quota of these balances has become free. */
   released({ account, budgets }: Payer): void {
     if (this.#lines.size === 0) return
     const { user, token, unlimited } = account
@@ -245,7 +247,7 @@ export class SiblingQueue {
     )
   }
 
-  /** Tries all places again, after an operator has changed a balance. */
+  /** Tries to admit all waiting calls and growths again, after an operator has changed a balance. */
   retryAll(): void {
     const places = [...this.#borrowers.values()].flatMap((borrower) => [...borrower.places])
     this.#admitFrom(places.toSorted((one, other) => (one.isBefore(other) ? -1 : 1)))

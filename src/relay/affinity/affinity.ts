@@ -34,8 +34,8 @@ export const LAST_LIFETIME = LIFETIMES_MS.length - 1
  */
 const MAX_MISSES = 2
 /**
- * Maximum share of a channel's calls that a key takes from such bindings, as a multiple of an equal share of
- * its keys.
+ * Such a binding is not followed while its key has more than this multiple of an equal share of the channel's
+ * recent calls.
  */
 const MAX_SHARES = 2
 
@@ -76,7 +76,7 @@ export class Affinity {
     return isFree ? undefined : find?.({ key: this.#key, userId })?.name
   }
 
-  /** The affinity of a call; undefined if it is turned off or the call has no session. */
+  /** Creates the affinity of a call; undefined if affinity is turned off or the call has no session. */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
     if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
@@ -104,7 +104,7 @@ export class CallAffinity {
   readonly #findSession: SessionFinder
   /** Whether a binding is useful: the call has a session, and more than one channel or key to choose from. */
   readonly #binds: boolean
-  /** Bindings by the model that serves the call. */
+  /** The session's bindings, by the name of the model that serves the call; undefined if there is none. */
   readonly #bindings = new Map<string, Binding | undefined>()
   /** Digests under which the bindings are stored, by the same model names. */
   readonly #digests = new Map<string, Buffer>()
@@ -131,8 +131,8 @@ export class CallAffinity {
   }
 
   /**
-   * Returns the plans with the bound channel before the others of its priority. Returns a promise only if the
-   * binding must be looked up elsewhere.
+   * Returns the plans with the channel of the session's binding before the others of its priority. Returns a
+   * promise only if the binding must be looked up in another process.
    */
   arranged(plans: Plans): Plans | Promise<Plans> {
     if (!this.#binds) return plans

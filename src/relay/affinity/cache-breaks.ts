@@ -29,7 +29,7 @@ export class CacheBreaks {
     this.#services = { ...services, digestKey: createSecretKey(services.key) }
   }
 
-  /** Begins to compare a call with the previous one of its session; undefined if it has none. */
+  /** Begins to compare a call with the previous one of its session; undefined if the call has no session. */
   of(session: string, startedMs: number): CallBreaks | undefined {
     return session === '' ? undefined : new CallBreaks(this.#services, session, startedMs)
   }

@@ -10,7 +10,7 @@ interface Slot {
 class ChannelCalls {
   /** Counts of twelve slots of five seconds each. */
   readonly slots: Slot[] = []
-  /** Number of the slot to which the last attempt belongs, in slots since the clock's start. */
+  /** Number of the slot of the last attempt, counted from the clock's zero. */
   latest = -1
 
   advance(slot: number): void {

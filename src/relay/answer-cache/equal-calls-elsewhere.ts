@@ -46,7 +46,7 @@ export interface AnswerElsewhere {
   takeOver(into: SharedAnswer, onUseless: () => void): Promise<boolean>
 }
 
-/** Equal calls under way in the other workers of this machine. */
+/** Finds equal calls that other workers of this machine are making, and passes answers between workers. */
 export class EqualCallsElsewhere {
   readonly #link: Link
   readonly #worker: string

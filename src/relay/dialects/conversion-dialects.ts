@@ -85,7 +85,7 @@ export interface ConversionDialect extends UpstreamDialect {
   readonly endsWithAnswer: boolean
 }
 
-/** Chat completions, for conversion to and from other dialects. */
+/** The chat completions protocol, for conversion to and from other dialects. */
 export const chatConversion: ConversionDialect = {
   name: 'chat',
   codec: chatCodec,
@@ -128,7 +128,7 @@ export function takesSharedField(
   return channel.allow.has(field) || isOpenAi || isRouter(channel.base_url)
 }
 
-/** Messages, for conversion to and from other dialects. */
+/** The messages protocol, for conversion to and from other dialects. */
 export const messagesConversion: ConversionDialect = {
   name: 'messages',
   codec: messagesCodec,
@@ -144,7 +144,7 @@ export const messagesConversion: ConversionDialect = {
   outputMaximum: messagesMaxTokens,
 }
 
-/** Responses, for conversion to and from other dialects. */
+/** The responses protocol, for conversion to and from other dialects. */
 export const responsesConversion: ConversionDialect = {
   name: 'responses',
   codec: responsesCodec,

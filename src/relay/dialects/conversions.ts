@@ -107,9 +107,9 @@ export class Conversions {
   }
 
   /**
-   * Decodes a request of the dialect `from` for all channels that speak another one, and restores what models
-   * have signed in it. If decoding fails, the error is thrown only when a channel's request is prepared,
-   * because a channel that speaks `from` may still serve the call.
+   * Decodes a request of the dialect `from` for all channels that speak another one, and restores the
+   * signatures of models in it. If decoding fails, the error is thrown only when a channel's request is
+   * prepared, because a channel that speaks `from` may still serve the call.
    */
   async decode(
     from: ConversionDialect,

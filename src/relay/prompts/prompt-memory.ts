@@ -23,7 +23,7 @@ export interface PromptMemoryServices {
 interface DigestServices extends PromptMemoryServices {
   readonly digestKey: KeyObject
   readonly seedKey: string
-  /** 32 bits that are derived from the key. */
+  /** 32 bits derived from the key, with which the marks of digests are computed. */
   readonly markKey: number
 }
 

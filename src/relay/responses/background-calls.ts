@@ -49,7 +49,7 @@ export interface BackgroundCallServices {
   readonly responses: ResponseStore
   readonly upstreams: UpstreamClient
   readonly metrics: Metrics
-  /** Undefined if the environment names no collector. */
+  /** Undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
   readonly count: TokenCounter
   readonly limits: CallLimits
@@ -404,7 +404,7 @@ const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed'
 /** End of a response: the facts on which its charge depends. */
 interface Outcome {
   readonly status: string
-  /** Null if the upstream reported none. */
+  /** The reported usage; null if the upstream reported none. */
   readonly usage: Usage | null
   /** Tokens of the output counted by the gateway; 0 if usage was reported. */
   readonly counted: number

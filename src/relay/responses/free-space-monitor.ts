@@ -24,7 +24,7 @@ export interface DiskSpace {
   readonly total: number
 }
 
-/** Log of changes. */
+/** Log in which the monitor reports that space has become short or sufficient again. */
 export interface SpaceLog {
   warn(fields: object, sentence: string): void
   info(fields: object, sentence: string): void

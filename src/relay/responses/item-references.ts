@@ -39,7 +39,7 @@ const NOTHING: References = {}
 
 /**
  * Finds what a request refers to. `previousId` is the response that it continues. Rejects like
- * `findPreviousResponse` and `withKeptItems`.
+ * `findPreviousResponse` and `withStoredItems`.
  */
 export async function findReferences(
   scan: ScannedObject,
