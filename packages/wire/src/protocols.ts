@@ -65,7 +65,7 @@ export type ConversionProtocol = NamesWith<{ readonly isConversation: true }>
 /** Protocols from and to which a conversation can be converted. */
 export type ClientProtocol = ServedProtocol & ConversionProtocol
 
-/** The protocols, in order. */
+/** The names of all protocols, in the order of the table. */
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
 
 /** Lists the protocols that have a property, in order. */
@@ -73,7 +73,7 @@ export function protocolsWith(has: (row: ProtocolRow) => boolean): ProtocolName[
   return PROTOCOL_NAMES.filter((name) => has(PROTOCOLS[name]))
 }
 
-/** Protocols from and to which a conversation can be converted, in order. */
+/** Protocols from and to which a conversation can be converted, in the order of the table. */
 export const CLIENT_PROTOCOLS = protocolsWith(
   ({ isConversation, hasClients }) => isConversation && hasClients,
 ) as ClientProtocol[]

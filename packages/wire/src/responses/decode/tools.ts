@@ -272,7 +272,7 @@ type Named = Pick<ToolForm, 'type' | 'name' | 'namespace'>
 export class ToolNames {
   readonly #byKey = new Map<string, string>()
   readonly #taken = new Set<string>()
-  /** Last number that was appended to make a duplicate name unique. */
+  /** For each name, the last number that was appended to make a duplicate unique. */
   readonly #last = new Map<string, number>()
 
   /**

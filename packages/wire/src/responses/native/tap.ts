@@ -43,7 +43,7 @@ export class ResponsesTap extends StreamTap {
   #created = 0
   /** Number of the first numbered event; 0 until there is one. */
   firstSequence = 0
-  /** Number of the next event. */
+  /** Sequence number of the next event. */
   #sequence = 0
   #isNumbered = false
   /** Indexes of the items whose text arrived in deltas. */
@@ -63,7 +63,7 @@ export class ResponsesTap extends StreamTap {
     return this.done
   }
 
-  /** Number of the last event so far. */
+  /** Sequence number of the last event so far. */
   get lastSequence(): number {
     return Math.max(this.firstSequence, this.#sequence - 1)
   }
