@@ -2,9 +2,9 @@ import type { DeclaredSetting } from '../domain/audit.ts'
 import type { Json } from '../domain/json.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** Sections whose entries are recorded one by one in the audit log. */
+/** Sections of gateway.yaml whose entries are recorded one by one in the audit log. */
 const SECTIONS = ['options', 'groups', 'models'] as const
-/** Sections that are not recorded whole. Users are recorded with the database, which contains them too. */
+/** Sections that are not recorded whole. Users are recorded when they are stored in the database. */
 const ELSEWHERE: ReadonlySet<string> = new Set([...SECTIONS, 'channels', 'users'])
 
 /**

@@ -20,11 +20,11 @@ import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml
 
 /** A setting that was set over HTTP and conflicts with the file. */
 export interface IgnoredEntry {
-  /** The section of the entry, and its name in that section. */
+  /** The section that contains the entry; `name` is unique in it. */
   readonly section: 'channels' | Exclude<StoredSection, 'drains'>
   readonly name: string
   readonly message: string
-  /** Its content as JSON, to detect changes. */
+  /** The entry's content as JSON, to detect changes. */
   readonly content: string
 }
 

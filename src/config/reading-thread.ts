@@ -12,7 +12,7 @@ import { freeze } from './freeze.ts'
 import { type PackedNode, unpackNode } from './yaml-node.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 
-/** What the thread should read. */
+/** Message to the thread: the environment and the texts of the files that it should read. */
 export interface ToReadingThread {
   readonly environment: Environment
   readonly given: FileTexts | undefined

@@ -28,7 +28,7 @@ export interface BatchedCall extends CapturedCall {
 const FACTS = 5
 const COLUMNS = FACTS + CONTENT_PARTS.length
 
-/** Puts calls into a batch. */
+/** Makes a batch of queued calls and their content. */
 export function batchOf(
   queued: readonly { readonly call: CapturedCall; readonly content: ContentBytes }[],
 ): ContentBatch {

@@ -29,7 +29,7 @@ export interface CaptureQueue {
   /** Reserves memory for a call; returns false if its user's share, or the total, is used up. */
   take(call: CapturableCall, bytes: number): boolean
   give(call: CapturableCall, bytes: number): void
-  /** Adds the content of a call, whose memory is already reserved. */
+  /** Adds the content of a call. `bytes` of memory are already reserved for it. */
   add(call: CapturedCall, content: ContentBytes, bytes: number): void
   dropped(reason: DropReason): void
 }

@@ -242,7 +242,7 @@ export class ContentKeeper implements ContentWork {
       if (isConcerned(mark, key) || entries.some((entry) => isMarked(mark, entry)))
         concerned.set(key, entries)
     }
-    // If the deletion was interrupted before, use the successors that it has already made.
+    // If an earlier attempt at this deletion was interrupted, use the replacement keys that it has made.
     const newest = new Map<string, DataKey>()
     for (const key of keys)
       if (concerned.has(key)) newest.delete(ownerText(key))
@@ -250,7 +250,7 @@ export class ContentKeeper implements ContentWork {
     const successors = new Map<string, DataKey>()
     const elsewhere: { readonly entry: EntryHead; readonly key: StoredKey }[] = []
     for (const [key, entries] of concerned) {
-      // The deletion concerns all content of this key, so it needs no successor.
+      // All content of this key is deleted, so the key needs no replacement.
       if (entries.every((entry) => isMarked(mark, entry))) continue
       const successor = newest.get(ownerText(key)) ?? (await this.#newKey(writer, key))
       newest.set(ownerText(key), successor)

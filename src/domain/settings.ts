@@ -38,7 +38,7 @@ export interface RateLimits {
 export interface ModelCatalogue {
   /** Returns an entry for any name; an unknown model has neither vendor nor price. */
   get(name: string): Model
-  /** Names that the configuration declares. */
+  /** Names of the models that the configuration declares. */
   readonly declared: readonly string[]
 }
 

@@ -9,7 +9,7 @@ export type CountColumn = { readonly name: string } & Pick<Field, 'as' | 'about'
 interface KindOfTokens {
   /** The name of its price in gateway.yaml and in the management API, in USD per million tokens. */
   readonly name: string
-  /** The name of its line in a call's cost; if absent, `name`. */
+  /** The name of the line in a call's cost that charges these tokens; if absent, `name`. */
   readonly line?: string
   /** The field of a call's usage that counts these tokens. */
   readonly count: keyof Usage
@@ -18,7 +18,7 @@ interface KindOfTokens {
    * count.
    */
   readonly column?: CountColumn
-  /** Whether they belong to the prompt, which determines the price tier, or to the output. */
+  /** Whether these tokens belong to the prompt, which determines the price tier, or to the output. */
   readonly side: 'prompt' | 'output'
   /** The kind whose count includes these tokens, and whose price applies if no other is stated. */
   readonly partOf?: string
@@ -182,7 +182,7 @@ export type TokenCount = Row['count']
 /** Kinds of tokens whose counts have a database column. */
 export type StoredKind = Extract<Row, { readonly column: unknown }>
 
-/** Name of the line of a kind of tokens in a call's cost. */
+/** Name of a line in a call's cost that charges tokens of one kind. */
 export type TokenLine = LineOf<Row>
 
 type LineOf<Kind extends KindOfTokens> = Kind extends { readonly line: infer Line } ? Line : Kind['name']

@@ -47,7 +47,7 @@ export class CongestionWindow {
     if (hasWaited) this.#beginnings.note()
   }
 
-  /** Records that a call has ended. `isMeasured` is true if other calls were waiting. */
+  /** Records that a call has ended. `isMeasured` is true if calls are waiting, so that its cost counts. */
   callEnded(isMeasured: boolean): void {
     this.#underWay -= 1
     this.#size = Math.max(MIN_SIZE, this.#size - SHRINKAGE_PER_END)

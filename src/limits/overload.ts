@@ -193,7 +193,7 @@ export class Overload {
   }
 
   /**
-   * Begins queued calls as far as the window allows. In addition, up to `maxOverdue` calls that have waited
+   * Begins as many queued calls as the window allows. In addition, up to `maxOverdue` calls that have waited
    * very long begin although the window is full.
    */
   #beginWaiting(nowMs: number, maxOverdue: number): void {

@@ -143,7 +143,7 @@ export class Permits {
     return generation !== this.#generation && this.#generation !== undefined && !this.isIdle(nowMs)
   }
 
-  /** Whether the shared window must contain something that this node has reported. */
+  /** Whether the shared window must still contain use that this node has reported. */
   isReported(nowMs: number): boolean {
     return (this.#snapshot?.version(nowMs) ?? 0) > 0 && this.#local.sum(nowMs, this.windowMs) > 0
   }
@@ -275,7 +275,7 @@ export class Permits {
     return nowMs - this.#lastUsedMs >= (isScarce ? Math.min(idleMs, this.#buckets.widthMs, 250) : idleMs)
   }
 
-  /** Units that are free as far as this node knows, without permits that any node holds. */
+  /** Units that are free by the last snapshot. Permits that a node holds do not count as free. */
   #free(nowMs: number): number {
     const unreported = this.#added.reduce((sum, [, amount]) => sum + amount, 0)
     return this.max - (this.#snapshot?.used(nowMs) ?? 0) - unreported

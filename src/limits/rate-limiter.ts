@@ -90,8 +90,8 @@ export class RateLimiter {
   }
 
   /**
-   * For requests and for tokens: the limit of which the fewest units remain, as far as this node knows. If
-   * several have equally few, the first of them.
+   * Returns, for requests and for tokens, the limit of which the fewest units remain by what this node knows.
+   * If several have equally few, the first of them.
    */
   tightest(limits: readonly SubjectLimit[]): LimitFigures {
     return { requests: this.#tightest(limits, requestsOf), tokens: this.#tightest(limits, tokensOf) }

@@ -73,7 +73,7 @@ const SLOT_MS = 1_800_000
 const MAX_KEYS = 1_000
 const FLUSH_MS = 10_000
 
-/** The caller of a refused call, as far as it is known. */
+/** The caller of a refused call; a field is absent if it is not known. */
 interface RefusedCaller {
   readonly userId?: number | undefined
   readonly tokenId?: number | undefined

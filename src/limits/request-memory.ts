@@ -206,12 +206,12 @@ export class ResponseMemory {
     this.#allocation = new MemoryAllocation(owner)
   }
 
-  /** Whether more bytes are held than memory could be taken for. */
+  /** Whether the call holds more bytes than it could take memory for. */
   get isShort(): boolean {
     return this.#allocation.bytes < this.#counted
   }
 
-  /** States how many bytes are held now. */
+  /** States how many bytes the call holds now, and takes or returns memory for the difference. */
   resize(bytes: number): void {
     const counted = Math.max(0, bytes - UNCOUNTED_BYTES)
     if (counted === this.#counted) return
@@ -222,12 +222,12 @@ export class ResponseMemory {
     else if (missing < 0) this.#memory.give(this.#allocation, -missing)
   }
 
-  /** Whether any memory is taken or waited for. */
+  /** Whether the call holds so many bytes that memory must be taken for them. */
   get isUsed(): boolean {
     return this.#counted > 0
   }
 
-  /** Waits until enough memory could be taken, or until no bytes are held any more. */
+  /** Waits until memory is taken for all bytes that the call holds, or until it holds none any more. */
   async whenEnough(): Promise<void> {
     let isWanted = true
     while (isWanted && this.isShort) {

@@ -14,7 +14,7 @@ export interface Semaphore {
    * Occupies a slot if one is free. Returns a promise only if other nodes must be asked; it never rejects.
    */
   take(limit: ParallelLimit): boolean | Promise<boolean>
-  /** Whether no slot is free, as far as this node knows. Occupies none. */
+  /** Whether all slots are occupied, by what this node knows. Does not occupy a slot. */
   isFull(limit: ParallelLimit): boolean
   /** Releases a slot that was taken. */
   give(subject: string): void

@@ -151,9 +151,9 @@ export interface LiveSettings {
   readonly drained: ReadonlySet<number>
   /** The built-in price of a model, preferably from the list of this vendor. */
   builtInPrice(model: string, vendor: string | undefined): BuiltInPrice
-  /** Reads a price as from gateway.yaml. Throws `invalid_request`, which states the error. */
+  /** Parses a price in the form of gateway.yaml. Throws `invalid_request`, which states the error. */
   readPrice(value: Json): Price
-  /** Reads a guard as from gateway.yaml. Throws `invalid_request`, which states the error. */
+  /** Parses a guard in the form of gateway.yaml. Throws `invalid_request`, which states the error. */
   readGuard(value: Json): Guard
   /** Reads the stored settings again, because another node may have changed them. */
   reread(): Promise<void>

@@ -45,7 +45,7 @@ export interface RecentFigures {
   readonly sinceRecovery: { readonly requests: number; readonly failed: number }
   /** Number of calls that another channel then answered. */
   readonly rescued: number
-  /** Number of calls that failed altogether. */
+  /** Number of calls that failed, because no other channel answered them. */
   readonly lost: number
 }
 

@@ -21,13 +21,13 @@ export interface ModelKeys extends Pick<Channel, 'name' | 'keys'> {
 export interface LowLimitNews {
   readonly channel: string
   readonly model: string
-  /** Whether the limit stopped being low before it became low. */
+  /** Whether the limit was low at the last report, and then was not low for some time. */
   readonly hadEnough: boolean
   /** What the key with the most left still has; undefined if the limit was not low. */
   readonly low: LeastLeft | undefined
   /** Whether the limit became low; false if it is still low since an earlier report. */
   readonly isNew: boolean
-  /** Whether the limit stopped being low after it was low. */
+  /** Whether the limit became low after the last report, but is not low any more. */
   readonly hasEnough: boolean
 }
 

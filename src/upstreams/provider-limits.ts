@@ -26,7 +26,7 @@ const MAX_KEPT = 10_000
 /** Maximum number of pairs of key and model in the metrics. */
 const MAX_SAMPLED = 1_000
 
-/** What a provider has stated about a key's limits for a model, as far as it is still valid. */
+/** What a provider has stated about a key's limits for a model and is still valid. */
 export interface KeyLimits extends StatedLimits {
   readonly channel: string
   readonly key: string
@@ -61,7 +61,7 @@ interface KeptLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
  * providers`.
  */
 export class ProviderLimits {
-  /** Watches for channels whose keys all have little left for a model. */
+  /** Watches for channels whose keys have all nearly used up their limits for a model. */
   readonly low: LowLimits
   /** All stored limits, the oldest first. */
   readonly #kept = new Set<KeptLimits>()
@@ -80,7 +80,7 @@ export class ProviderLimits {
     this.low = new LowLimits((of) => this.#shares(of))
   }
 
-  /** Whether a key's limits allow a call, as far as the provider has stated them. */
+  /** Whether a key's limits allow a call. A limit that the provider has not stated allows every call. */
   canTake(channel: Pick<Channel, 'name'>, key: UpstreamKey, model: string, bound: CallBound): boolean {
     if (this.#kept.size === 0) return true
     const kept = this.#find(channel.name, key.value, model)

@@ -78,7 +78,7 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   project: { ...maybe(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project'), edit: 'admin' },
   /** Location of Vertex AI; null means `global`. */
   location: maybe(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global'),
-  /** Ends with the version, without a slash: `https://api.example.com/v1`. */
+  /** URL of the API, with its version and without a final slash: `https://api.example.com/v1`. */
   base_url: { ...HIDDEN, type: json<string>() },
   /** URL of the proxy for its connections; may contain a password. */
   proxy: { ...HIDDEN, type: json<string | null>(), default: null },

@@ -135,7 +135,7 @@ export const declaredName = (what: string, characters = 200) =>
   name(characters, `${what} (1 to ${characters} characters, in quotes if it looks like a number)`)
 
 /**
- * A text with several lines, entries or members of at most `bytes` bytes, stored without surrounding spaces.
+ * A text of at most `bytes` bytes with several lines, entries or members, stored without surrounding spaces.
  */
 export function listText(bytes: number): FieldType<string, string> {
   const storable = { accepts: isStorable, expected: 'a text without NUL and lone surrogates' }

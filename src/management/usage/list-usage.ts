@@ -121,7 +121,7 @@ export function csvFormat(
 /** The type that the API states for settled calls. */
 const CONSUMED = 2
 
-/** Filters for a user's own calls, both for lists and for sums. Of each filter, one value must match. */
+/** Filters for a user's own calls, for lists and for sums. A call must match one value of each filter. */
 export const ownCallFilters = {
   token_id: idsFilter(),
   token_name: textsFilter(),

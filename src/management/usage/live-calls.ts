@@ -40,7 +40,7 @@ export interface OtherProcesses {
   onTurn(listener: (name: string, turn: LiveCallBatch) => void): void
 }
 
-/** What `LiveCalls` needs. */
+/** Services and settings with which `LiveCalls` is created. */
 interface LiveCallsDependencies {
   readonly ledger: Pick<LedgerWriter, 'onSettled'>
   readonly store: Pick<Store, 'read'>
