@@ -11,12 +11,15 @@ import type { Usage } from './usage.ts'
 
 type AnyCall = z.output<typeof callSchema>
 
-/** A settled call; the channel and the upstream's model are only present for administrators. */
+/**
+ * A call that has ended and was charged; only administrators get the channel and the upstream's name of the
+ * model.
+ */
 export type Call = z.output<typeof ownUsageSchema> & Partial<Pick<AnyCall, 'channel' | 'upstream_model'>>
 
 /**
- * A call with its cost. Attempts are only present for administrators, and empty where the only attempt
- * succeeded.
+ * A call with the lines of its cost. Only administrators get the attempts; these are empty if the only
+ * attempt succeeded.
  */
 export type CallDetail = z.output<typeof ownCallSchema> &
   Partial<Pick<AnyCall, 'attempts' | 'channel' | 'upstream_model'>>

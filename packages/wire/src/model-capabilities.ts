@@ -78,7 +78,7 @@ interface Name {
   readonly kimi: ModelVersion | undefined
 }
 
-/** Capabilities that the table below has. */
+/** The capabilities that rows of the table below can state. */
 type TableCapabilities = Omit<
   Capabilities,
   'converse' | 'isKnown' | 'takesThoughts' | 'takesBreakpoints' | 'isOpenAi'

@@ -147,10 +147,10 @@ const SIZES = [
   ['high', 10],
 ] as const
 
-/** Maximum number of searches by the name of a size. */
+/** Maximum number of searches, by the name of a context size. */
 export const MAX_SEARCHES_BY_SIZE: ReadonlyMap<string, number> = new Map(SIZES)
 
-/** The smallest size that allows this many searches. */
+/** The name of the smallest context size that allows this many searches. */
 export function searchSizeFor(maxUses: number): string {
   return SIZES.find(([, uses]) => maxUses <= uses)?.[0] ?? 'high'
 }
@@ -161,15 +161,15 @@ const CHOICES = [
   ['none', 'none'],
 ] as const
 
-/** Kinds of choices that name no tool, by the word of `tool_choice`. */
+/** The kind of a tool choice that names no tool, by the word in `tool_choice`. */
 export const CHOICE_KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(
   CHOICES.map(([kind, word]) => [word, kind]),
 )
 
-/** The words of `tool_choice` by kind. */
+/** The word in `tool_choice`, by the kind of the tool choice. */
 export const CHOICE_WORDS = Object.fromEntries(CHOICES) as Readonly<Record<'auto' | 'any' | 'none', string>>
 
-/** Kinds of choices by the mode of `allowed_tools`. */
+/** The kind of a tool choice, by the mode of `allowed_tools`. */
 export const CHOICE_MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
   ['auto', 'auto'],
   ['required', 'any'],

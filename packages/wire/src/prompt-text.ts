@@ -146,7 +146,7 @@ const IS_TEXT =
 const TEXT_ENDINGS =
   /^(?:.*\.)?(?:txt|md|markdown|csv|tsv|json|jsonl|xml|html?|ya?ml|toml|ini|log|sql|css|[cm]?[jt]sx?|py|rb|go|rs|java|kt|swift|c|h|cc|cpp|cs|php|sh|tex|rtf)$/i
 const DATA_URL = /^data:([^,;]*)((?:;[^,;]*)*),/i
-/** Maximum length of a data URL's header. */
+/** Maximum length of a data URL's header, in characters. */
 const MAX_HEADER = 1_024
 
 /**
@@ -194,7 +194,10 @@ type Reading = string
  */
 export interface PromptLevel {
   readonly notPrompt: Readonly<Record<string, Reason>>
-  /** Members whose names are part of the protocol and are not counted. */
+  /**
+   * Members whose names are part of the protocol, so that the names do not count, and how their values are
+   * read.
+   */
   readonly read: Readonly<Record<string, Reading>>
   /** Finds the media in an object of this kind. */
   readonly media?: FindMedia

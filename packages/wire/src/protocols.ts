@@ -1,4 +1,4 @@
-/** A protocol of upstreams. */
+/** The properties of a protocol that upstreams use. */
 interface ProtocolRow {
   /** Whether its calls are conversations, which can be converted between protocols. */
   readonly isConversation: boolean

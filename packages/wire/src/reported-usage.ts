@@ -5,11 +5,14 @@ import { asRecord } from './json/record.ts'
 
 /** Usage as an upstream has reported it. */
 export interface ReportedUsage extends Usage {
-  /** The upstream reported only the prompt, or no plausible output: `output` is 0 and must be counted. */
+  /**
+   * The upstream reported only the prompt, or an implausible output: `output` is 0, and must be counted from
+   * the text.
+   */
   readonly outputIsUnknown?: true
-  /** The upstream reported search units but no tokens: those of the prompt must be counted. */
+  /** The upstream reported search units but no tokens, so the tokens of the prompt must be counted. */
   readonly promptIsUnknown?: true
-  /** No lifetime of the tokens written to a cache was reported: `cacheWrite5m` has them. */
+  /** No lifetime was reported for the tokens written to a cache; `cacheWrite5m` contains them. */
   readonly lifetimeIsUnknown?: true
   /** What the answer states about tier and region of the service; absent if it states nothing. */
   readonly served?: Served
@@ -130,7 +133,10 @@ export function findExplainingDetails(excess: number, details: readonly Detail[]
 
 const NONE: Counts = {}
 
-/** Names that providers use for the same count, in the details of the prompt and in the usage itself. */
+/**
+ * Names under which providers report the tokens read from a cache: in the details of the prompt, or in the
+ * usage itself.
+ */
 const CACHE_READ = [
   'prompt_cache_hit_tokens',
   'cache_read_input_tokens',

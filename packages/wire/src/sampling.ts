@@ -4,7 +4,10 @@ import type { Capabilities } from './model-capabilities.ts'
 
 type Penalties = Pick<Conversation, 'presencePenalty' | 'frequencyPenalty'>
 
-/** Removes the penalties. A penalty of 0 is the default and is not reported as dropped. */
+/**
+ * Removes the presence and frequency penalties. A penalty of 0 is the default, so it is not reported as
+ * dropped.
+ */
 function withoutPenalties(conversation: Conversation, dropped: Dropped): Conversation {
   dropPenalties(conversation, dropped)
   return { ...conversation, presencePenalty: undefined, frequencyPenalty: undefined }

@@ -23,7 +23,7 @@ interface RankedResult {
 /** Form of returned documents: as the client sent them, or always objects with `text`. */
 export type DocumentForm = 'as sent' | 'object'
 
-/** Limits of a response: one result for each document that a request may have. */
+/** Limits of a response, which may have one result for each document of a request. */
 const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000, members: 1_000 }
 
 /** Names that the list of results may have. */

@@ -33,7 +33,7 @@ type DroppedName =
   | 'tools.tool_search'
   | 'tools.unknown'
   | 'tools.web_search'
-  /** Names of fields of other dialects' requests. */
+  /** Fields of other dialects' requests that this dialect cannot express. */
   | 'cache_control'
   | 'content'
   | 'is_error'

@@ -38,7 +38,7 @@ export {
   responsesRequestSchema,
 } from './native/request.ts'
 
-/** The codec of the responses dialect. */
+/** Converts between the responses dialect and the form that all dialects share. */
 export const responsesCodec: Codec = {
   decodeRequest,
   mustFetch,

@@ -39,7 +39,7 @@ const COMMON_ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\bfnrt'))
  * providers use a varying number of spaces before the last brace instead.
  */
 const PADDING = [',"obfuscation":"', ',"p":"'] as const
-/** Text that is unlikely to occur in a reply. */
+/** Placeholder for a text; it is unlikely to occur in a reply. */
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_CANDIDATES = 4
 const NOT_FOUND = -1
