@@ -63,7 +63,7 @@ export interface CallFilter extends OriginFilter {
 /** One value of a filter, or several; a call must match one of them. */
 export type OneOrMore = string | readonly string[] | undefined
 
-/** `own`: the calls of the signed-in account. `all`: those of all users. */
+/** `own`: the calls of the signed-in account. `all`: the calls of all users. */
 export type Scope = 'own' | 'all'
 
 export const CALL_PAGE_SIZE = 50
@@ -157,7 +157,7 @@ export function callsCsvUrl(scope: Scope, filter: CallFilter): string {
   return `${callsPath(scope, 'export')}${queryText({ ...filter })}`
 }
 
-/** One settled or refused call by its id; null where it does not exist or belongs to another account. */
+/** One call by its id, charged or refused; null if it does not exist or belongs to another account. */
 export function loggedCallQuery(userId: number, scope: Scope, id: string) {
   return queryOptions({
     queryKey: [userId, 'logged-call', scope, id],

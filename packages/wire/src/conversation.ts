@@ -240,7 +240,7 @@ export interface ToolCallPart {
   readonly name: string
   /** JSON text as the model wrote it; empty means `{}`. */
   readonly input: string
-  /** Whether it calls a custom tool of a chat client. */
+  /** Whether the call is one of a custom tool, which a chat client declared. */
   readonly isCustom?: true
   readonly cache?: Cache
   readonly proof?: Proof

@@ -167,19 +167,19 @@ function textOfFile(data: string, type: string | undefined, name: string | undef
 
 /** Why the texts of a member are not part of the prompt, or are counted elsewhere. */
 type Reason =
-  /** It controls how the reply is sampled and how long it may be. */
+  /** The member controls how the reply is sampled and how long it may be. */
   | 'sampling'
-  /** It controls how the request is served: model, streaming, storage, tier. */
+  /** The member controls how the request is served: model, streaming, storage, tier. */
   | 'service'
-  /** It refers to something stored or made elsewhere; stored content is counted separately. */
+  /** The member refers to something stored or made elsewhere; stored content is counted separately. */
   | 'id'
-  /** It is for the records of the client or the provider. */
+  /** The member is for the records of the client or the provider. */
   | 'metadata'
-  /** It is a single word that names the form of an object. */
+  /** The member is a single word that names the form of an object. */
   | 'kind'
-  /** It proves that a model wrote the text beside it. */
+  /** The member proves that a model wrote the text beside it. */
   | 'signature'
-  /** It is copied from a response; according to the provider, the model does not read it again. */
+  /** The member is copied from a response; according to the provider, the model does not read it again. */
   | 'of the answer'
 
 /**

@@ -7,18 +7,18 @@ import type { Served } from './service-tier.ts'
 
 /** Facts about a whole reply. */
 export interface ReplyFacts {
-  /** Whether it is a valid reply of its dialect and not an error. */
+  /** Whether the reply is valid in its dialect and not an error. */
   readonly valid: boolean
   readonly usage: ReportedUsage | undefined
-  /** What it states about tier and region of the service; absent if only `usage` states it. */
+  /** What the reply states about tier and region of the service; absent if only `usage` states it. */
   readonly served?: Served | undefined
-  /** What it states about the prompt cache; absent if its dialect has no such statement. */
+  /** What the reply states about the prompt cache; absent if its dialect has no such statement. */
   readonly diagnosis?: Diagnosis | undefined
   /** Uses of the provider's tools that the reply reports; absent if its dialect does not report uses. */
   readonly tools?: readonly ToolUse[]
-  /** Whether it is an error object, regardless of the HTTP status. */
+  /** Whether the reply is an error object, regardless of the HTTP status. */
   readonly error: boolean
-  /** Returns its id, model and finish reasons; absent if its dialect has none. */
+  /** Returns the reply's id, model and finish reasons; absent if its dialect has none. */
   names?(): AnswerNames
   /** Returns the generated text, to count its tokens. */
   text(): string

@@ -56,7 +56,7 @@ export interface ReplyText {
   readonly withoutMedia?: string
   readonly citations?: readonly Citation[]
   readonly logprobs?: Logprobs
-  /** Whether it is a refusal by the model, in dialects that separate refusals from other text. */
+  /** Whether the text is a refusal by the model, in dialects that separate refusals from other text. */
   readonly refusal?: true
 }
 
@@ -125,7 +125,7 @@ export type ReplyEvent =
       readonly status?: number | undefined
     }
 
-/** Part at its start. */
+/** A part of a reply as it is when it starts, before its text. */
 export type StartedPart =
   | { readonly kind: 'text'; readonly refusal?: true }
   | { readonly kind: 'thinking' }

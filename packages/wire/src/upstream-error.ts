@@ -163,8 +163,8 @@ const OPENAI_TYPES: ReadonlySet<string> = new Set([
 const NO_TYPES: ReadonlySet<string> = new Set()
 
 /**
- * Error types that clients of a dialect know. Those of Gemini are names of statuses, which no other dialect
- * has.
+ * Error types that clients of a dialect know. In the Gemini dialect they are names of statuses, which no
+ * other dialect has.
  */
 const TYPES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
   chat: OPENAI_TYPES,

@@ -62,7 +62,7 @@ const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>(
   ['max_tool_calls', isAnyValue],
   ['moderation', isAnyValue],
   ['truncation', (value) => value !== 'disabled'],
-  // It describes the client and the model never reads it, so it is never reported.
+  // This field describes the client, and the model never reads it, so it is never reported as dropped.
   ['client_metadata', () => false],
   ['stream_options', () => false],
 ])

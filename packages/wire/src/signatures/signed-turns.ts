@@ -36,7 +36,7 @@ export class SignedTurns {
     return this.#contextAt(this.#conversation.turns.length)
   }
 
-  /** Anchors of these turns, in order. */
+  /** Anchors of the turns whose signatures are missing, in order. */
   get anchors(): readonly string[] {
     return [...this.#unsigned.values()].flatMap(({ calls, text }) =>
       text === undefined ? calls.map(callAnchor) : [text],

@@ -223,7 +223,7 @@ interface Growth {
   readonly whole: 'text' | 'refusal' | 'arguments' | 'input'
   /** Position of the text in the item, as JSON members. */
   readonly place: string
-  /** Whether its events contain the log probabilities of its tokens. */
+  /** Whether the events contain the log probabilities of the text's tokens. */
   readonly hasLogprobs: boolean
   /** Events before and after the text within its item. */
   readonly frame?: { readonly event: string; part(text: Omit<ReplyText, 'kind'>): object }
