@@ -192,7 +192,7 @@ export function compacts(scan: ScannedObject): boolean {
   return member !== undefined && scan.textOf(member.node).includes('compact')
 }
 
-/** Returns the names without the excluded ones. */
+/** Returns the set of `names` without those in `except`. */
 export function without(names: Iterable<string>, except: readonly string[]): ReadonlySet<string> {
   const others = new Set(names)
   for (const name of except) others.delete(name)

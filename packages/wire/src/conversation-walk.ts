@@ -20,7 +20,7 @@ export interface ConversationForm {
    * at the provider, or the provider may leave out parts.
    */
   readonly isUnforeseeable?: (scan: ScannedObject) => boolean
-  /** Maximum tokens of a turn in addition to one for each byte, without those of media. */
+  /** Maximum tokens of a turn in addition to one for each byte; tokens of media are not included. */
   readonly extraTokens?: (scan: ScannedObject, turn: Node) => number
 }
 

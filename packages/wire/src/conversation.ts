@@ -47,7 +47,7 @@ export interface Conversation {
   /** Whether the request demands the provider's standard tier, in responses and messages requests. */
   readonly isStandardTier?: true
   /**
-   * Whether requests in the upstream's dialect may name any tier, although conversations only express a few.
+   * Whether requests to the upstream may name any tier, although its dialect itself defines only a few.
    */
   readonly takesAnyTier?: true
   /** Fields that some dialects have under the same name; undefined if there are none. */
@@ -240,7 +240,7 @@ export interface ToolCallPart {
   readonly name: string
   /** JSON text as the model wrote it; empty means `{}`. */
   readonly input: string
-  /** Whether it calls a custom tool of a chat client. */
+  /** Whether the call is one of a custom tool, which a chat client declared. */
   readonly isCustom?: true
   readonly cache?: Cache
   readonly proof?: Proof

@@ -155,7 +155,7 @@ const RESTRICTING: ReadonlySet<string> = new Set([
 /** The member `provider` of a request to OpenRouter, as JSON text. */
 export interface ClientProvider {
   readonly whole: string
-  /** The part of it with members that are always allowed; undefined if there is none. */
+  /** The part of `provider` with members that are always allowed; undefined if there is none. */
   readonly restricting: string | undefined
 }
 

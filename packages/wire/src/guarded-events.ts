@@ -18,7 +18,7 @@ export interface Channel {
 export interface EventText extends FoundText {
   /** Set if this is a piece of a longer text; otherwise the text is complete. */
   readonly channel?: Channel
-  /** Whether it repeats text that arrived in pieces before. */
+  /** Whether the text repeats text that arrived in pieces before. */
   readonly isRepeated?: boolean
   /** Whether the text of the channel is complete after this piece. */
   readonly isLast?: boolean

@@ -68,7 +68,7 @@ export function withoutParts(scan: ScannedObject): Buffer {
 
 /** A text that an event of a stream contains. */
 export interface MediaEventText extends TextSpan {
-  /** The kind of text that it is a piece of; undefined if it is complete. */
+  /** Kind of the longer text of which this text is a piece; undefined if this text is complete. */
   readonly piece?: 'text' | 'segment'
 }
 

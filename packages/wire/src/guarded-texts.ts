@@ -6,13 +6,13 @@ export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
 
 /** A text of a request or an answer, in any dialect. */
 export interface FoundText {
-  /** Offsets of its JSON text in the bytes, including the quotes. */
+  /** Offsets of the text's JSON string in the bytes, including the quotes. */
   readonly from: number
   readonly to: number
   readonly place: TextPlace
-  /** Whether it is reasoning that has a signature, so that it must not be changed. */
+  /** Whether the text is reasoning that has a signature, so that it must not be changed. */
   readonly isSigned: boolean
-  /** Whether it is the JSON of a tool's arguments, whose strings are the actual texts. */
+  /** Whether the text is the JSON of a tool's arguments; the actual texts are then the strings in it. */
   readonly isJson: boolean
 }
 

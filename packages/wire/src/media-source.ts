@@ -18,7 +18,7 @@ const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
   ['wav', 'audio/wav'],
 ])
 
-/** Formats by media type. */
+/** Formats of `input_audio`, by media type. */
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
   [...AUDIO_TYPES].map(([format, type]) => [type, format]),
 )

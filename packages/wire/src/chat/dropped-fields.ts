@@ -19,7 +19,7 @@ export type DroppedName =
   | 'reasoning.exclude'
   | 'tools.unknown'
   | 'tools.web_search'
-  /** Fields of a messages request. */
+  /** Fields of messages requests that chat cannot express. */
   | 'cache_control'
   | 'content'
   | 'reasoning_content'

@@ -1,6 +1,9 @@
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Finish reasons for chat clients; `docs/api.md: Chat completions`, finish reasons. */
+/**
+ * Finish reasons for chat clients, by the stop reason that all dialects share; `docs/api.md: Chat
+ * completions`, finish reasons.
+ */
 export const FINISH_REASONS = {
   end: 'stop',
   length: 'length',
@@ -10,7 +13,10 @@ export const FINISH_REASONS = {
   pause: 'stop',
 } as const satisfies Record<StopReason, string>
 
-/** Shared stop reasons by the finish reasons of chat upstreams, including variants. */
+/**
+ * Stop reasons that all dialects share, by the finish reason of a chat upstream; some upstreams have names of
+ * their own.
+ */
 const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['stop', 'end'],
   ['length', 'length'],

@@ -60,9 +60,9 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 const REQUIRED = ['model', 'input'] as const
 
 /**
- * Checks every row of the table in `docs/api.md: Embeddings`; null in an optional field counts as absent,
- * fields outside the table pass. Throws `invalid_request` that names the field and never contains the
- * client's text.
+ * Applies the checks for the table in `docs/api.md: Embeddings`. Null in an optional field counts as absent;
+ * fields outside the table are not checked. Throws `invalid_request` with the field; the error never contains
+ * the client's text.
  */
 export function readEmbeddingsRequest(scan: ScannedObject): EmbeddingsRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -114,7 +114,8 @@ function checkText(scan: ScannedObject, node: Node, path: string): void {
 
 /**
  * Upper bound on the tokens of a checked request. No tokenizer is needed: a token has at least one byte. For
- * each input, a few tokens of markup are added, and a task or an instruction if there is one.
+ * each text, tokens are added for the markup and the task or instruction that a provider may put around it;
+ * anything that is not text counts as an image.
  */
 function promptBound(scan: ScannedObject): number {
   const input = scan.span('input')

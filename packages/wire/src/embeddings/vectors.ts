@@ -63,7 +63,7 @@ const CLOSE = 0x5d
  * list.
  */
 export function toBase64(list: Buffer): Buffer | undefined {
-  // A number and the comma after it take at least two bytes.
+  // A number and the comma after it take at least two bytes, so there is one number per two bytes at most.
   const singles = roomFor((list.length >> 1) * BYTES, SINGLES)
   const count = readNumbers(list, new DataView(singles.buffer))
   if (count === undefined) return undefined

@@ -51,8 +51,8 @@ export function idAndModelOf({ responseId, modelVersion }: Fields): {
 }
 
 /**
- * The text of a chunk that contains only counts besides it, and whether it is a thought; undefined for other
- * chunks.
+ * The text of a chunk, and whether it is a thought. Undefined if the chunk contains anything else, except
+ * counts.
  */
 export function plainText(chunk: Fields): { readonly text: string; readonly isThought: boolean } | undefined {
   const { candidates } = chunk

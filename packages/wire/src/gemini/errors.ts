@@ -76,7 +76,9 @@ export function statusOf({ type, code, status }: Omit<ErrorContent, 'message'>):
   return status ?? STATUSES.get(code) ?? STATUSES.get(type) ?? 500
 }
 
-/** A status without a name of its own gets that of a general error of the request or of the server. */
+/**
+ * Returns the name of a status; if it has none, the name for general errors of the request or of the server.
+ */
 function nameOf(status: number): string {
   const ofServer = status === 502 || status === 529 ? 'UNAVAILABLE' : 'INTERNAL'
   return STATUS_NAMES.get(status) ?? (status < 500 ? 'INVALID_ARGUMENT' : ofServer)

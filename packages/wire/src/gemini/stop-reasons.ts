@@ -30,7 +30,10 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ...BAD_CALLS.map((name) => [name, 'end'] as const),
 ])
 
-/** Finish reasons for clients. Gemini cannot report which stop sequence ended an answer. */
+/**
+ * Finish reasons for clients, by the stop reason that all dialects share. Gemini cannot report which stop
+ * sequence ended an answer.
+ */
 export const FINISH_REASONS = {
   end: 'STOP',
   length: 'MAX_TOKENS',

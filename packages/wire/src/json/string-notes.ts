@@ -41,7 +41,7 @@ const IS_FIRST = Uint8Array.from({ length: 256 }, (_, byte) =>
     : 0,
 )
 
-/** Searches the strings. `tape` is that of `ScannedObject`. */
+/** Searches the strings of a request; `tape` is the list of offsets in `ScannedObject`. */
 export function notedStrings(bytes: Buffer, tape: readonly number[]): StringNotes {
   let directive = false
   let cacheMember = false

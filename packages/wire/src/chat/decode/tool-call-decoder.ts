@@ -10,7 +10,9 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 interface GrowingCall {
   readonly id: string
   name: string
-  /** Number of its part. Undefined until its name has arrived, because the part begins with the name. */
+  /**
+   * Number of the call's part. Undefined until the call has a name, because the part begins with the name.
+   */
   part: number | undefined
   /** Arguments that arrived before the name. */
   pendingArguments: string

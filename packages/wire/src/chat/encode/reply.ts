@@ -136,7 +136,7 @@ export function writeLogprobs(tokens: Logprobs | undefined): object | null {
   return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
 }
 
-/** Adds members that chat's tokens have, but those of responses deltas do not. */
+/** Adds members that tokens in chat have, but tokens in responses deltas do not. */
 function writeToken(value: unknown): Fields {
   const token = asRecord(value) ?? {}
   const others = token['top_logprobs']

@@ -23,7 +23,7 @@ const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'i
 /** Options of `gateChatRequest`. */
 export interface GateOptions {
   readonly passThrough: boolean
-  /** Whether the endpoint supports service tiers; that of text completions does not. */
+  /** Whether the endpoint supports service tiers; the endpoint for text completions does not. */
   readonly statesTier: boolean
 }
 

@@ -126,7 +126,7 @@ interface ChunkChoice {
   /** Generated text, in non-empty pieces. */
   readonly pieces: readonly string[]
   readonly finished: boolean
-  /** Why it ended, as the upstream states it. */
+  /** Why the choice ended, as the upstream states it. */
   readonly reason: unknown
   /** Whether the content cites a web page. */
   readonly cites: boolean

@@ -16,7 +16,10 @@ import { stopOf } from '../stop-reasons.ts'
 import { ToolTally } from '../../tool-use.ts'
 import { usageOf } from '../usage.ts'
 
-/** Index of the text in a frame: content, thinking, or, from `FIRST_CALL` on, the arguments of a call. */
+/**
+ * Indexes of the texts that frames add to: content, thinking, and from `FIRST_CALL` on the arguments of
+ * calls.
+ */
 const TEXT = 0
 const THINKING = 1
 const FIRST_CALL = 2

@@ -46,7 +46,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
-  /** Returns, as events, those of the held chunks that contain texts. */
+  /** Returns the held chunks that contain texts, as events. */
   lastTexts(): Buffer {
     return Buffer.concat(this.#held)
   }

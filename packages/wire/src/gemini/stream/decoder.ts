@@ -25,7 +25,7 @@ import { finishReasonOf, stopOf } from '../stop-reasons.ts'
 import type { SeenTools } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
-/** Index of the text in a frame. */
+/** Indexes of the texts that frames add to. */
 const TEXT = 0
 const THINKING = 1
 

@@ -64,7 +64,7 @@ export function isBlank({ text }: TextPart): boolean {
 /** Where a part stands: the role of its turn, and the part before it. */
 interface Standing {
   readonly role: Turn['role']
-  /** The part before it; undefined for the first part. */
+  /** The part before this part; undefined for the first part. */
   readonly before: Part | undefined
 }
 

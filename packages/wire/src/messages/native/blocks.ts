@@ -5,7 +5,7 @@ import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts
 export interface FieldRule {
   readonly expected: string
   readonly kinds: readonly JsonKind[]
-  /** Whether it may be absent or null. */
+  /** Whether the member may be absent or null. */
   readonly optional?: boolean
   /** Whether a string must be empty. */
   readonly emptyText?: boolean
