@@ -2,10 +2,13 @@ import type { ResponseHeaders } from '@sluice/http1'
 import type { CountFigures, LimitFigures } from '../limits/rate-limiter.ts'
 import type { ApiArea } from './envelopes.ts'
 
-/** Headers that state the limits of a key. `docs/api.md: Limits`. */
+/** Returns the headers that state what remains of an API key's limits. `docs/api.md: Limits`. */
 type LimitHeaders = (figures: LimitFigures, nowMs: number) => ResponseHeaders
 
-/** Names of the headers that state a count. They are constants, because a newly built name must be hashed at each use. */
+/**
+ * Names of the headers for one limit. They are made once, because JavaScript must hash a newly built string
+ * at each use.
+ */
 interface CountNames {
   readonly limit: string
   readonly remaining: string
@@ -20,7 +23,10 @@ const ANTHROPIC_NAMES = namesBy((count, what) => `anthropic-ratelimit-${count}-$
 const openaiHeaders = headersIn(OPENAI_NAMES, goDuration)
 const anthropicHeaders = headersIn(ANTHROPIC_NAMES, (resetMs, nowMs) => rfc3339(nowMs + resetMs))
 
-/** How the clients of an area read limits. Gemini's clients read `RetryInfo` of an error alone. */
+/**
+ * How the limits are stated to the clients of each area. Gemini's clients read limits only in the `RetryInfo`
+ * of errors.
+ */
 const FORMS: { readonly [In in ApiArea]?: LimitHeaders } = {
   relay: openaiHeaders,
   rerank: openaiHeaders,
@@ -33,7 +39,9 @@ export const LIMIT_HEADER_NAMES: readonly string[] = [OPENAI_NAMES, ANTHROPIC_NA
   .flatMap(({ limit, remaining, reset }) => [limit, remaining, reset])
   .toSorted()
 
-/** Returns what states the limits to the clients of an area; undefined if they do not read any. */
+/**
+ * Returns the function that makes the limit headers for the clients of an area; undefined if they read none.
+ */
 export function limitHeadersOf(area: ApiArea): LimitHeaders | undefined {
   return FORMS[area]
 }
@@ -72,7 +80,7 @@ export function goDuration(ms: number): string {
   return minutes > 0 ? `${minutes}m${shown}` : shown
 }
 
-/** A time in whole seconds, rounded up. */
+/** A Unix time in milliseconds as RFC 3339 text, in whole seconds, rounded up. */
 function rfc3339(ms: number): string {
   return new Date(Math.ceil(ms / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')
 }

@@ -41,8 +41,8 @@ export interface UpstreamCodec {
   /** Whether these media must be fetched first because `encodeRequest` cannot send them as a URL. */
   mustFetch(media: MediaPart): boolean
   /**
-   * Encodes a request for the upstream. Media that must be fetched have to be inline already, and the
-   * sampling settings have to be ones that the model accepts.
+   * Encodes a request for the upstream. Media for which `mustFetch` is true must already be inline, and the
+   * sampling settings must be acceptable to the model.
    */
   encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: Dropped): Buffer
   /**
@@ -89,10 +89,7 @@ export interface StreamDecoder {
   copiesTexts?: boolean
   /** The usage that the upstream has reported so far. It is final when the stream has ended. */
   readonly usage: ReportedUsage | undefined
-  /**
-   * What the upstream has stated so far about how it serves the request. Absent if only `usage` contains
-   * this.
-   */
+  /** What the upstream has stated about tier and region of the service; absent if only `usage` states it. */
   readonly served?: Served | undefined
   /** What the upstream has stated about the prompt cache. Absent if the protocol has no such statement. */
   readonly diagnosis?: Diagnosis | undefined
@@ -114,16 +111,16 @@ export interface StreamDecoder {
   release(): void
 }
 
-/** Encodes a stream. The output does not depend on how the events are grouped into pushes. */
+/** Encodes a stream. How events are grouped into calls of `push` does not matter. */
 export interface StreamEncoder {
   /**
-   * Returns the frames for these events, without those of `finalFrames`. A `failure` event has no frame here;
-   * see `failureFrame`.
+   * Returns the frames for these events, without those that end the stream. A `failure` event has no frame
+   * here; see `failureFrame`.
    */
   push(events: readonly ReplyEvent[]): string
   /**
-   * Writes a frame that contains the bytes of this text unchanged. Returns false if `push` must write the
-   * text instead.
+   * Writes a frame that contains the bytes of this text unchanged. Returns false if the event must be given
+   * to `push` instead.
    */
   copy(event: CopiedText, out: FrameWriter): boolean
   /**

@@ -30,7 +30,7 @@ export interface DigestSeed {
   readonly mark: number
 }
 
-/** Determines which conversations are compared with each other. */
+/** Conversations with different scopes are not compared with each other. */
 export interface DigestScope {
   /** Secret of 32 bytes. */
   readonly key: KeyObject
@@ -38,7 +38,7 @@ export interface DigestScope {
    * Conversations with different `text` have no digest in common, and those with different `mark` no mark.
    */
   readonly seed: DigestSeed
-  /** Name of the model, as for `promptText`. */
+  /** The name that decides the maximum tokens of images, as in `promptText`. */
   readonly model: string
 }
 
@@ -60,7 +60,9 @@ export class ConversationDigests {
   readonly #spans: readonly number[]
   /** Numbers up to the end of each turn. The first entry is for the head, everything before the turns. */
   readonly #ends: readonly TurnEnd[]
-  /** For each turn, a number computed from the sampled bytes up to its end. */
+  /**
+   * A number for each turn, which depends on the sampled bytes up to its end; undefined until it is needed.
+   */
   #samples: Uint32Array | undefined
 
   constructor(scan: ScannedObject, form: ConversationForm, scope: DigestScope) {
@@ -101,7 +103,9 @@ export class ConversationDigests {
     return digest
   }
 
-  /** Maximum number of tokens of the prompt, if it has `tokens` tokens up to the end of this turn. */
+  /**
+   * Upper bound on the tokens of the whole prompt, if `tokens` is their number up to the end of this turn.
+   */
   bound(turn: number, tokens: number): number {
     const known = this.#at(turn)
     const all = this.#at(this.turns)
@@ -109,7 +113,7 @@ export class ConversationDigests {
     return tokens + appended + (all.beyondBytes - known.beyondBytes) + known.elsewhere
   }
 
-  /** Number of bytes of text up to the end of this turn. */
+  /** Number of bytes of text, without media, up to the end of this turn. */
   textBytes(turn: number): number {
     const { bytes, mediaBytes } = this.#at(turn)
     return bytes - mediaBytes

@@ -7,7 +7,8 @@ import { mediaTokensBeyondBytes } from './prompt-tokens.ts'
 export interface ConversationForm {
   readonly levels: PromptLevels
   /**
-   * Top-level members that may differ. They can add at most one token per byte, and their bytes are counted.
+   * Top-level members that may differ between compared conversations. Each of their bytes counts as at most
+   * one token.
    */
   readonly uncompared: ReadonlySet<string>
   /** A top-level member, and names of its members that may differ because they only control sampling. */
@@ -73,7 +74,7 @@ export interface ConversationParts {
   readonly ends: readonly number[]
 }
 
-/** Begin and end of a part of the body. */
+/** A range of the request's bytes. */
 type Span = readonly [start: number, end: number]
 
 /** Names of cache marks, which are members, or the only member of a block. */
@@ -393,7 +394,7 @@ export class DigestWalk {
     else this.#sums.elsewhere += Math.max(0, beyond + bytes)
   }
 
-  /** Whether data are base64 or a `data:` URL, and not an address. */
+  /** Whether media data is in the request itself, as base64 or a `data:` URL, and not at an address. */
   #isHere(data: Node): boolean {
     const { bytes } = this.#scan
     const start = this.#scan.startOf(data)

@@ -43,7 +43,7 @@ export interface Conversation {
   /** Request for log probabilities of the reply's tokens; absent if not requested. */
   readonly logprobs?: RequestedLogprobs
   /**
-   * Identifier of the client's user, from responses and messages requests. For chat requests it is not set:
+   * The id of the client's user, from responses and messages requests. It is not set for chat requests:
    * `docs/api.md: Chat completions`, fields without an equivalent.
    */
   readonly endUser?: EndUser
@@ -67,18 +67,18 @@ export interface RequestedChoices {
 
 /** Log probabilities that a client requests. */
 export interface RequestedLogprobs {
-  /** How many of the most probable tokens to report for each position; undefined for none. */
+  /** Number of the most probable tokens to report at each position; undefined if the client requests none. */
   readonly top: number | undefined
 }
 
-/** Identifier of the client's user. */
+/** The id that identifies the client's user. */
 export interface EndUser {
   readonly id: string
   /** Name of the client's field for the identifier. */
   readonly field: 'metadata' | 'safety_identifier' | 'user'
 }
 
-/** Fields that chat and responses have with the same name and meaning. */
+/** Fields that have the same name and meaning in chat and responses. */
 export const SHARED_FIELDS = [
   'metadata',
   'prompt_cache_key',
@@ -208,7 +208,7 @@ export interface TextPart {
   readonly cache?: Cache
 }
 
-/** Image, document or audio recording. */
+/** An image, a document or an audio recording. */
 export interface MediaPart {
   readonly kind: 'media'
   readonly source: MediaSource
@@ -256,8 +256,8 @@ export interface ToolResultPart {
 }
 
 /**
- * A part that only one protocol has. The encoder of that protocol writes it back; all others drop and report
- * it.
+ * A part that only one protocol has. The encoder of that protocol writes it back unchanged; other encoders
+ * leave it out and report it as dropped.
  */
 export interface OpaquePart {
   readonly kind: 'opaque'
@@ -322,12 +322,12 @@ export type ToolChoice =
   | { readonly kind: 'auto' | 'any' | 'none' }
   | { readonly kind: 'tool'; readonly name: string }
 
-/** A web search that a provider ran while it replied. Contains what several protocols can express. */
+/** A web search that a provider ran during its reply, with the facts that several protocols can express. */
 export interface SearchPart {
   readonly kind: 'search'
   /**
-   * Protocol of the provider that ran the search. In messages, the opaque parts before it contain what that
-   * provider wants back.
+   * Dialect of the provider that ran the search. For messages, the opaque parts before it contain what the
+   * provider needs when the client sends the conversation again.
    */
   readonly protocol: ConversionProtocol
   /** Text that was searched for; empty if the provider does not report it. */

@@ -1,6 +1,6 @@
 /**
- * What a response states about the prompt cache, unchanged: the response's id, and the provider's verdict on
- * whether the prompt was found.
+ * What an answer states about the prompt cache: its id, and the provider's explanation (verdict) of what was
+ * not cached. Both are unchecked.
  */
 export interface Diagnosis {
   readonly id: unknown

@@ -126,7 +126,7 @@ function changedText(
   return list && change(scan, list.node)
 }
 
-/** The tools without the names of models in them; undefined if there are no such names. */
+/** Returns the tools without the model names in them; undefined if none of them contains one. */
 function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefined {
   if (scan.kindOf(tools) !== 'array') return undefined
   return renderArray(scan, tools, (tool) => {

@@ -22,7 +22,7 @@ export class EmittedText {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
 
-  /** Number of kept bytes. */
+  /** Number of stored bytes. */
   get length(): number {
     return this.#length
   }

@@ -22,10 +22,10 @@ export type EnvelopeContent = ({ readonly proof?: Proof } | { readonly opaque: O
   readonly place?: unknown
 }
 
-/** Envelope of an unsigned thought, for clients that discard thoughts without a signature. */
+/** Envelope for a thought without a signature, for clients that discard thoughts without one. */
 export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
 
-/** Written as the provider's index of a web page that another provider found. */
+/** Used in place of the provider's index of a web page, if another provider found the page. */
 export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
 
 /**
@@ -57,7 +57,7 @@ export function mayHoldEnvelope(body: ScannedObject): boolean {
   return body.hasStringFrom(ENVELOPE_BEGINNING)
 }
 
-/** Opens an envelope. Anything else is a signature of the protocol itself. */
+/** Opens an envelope. Content that is not an envelope is taken for a proof of the protocol `wire` itself. */
 export function openEnvelope(content: string, wire: ConversionProtocol): EnvelopeContent {
   const own: EnvelopeContent = { proof: { protocol: wire, value: content } }
   if (!isEnvelope(content)) return own

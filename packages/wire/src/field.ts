@@ -3,7 +3,7 @@ import { kindName, refuse } from './field-check.ts'
 import { asRecord } from './json/record.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** Parsed JSON object. */
+/** A parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the value; undefined instead of null. */

@@ -112,7 +112,7 @@ export class CopiedText implements CopiedPart {
   readonly spans: number[] = []
   /** Total number of bytes of these texts. */
   size = 0
-  /** Number of escape sequences in these texts. Each is one character in two bytes. */
+  /** Number of escape sequences in all spans; each has two bytes and stands for one character. */
   escapes = 0
   codePoints = 0
 

@@ -25,7 +25,7 @@ const NESTED = ['function', 'custom', 'functionCall'] as const
 /** Members that contain the address of an image, or an object with the address in `url`. */
 const IMAGES: ReadonlySet<string> = new Set(['image_url', 'fileUri', 'file_uri'])
 const MAX_PARTS = 10_000
-/** Maximum length of an address in bytes. */
+/** Maximum length of an address, in bytes. */
 const MAX_ADDRESS = 8192
 
 /** Finds the tool calls and the addresses of images in a request, a response or an event of any protocol. */

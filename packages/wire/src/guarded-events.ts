@@ -2,7 +2,7 @@ import { generatedTexts, stringIn, type FoundText, type TextPlace } from './guar
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
-/** A text of a response that arrives in pieces, one per event. */
+/** A text of an answer that arrives in pieces over several events. */
 export interface Channel {
   /** Identifies the text. It begins with the key of its group and a slash. */
   readonly key: string
@@ -14,13 +14,13 @@ export interface Channel {
   frame(text: string): string
 }
 
-/** A text in an event. */
+/** A text that an event contains. */
 export interface EventText extends FoundText {
   /** The text to which this piece belongs; undefined if the text in the event is complete. */
   readonly channel?: Channel
   /** Whether the text repeats one that arrived in pieces before. */
   readonly isRepeated?: boolean
-  /** Whether this is the last piece of the text. */
+  /** Whether the text of the channel is complete after this piece. */
   readonly isLast?: boolean
 }
 

@@ -19,8 +19,7 @@ export interface MediaTexts {
   /** Lists that each repeat the whole text in parts: segments, or words. */
   readonly lists: readonly (readonly TextSpan[])[]
   /**
-   * Offsets of lists that repeat the text token by token or as token ids, each with the JSON text that can
-   * replace it.
+   * Offsets of lists that repeat the text token by token or as token ids, and the JSON to put in their place.
    */
   readonly tokens: readonly (readonly [from: number, to: number, instead: string])[]
 }
@@ -66,13 +65,13 @@ export function refusedMedia(scan: ScannedObject, about: MediaAnswer): Buffer {
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }
 
-/** Removes the members of a transcript that repeat its text in parts, because the text was changed. */
+/** Returns a transcript without the lists that repeat its text, because the text was changed. */
 export function withoutParts(scan: ScannedObject): Buffer {
   const replace = new Map(LISTED.flatMap((name) => (scan.has(name) ? [[name, '[]'] as const] : [])))
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }
 
-/** A text in an event of a stream. */
+/** A text that an event of a stream contains. */
 export interface MediaEventText extends TextSpan {
   /** Which text this is a piece of; undefined if the text is complete. */
   readonly piece?: 'text' | 'segment'
@@ -96,7 +95,7 @@ export function mediaEventTexts(
   }
 }
 
-/** Where the events of a transcript contain texts. */
+/** The members that contain texts in events of a transcript, by event type. */
 const EVENT_TEXTS: Readonly<
   Record<string, readonly [name: string, piece?: NonNullable<MediaEventText['piece']>]>
 > = {
@@ -112,7 +111,10 @@ export interface SubtitleLines {
   readonly texts: readonly number[]
 }
 
-/** Splits a transcript into lines, each with its line end. A plain text without times is not split. */
+/**
+ * Splits a transcript into lines, which include their line ends. A transcript without times, such as plain
+ * text, is one line.
+ */
 export function subtitleLines(text: string): SubtitleLines {
   if (!text.includes('-->')) return { lines: [text], texts: [0] }
   const lines = text.split(/(?<=\n)/)

@@ -103,13 +103,13 @@ const TERMS: ReadonlySet<string> = new Set([
 const MEDIA: ReadonlySet<string> = new Set(['b64_json', 'file_data', 'image', 'mask', 'partial_image_b64'])
 /** Members that contain the address of media; a `data:` URL contains the media themselves. */
 const ADDRESSES: ReadonlySet<string> = new Set(['fileUri', 'file_uri', 'file_url', 'image_url', 'uri', 'url'])
-/** Members beside a member `data` that show that it contains media. */
+/** Members that stand beside `data` and state its type, by which it is recognized as media. */
 const DATA_KINDS = ['media_type', 'mimeType', 'mime_type', 'format', 'transcript', 'expires_at'] as const
-/** Members that hold a signature. */
+/** Members that contain a signature. */
 const SIGNATURES = ['signature'] as const
 /** Members that contain reasoning. */
 const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
-/** Types of blocks and items that are reasoning. */
+/** Types of blocks and items that contain reasoning. */
 const REASONING: ReadonlySet<string> = new Set([
   'thinking',
   'reasoning',
@@ -130,7 +130,7 @@ const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
   ['code_execution_result', 'tool_results'],
 ])
 
-/** Members of calls and results in which users and models choose the names of members. */
+/** Members of calls and results that contain objects whose names users or models choose. */
 const DATA: ReadonlySet<string> = new Set(['action', 'args', 'arguments', 'input', 'operation', 'response'])
 const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
 /** Roles of messages that contain results of tools. */
@@ -339,7 +339,7 @@ function isDataUrl(scan: ScannedObject, value: Node): boolean {
 
 function isReasoning(scan: ScannedObject, node: Node, type: string): boolean {
   if (REASONING.has(type)) return true
-  // Parts in Gemini's protocol have no type.
+  // Parts in the Gemini dialect have no type; a member `thought` marks reasoning.
   const thought = type === '' ? scan.memberOf(node, 'thought') : undefined
   return thought !== undefined && scan.kindOf(thought) === 'true'
 }
@@ -353,7 +353,7 @@ function isSignedNode(scan: ScannedObject, node: Node): boolean {
   })
 }
 
-/** The text of a member that is a string. */
+/** The text of a member if it is a string, otherwise undefined. */
 export function stringIn(scan: ScannedObject, object: Node, name: string): string | undefined {
   const value = scan.memberOf(object, name)
   if (value === undefined || scan.bytes[scan.startOf(value)] !== QUOTE) return undefined

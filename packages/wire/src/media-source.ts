@@ -18,7 +18,7 @@ const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
   ['wav', 'audio/wav'],
 ])
 
-/** Formats by media type. */
+/** Formats of `input_audio`, by media type. */
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
   [...AUDIO_TYPES].map(([format, type]) => [type, format]),
 )
@@ -29,8 +29,8 @@ export function audioFormat(mediaType: string): string | undefined {
 }
 
 /**
- * Reads media at a `data:`, `http:` or `https:` URL. `family` is the first part of the media type, such as
- * `image`, if only that is known before the media are downloaded.
+ * Reads media at a `data:`, `http:` or `https:` URL. `family` is the kind of media, such as `image`, if the
+ * exact type is known only after fetching.
  */
 export function mediaAt(url: string, path: string, family: string | undefined): MediaSource {
   if (isDataUrl(url)) return inlineFromDataUrl(url, path)

@@ -72,7 +72,7 @@ export interface GeminiCapabilities {
   readonly takesSystem: boolean
 }
 
-/** Model name and the versions found in it. */
+/** A model's name, and the versions of known model families found in it. */
 interface Name {
   readonly text: string
   readonly claude: ModelVersion | undefined
@@ -89,7 +89,7 @@ type TableCapabilities = Omit<
 
 type Row = readonly [covers: (name: Name) => boolean, capabilities: Partial<TableCapabilities>]
 
-/** Capabilities of unknown models: every setting is sent. */
+/** Capabilities to assume for unknown models: every setting is sent. */
 const UNKNOWN: TableCapabilities = {
   sampling: 'all',
   takesPenalties: true,
@@ -115,7 +115,7 @@ const TO_HIGH = ['low', 'medium', 'high'] as const
 const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
 
-/** Rules of Gemini models before version 3. */
+/** What differs in Gemini models before version 3. */
 const OLD_GEMINI = { ...UNKNOWN.gemini, requiresSignatures: false, mixesTools: false }
 /** Gemini models since 2.5 refuse penalties. Their rules for thinking are stated separately. */
 const NEW_GEMINI = { takesPenalties: false } as const
@@ -410,9 +410,9 @@ interface ModelVersion {
 }
 
 /**
- * Patterns of Claude's names: version before the tier (`claude-3-5-sonnet`), after it (`claude-opus-4-7`,
- * `claude-opus-4.7`), or only a tier, as in names of deployments. At most two digits, so that dates
- * (`-20250514`) and context sizes do not match.
+ * Patterns of Claude model names: the version before the tier (`claude-3-5-sonnet`), after it
+ * (`claude-opus-4-7`, `claude-opus-4.7`), or only a tier, as in names of deployments. Numbers have at most
+ * two digits, so that dates (`-20250514`) and context sizes do not match.
  */
 const CLAUDE_NAMES = [
   /claude-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
@@ -430,7 +430,7 @@ const GEMINI_NAMES = /(?:^|[^a-z])gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
 const KIMI_NAMES = /(?:^|[^a-z])kimi-k(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
-/** Finds the version of a Claude model, with any prefix and suffix; undefined if there is none. */
+/** Finds the version in the name of a Claude model, with any prefix and suffix; undefined for other names. */
 export function claudeVersion(model: string): ModelVersion | undefined {
   return versionIn(model, CLAUDE_NAMES)
 }
@@ -440,12 +440,12 @@ export function gptVersion(model: string): ModelVersion | undefined {
   return versionIn(model, GPT_NAMES)
 }
 
-/** Finds the version of a Gemini model; undefined if there is none. */
+/** Finds the version in the name of a Gemini model; undefined for other names. */
 export function geminiVersion(model: string): ModelVersion | undefined {
   return versionIn(model, [GEMINI_NAMES])
 }
 
-/** Finds the version of a Kimi model; undefined if there is none. */
+/** Finds the version in the name of a Kimi model; undefined for other names. */
 export function kimiVersion(model: string): ModelVersion | undefined {
   return versionIn(model, [KIMI_NAMES])
 }

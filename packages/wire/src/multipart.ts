@@ -26,11 +26,14 @@ export interface FormPart extends PartHead {
   readonly end: number
   /** Content of a field that is not a file; undefined if it is too long to be kept. */
   readonly text: string | undefined
-  /** Whether `text` differs from what the client sent. */
+  /** Whether the gateway has changed `text`, so that it differs from what the client sent. */
   readonly isChanged?: true
 }
 
-/** Reads a form (RFC 7578) while it arrives: keeps the positions of its parts and the short texts. */
+/**
+ * Reads a form (RFC 7578) while it arrives. Keeps the positions of its parts, and the contents of short
+ * fields.
+ */
 export class FormReader {
   readonly #delimiter: Buffer
   readonly #parts: FormPart[] = []

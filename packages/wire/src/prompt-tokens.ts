@@ -44,13 +44,13 @@ export interface MediaTokens {
   readonly typical: (bytes: number) => number
 }
 
-// Media cost tokens by their content, not by their bytes. The content behind a URL or a file id is unknown,
-// so that the constant part of an estimate never depends on the bytes.
+// The tokens of media depend on their content, not on their bytes. The content behind a URL or a file id is
+// unknown, so the constant part of an estimate never depends on the bytes.
 
 /**
- * Tokens of an image, which is scaled down and split into tiles or patches: at most 1,445 for models that
- * count tiles, 4,784 with 28-pixel patches, 10,000 with 32-pixel patches at full size. gpt-4o-mini counts 33
- * times as many as gpt-4o (at a correspondingly lower price): 2,833 + 8 × 5,667.
+ * Tokens of an image. Providers scale it down and split it into tiles or patches: at most 1,445 tokens for
+ * models that count tiles, 4,784 with patches of 28 pixels, 10,000 with patches of 32 pixels at full size.
+ * gpt-4o-mini counts 33 times as many as gpt-4o (at a correspondingly lower price): 2,833 + 8 × 5,667.
  */
 export const IMAGE_TOKENS: MediaTokens = {
   max: (_bytes, model) => (model.includes('4o-mini') ? 48_169 : 10_000),

@@ -1,10 +1,10 @@
 /** Properties of a protocol of upstreams. */
 interface ProtocolRow {
-  /** Whether its calls are conversations, which can be converted between protocols. */
+  /** Whether calls in this protocol are conversations, which can be converted to other protocols. */
   readonly isConversation: boolean
   /** Whether clients may use the protocol as well. */
   readonly hasClients: boolean
-  /** Whether its providers sign parts of their replies. */
+  /** Whether providers with this protocol sign parts of their replies. */
   readonly isSigned: boolean
   /** Whether a request can ask for several alternative replies. */
   readonly hasChoices: boolean
@@ -65,7 +65,7 @@ export type ConversionProtocol = NamesWith<{ readonly isConversation: true }>
 /** Protocols from and to which a conversation can be converted. */
 export type ClientProtocol = ServedProtocol & ConversionProtocol
 
-/** The protocols, in order. */
+/** The names of all protocols, in the order of the table. */
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
 
 /** Lists the protocols that have a property, in order. */
@@ -73,7 +73,7 @@ export function protocolsWith(has: (row: ProtocolRow) => boolean): ProtocolName[
   return PROTOCOL_NAMES.filter((name) => has(PROTOCOLS[name]))
 }
 
-/** Protocols from and to which a conversation can be converted, in order. */
+/** Protocols from and to which a conversation can be converted, in the order of the table. */
 export const CLIENT_PROTOCOLS = protocolsWith(
   ({ isConversation, hasClients }) => isConversation && hasClients,
 ) as ClientProtocol[]

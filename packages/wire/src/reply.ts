@@ -24,7 +24,7 @@ export interface Reply {
   readonly cacheVerdict?: object
   /** Uses of the provider's tools; absent if there are none. */
   readonly tools?: readonly ToolUse[]
-  /** Audio and images in it; absent if there are none. */
+  /** Audio and images in the reply; absent if there are none. */
   readonly arrived?: ArrivedMedia
 }
 

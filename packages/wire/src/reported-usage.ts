@@ -3,7 +3,7 @@ import type { ToolUse } from './tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from './usage.ts'
 import { asRecord } from './json/record.ts'
 
-/** Usage as an upstream reports it. */
+/** Usage as an upstream has reported it. */
 export interface ReportedUsage extends Usage {
   /**
    * Whether the output must be counted by the gateway, because the upstream reported only the prompt or an
@@ -30,7 +30,7 @@ export interface ReportedUsage extends Usage {
 
 /** Output of a report in which only the total includes all of the output. */
 export interface OutputInTotal {
-  /** The total as reported. */
+  /** The total that was reported. */
   readonly total: number
   /**
    * Number of output tokens if the total is right, including tokens that no detail of the report explains.
@@ -281,7 +281,7 @@ function difference(total: number | undefined, known: number | undefined): numbe
 /** Maximum plausible number of tokens. */
 const MAX_COUNT = 1_000_000_000
 
-/** Usage object of an upstream, or a part of it. */
+/** The usage object of an upstream, or a part of it. */
 export type Counts = Readonly<Record<string, unknown>>
 
 /** Returns a plausible number, an integer from 0 to 1,000,000,000; undefined for anything else. */

@@ -1,7 +1,7 @@
-/** The tier of service at which the model's prices apply unchanged. */
+/** The service tier in which the model's prices apply unchanged. */
 export const STANDARD = 'standard'
 
-/** The tier of provisioned throughput, which is paid beforehand. */
+/** The service tier for capacity that is reserved and paid in advance. */
 export const PROVISIONED = 'provisioned'
 
 /** Beta feature that some models need for `speed: fast`. */

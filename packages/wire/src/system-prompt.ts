@@ -27,7 +27,7 @@ const PLACES: Readonly<
   rerank: () => undefined,
 }
 
-// Uses one system message, because some upstreams refuse a second one.
+// The text is added to an existing system message, because some upstreams refuse a second one.
 function inMessages(scan: ScannedObject, prompt: string): PromptMember | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kind('messages') !== 'array') return undefined
@@ -52,7 +52,7 @@ function inSystemBlocks(scan: ScannedObject, prompt: string): string {
   return `[${block}${separator}${scan.textOf(system.node).slice(1)}`
 }
 
-// Google's servers accept both spellings.
+// Google's servers accept both spellings of the name.
 function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
   const name = scan.has('system_instruction') ? 'system_instruction' : 'systemInstruction'
   const given = scan.span(name)

@@ -9,7 +9,7 @@ export interface TextsToEmbed {
   readonly texts: readonly string[]
   /** Length of the vectors; undefined means the model's default. */
   readonly dimensions: number | undefined
-  /** Purpose of the vectors in Gemini's terms; undefined if none is given. */
+  /** Purpose of the vectors, as Gemini names it; undefined if none is given. */
   readonly task: string | undefined
 }
 
@@ -29,9 +29,9 @@ export interface VectorsReading {
 
 /** Writes the response for the client, one vector at a time. */
 export interface VectorsWriting {
-  /** Returns the piece with the next vector. */
+  /** Returns the next piece of the response, with this vector. */
   write(vector: RawVector): Buffer
-  /** Returns the last piece. */
+  /** Returns the last piece of the response. */
   end(charged: Usage): Buffer
 }
 
@@ -41,7 +41,7 @@ export interface EmbedRequest {
   readonly texts: readonly string[]
 }
 
-/** At least one request; they are sent one after another. */
+/** One or more requests, which are sent one after another. */
 export type EmbedRequests = readonly [first: EmbedRequest, ...more: EmbedRequest[]]
 
 /** Creates one request for each group of texts. */
@@ -56,7 +56,7 @@ export function embedRequests(
   return [requestOf(first), ...more.map(requestOf)]
 }
 
-/** A provider's protocol for embeddings. */
+/** How a provider's protocol embeds texts. */
 export interface EmbedForm {
   /**
    * Creates as many requests as the texts need. Names of settings that the upstream does not support are
@@ -68,8 +68,8 @@ export interface EmbedForm {
 }
 
 /**
- * Splits texts into groups in order. A group has a maximum number of texts and a maximum of bytes, unless a
- * single text is larger. Returns at least one group with at least one text.
+ * Divides texts into groups, in order. A group has a maximum number of texts and of bytes, unless a single
+ * text is larger. Returns at least one group, with at least one text.
  */
 export function textGroups(
   texts: readonly string[],

@@ -43,7 +43,7 @@ export interface PictureTokens {
   readonly output: number
 }
 
-/** Uses of a tool, as reported by a response. */
+/** Uses of a tool that a response reports. */
 export interface ToolUse {
   readonly kind: ToolKind
   readonly count: number
@@ -51,7 +51,7 @@ export interface ToolUse {
   readonly form?: string | undefined
   /** Model that drew the pictures; undefined if the response does not name it. */
   readonly model?: string | undefined
-  /** Tokens of all pictures, if the response reports them. */
+  /** Tokens of all pictures together, if the response reports them. */
   readonly tokens?: PictureTokens | undefined
   /** Whether the response only cites sources. This counts as a use if the request offered the tool. */
   readonly isCited?: true

@@ -1,6 +1,6 @@
 /** Settings of an upstream that decide what is sent to it. */
 export interface UpstreamSettings {
-  /** Address with the version, without a slash at the end: `https://api.example.com/v1`. */
+  /** Base URL with the version and without a slash at the end: `https://api.example.com/v1`. */
   readonly base_url: string
   /** The upstream's name for a model, by the requested name. */
   readonly model_mapping: ReadonlyMap<string, string>
@@ -12,7 +12,7 @@ export interface UpstreamSettings {
   readonly pass_through: boolean
 }
 
-/** JSON text of the standard tier in requests of chat and responses. */
+/** JSON text of the standard tier, as chat and responses requests name it. */
 export const DEFAULT_TIER = '"default"'
 
 /**
@@ -86,7 +86,7 @@ const ALLOWABLE_MEMBERS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FI
 /** What a channel may allow: members of requests, and `session` for the headers that name the client's session. */
 export const ALLOWABLE_FIELDS = [...ALLOWABLE_MEMBERS, 'session'] as const
 
-/** Field that is removed unless a channel allows it. */
+/** A field that is removed unless a channel allows it. */
 export type GatedField = (typeof GATED_FIELDS)[number]
 
 /** A field that may cause a different model or price, by the name under which a channel allows it. */

@@ -36,7 +36,7 @@ export interface Usage {
   readonly imageCacheRead?: number
 }
 
-/** Zero usage. */
+/** A usage in which all counts are 0. */
 export const NO_USAGE: Usage = {
   input: 0,
   output: 0,
@@ -57,7 +57,7 @@ export const NO_USAGE: Usage = {
   searchUnits: 0,
 }
 
-/** All prompt tokens, cached or not. */
+/** Number of all prompt tokens, cached or not. */
 export function promptTokens({
   input,
   cacheRead,

@@ -30,14 +30,14 @@ const CLOSE = 0x5d
  * within a few milliseconds; longer ones are forwarded unchanged.
  */
 const MAX_VECTOR_BYTES = { [CLOSE]: 524_288, [QUOTE]: 262_144 }
-/** Maximum bytes of a member's name with the colon and the white space around it. */
+/** Maximum number of bytes of a member's name, including the colon and the white space around it. */
 const MAX_NAME_BYTES = 256
 const NOTHING = Buffer.alloc(0)
 
 /**
  * Finds the vectors of a response by the name of their member, while it streams in pieces of any size.
  * Vectors are not parsed: a list of numbers ends at the first bracket, base64 at the first quote. The memory
- * is bounded by the longest vector and by the outline of the remaining response.
+ * is limited to the longest vector and the outline of the rest of the response.
  */
 export class VectorReader {
   readonly #name: Buffer
@@ -79,7 +79,7 @@ export class VectorReader {
     this.#other(rest)
   }
 
-  /** Reads up to the next vector. Returns the bytes from there on. */
+  /** Reads up to the next vector. Returns the bytes from the vector on. */
   #readOther(bytes: Buffer): Buffer {
     for (let from = 0; ; ) {
       const key = bytes.indexOf(this.#name, from)
@@ -111,7 +111,7 @@ export class VectorReader {
     const form = closing === CLOSE ? 'numbers' : 'base64'
     const text = this.#vector.take()
     this.#closing = 0
-    // A list of vectors is not a vector.
+    // A list that contains lists is not a vector.
     if (form === 'numbers' && text.indexOf(OPEN, 1) !== -1) return this.#other(text)
     if (text.length > MAX_VECTOR_BYTES[closing]) return this.#other(text)
     this.#count++
@@ -159,7 +159,7 @@ export class NamedVectors implements VectorsReading {
   readonly #reader: VectorReader
   readonly #usageOf: (reply: Readonly<Record<string, unknown>>) => Usage | undefined
 
-  /** `usageOf` reads the usage from the response without its vectors. */
+  /** `usageOf` reads the usage from the response, from which the vectors were removed. */
   constructor(
     name: 'embedding' | 'values',
     usageOf: (reply: Readonly<Record<string, unknown>>) => Usage | undefined,

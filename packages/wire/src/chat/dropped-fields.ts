@@ -19,7 +19,7 @@ export type DroppedName =
   | 'reasoning.exclude'
   | 'tools.unknown'
   | 'tools.web_search'
-  /** Fields of a messages request. */
+  /** Fields of messages requests that chat cannot express. */
   | 'cache_control'
   | 'content'
   | 'reasoning_content'
@@ -78,7 +78,10 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'n',
 ])
 
-/** Reports the top-level fields of a chat request that the conversion drops, if their values matter. */
+/**
+ * Reports the top-level fields of a chat request that the conversion drops, unless their values have no
+ * effect.
+ */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   reportDroppedFields(scan, dropped, READ_FIELDS, DROPPED_FIELDS)
 }

@@ -57,7 +57,7 @@ export interface ReadThoughts {
   after(calls: number): readonly Part[]
 }
 
-/** Combines the reasoning of a message with the signatures in its details. */
+/** Splits the reasoning of a message into thoughts, with the signatures in its details. */
 export function readThoughts(text: string, details: readonly unknown[]): ReadThoughts {
   const characters = Array.from(text)
   const parts: { readonly part: Part; readonly calls: number }[] = []
@@ -77,7 +77,7 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
       const segment = characters.slice(from, from + length)
       end = Math.max(end, from + segment.length)
       const thought: ThinkingPart = { kind: 'thinking', text: segment.join(''), proof: enclosed.proof }
-      // A signature is only valid for the complete text that was signed.
+      // If the client has changed the text, the signature is not valid any more, and the thought is left out.
       if (segment.length === length || enclosed.proof.protocol === 'responses')
         parts.push({ part: thought, calls })
     }
@@ -129,7 +129,7 @@ export function isShownByPlaceholder({ protocol }: Proof): boolean {
   return protocol === 'messages'
 }
 
-/** The signature for the next call, if this is one. Undefined otherwise. */
+/** Returns the signature if it belongs to the next call; undefined for other proofs. */
 export function callSignature({ protocol, signs, value }: Proof): string | undefined {
   return protocol === 'gemini' && signs === 'call' ? value : undefined
 }

@@ -110,10 +110,7 @@ export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer 
   return { tools, toolChoice: { kind: 'tool', name: textAt(chosen['name'], `tool_choice.${type}.name`) } }
 }
 
-/**
- * Decodes `allowed_tools`. Names of tools with other types are ignored, because these tools were already
- * dropped.
- */
+/** Decodes `allowed_tools`. It may name tools of kinds that were already dropped; these names are ignored. */
 function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = fieldsAt(value, path)

@@ -49,7 +49,7 @@ const inputSchema: JsonSchema = {
   ],
 }
 
-/** The table in `docs/api.md: Embeddings`, row for row. */
+/** Checks for the table in `docs/api.md: Embeddings`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['input', withSchema(inputSchema, checkInput)],
@@ -74,7 +74,8 @@ export function embeddingsRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-// Other types of numbers (`output_dtype` of Voyage and Mistral) are encoded differently.
+// Other number formats (`output_dtype` of Voyage and Mistral) are encoded differently, so they are not
+// converted.
 function formOf(scan: ScannedObject): VectorForm {
   if (isPresent(scan, 'output_dtype') && scan.value('output_dtype') !== 'float') return undefined
   const format = isPresent(scan, 'encoding_format') ? scan.value('encoding_format') : 'float'
@@ -136,7 +137,7 @@ export const EMBEDDINGS_LIMITS: ScanLimits = { depth: 128, nodes: 320_000, membe
 /** Names of the fields of embeddings requests. */
 export const embeddingsNames = requestNames([...CHECKS.keys(), 'output_dtype', 'user'])
 
-/** Where the prompt is in an embeddings request. */
+/** Describes which members of an embeddings request belong to the prompt. */
 export const EMBEDDINGS_PROMPT = {
   levels: {
     request: {

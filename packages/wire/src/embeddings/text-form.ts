@@ -21,9 +21,9 @@ export const textForm: EmbedForm = {
 }
 
 /**
- * Reads a response whose vectors may be in any order, each with an index beside it, and sorts them. If they
- * are too large to be held, they are forwarded as they arrive, and the response is invalid if their order is
- * wrong.
+ * Reads a response in which an index states the text of each vector, before or after the vector. The vectors
+ * are sorted by it. If they are too large to be held back, they are forwarded as they arrive, and a response
+ * in another order is invalid.
  */
 class OrderedReading implements VectorsReading {
   readonly #onVector: (vector: RawVector) => void

@@ -22,7 +22,7 @@ export class VectorsWriter {
     this.#model = model
   }
 
-  /** Returns the piece with the next vector. */
+  /** Returns the next piece of the response, with this vector. */
   write(vector: RawVector): Buffer {
     const index = this.#count++
     const before = index === 0 ? '{"object":"list","data":[' : ','
@@ -33,7 +33,7 @@ export class VectorsWriter {
     ])
   }
 
-  /** Returns the last piece. */
+  /** Returns the last piece of the response. */
   end(charged: Usage): Buffer {
     const tokens = promptTokens(charged)
     const usage = JSON.stringify({ prompt_tokens: tokens, total_tokens: tokens })
@@ -181,8 +181,8 @@ function readNumber(list: Buffer, start: number, out: DataView, offset: number):
   const power = Math.abs(exponent)
   if (power > MAX_POWER || at - start > MAX_CHARACTERS) return readSlowly(list, start, at, out, offset)
   const size = exponent < 0 ? digits / (POWERS[power] as number) : digits * (POWERS[power] as number)
-  // If both factors are exact, this double is the nearest one to the text. Otherwise all doubles within the
-  // margin must round to the same single-precision number.
+  // If both factors are exact, `size` is the double nearest to the text. Otherwise all doubles within the
+  // margin must round to the same single-precision number, or the slow way is taken.
   const isExact = digits <= Number.MAX_SAFE_INTEGER && power <= MAX_EXACT_POWER
   if (!isExact && Math.fround(size * (1 - MARGIN)) !== Math.fround(size * (1 + MARGIN)))
     return readSlowly(list, start, at, out, offset)
@@ -214,7 +214,7 @@ const MAX_TEXT_BYTES = 22
 const MIN_DIGITS = 7
 const MAX_DIGITS = 9
 
-/** Range of numbers for which digits are computed here. Nearly all numbers of vectors are in it. */
+/** Range of numbers that are written by this function itself; nearly all numbers of vectors are in it. */
 const PLAIN_FROM = 1e-6
 const PLAIN_BELOW = 1e7
 

@@ -2,8 +2,8 @@ import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
 import { ENVELOPE_PREFIX, openEnvelope, sealOpaque, sealProof } from '../envelope.ts'
 
 /**
- * Value sent instead of a signature for a call that no Gemini model made. Google documents it. It is sent
- * without base64 encoding.
+ * Google's documented placeholder for the signature of a call that no Gemini model made. It is sent as plain
+ * text, not in base64.
  */
 export const UNSIGNED_CALL = 'skip_thought_signature_validator'
 

@@ -47,8 +47,8 @@ export function finishReasonOf(value: unknown): string | undefined {
 }
 
 /**
- * Determines why a complete response stopped. A normal end does not show whether there were calls, because
- * these may have come earlier. An unknown reason counts as a normal end.
+ * Derives the stop reason of a complete response. The finish reason of a normal end does not say whether
+ * there were calls; `calledTools` does. Unknown reasons count as a normal end.
  */
 export function stopOf(finishReason: string, { calledTools }: Answered): Stop {
   const reason = REASONS.get(finishReason)

@@ -84,7 +84,7 @@ export function embeddedUsage(usage: Fields = {}): Usage | undefined {
   return { ...NO_USAGE, input, audioInput, imageInput }
 }
 
-/** Tokens of a modality in the details. */
+/** The number of tokens of one modality in the details. */
 function ofModality(details: unknown, modality: string): number {
   if (!Array.isArray(details)) return 0
   let tokens = 0
@@ -96,9 +96,9 @@ function ofModality(details: unknown, modality: string): number {
 }
 
 /**
- * Collects the usage of a stream. Each chunk reports the usage so far. The last report counts, even if it is
- * lower than an earlier one. Fields that a report lacks are taken from the report before. A report without
- * output is ignored if there was output before.
+ * Usage of a stream. Each chunk reports the usage so far, and the last report counts, even if it is lower
+ * than an earlier one. Fields that a report lacks are taken from the previous report; a report in which the
+ * output has disappeared is ignored.
  */
 export class StreamUsage {
   #metadata: Fields | undefined
@@ -118,7 +118,7 @@ export class StreamUsage {
     else if (!before || hasOutput(later) || !hasOutput(before)) this.#metadata = later
   }
 
-  /** The usage so far; undefined without a plausible report. */
+  /** The usage so far; undefined if no plausible report has arrived. */
   get usage(): ReportedUsage | undefined {
     const usage = this.#metadata && read(this.#metadata, this.tools.uses)
     return usage && this.served ? { ...usage, served: this.served } : usage

@@ -115,8 +115,8 @@ export function withMembers(
 export type MemberText = readonly [name: string, text: string | undefined]
 
 /**
- * Writes an object with these members, in order; undefined ones are left out. Values given as text are not
- * parsed, because parsing and writing them would reorder integer-like keys and lose digits.
+ * Writes an object with these members, in order; undefined ones are omitted. Values that are given as JSON
+ * text are not parsed, because that would reorder numeric keys and lose digits.
  */
 export function renderObject(members: readonly MemberText[]): string {
   let text = ''

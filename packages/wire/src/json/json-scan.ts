@@ -206,7 +206,7 @@ function stringEnd(bytes: Buffer, strings: StringEnds, start: number, length: nu
   }
 }
 
-/** Offset after the number that begins at `start`. */
+/** Returns the offset after the number that begins at `start`. */
 function numberEnd(bytes: Buffer, start: number, length: number): number {
   let p = start
   if (bytes[p] === MINUS) p++

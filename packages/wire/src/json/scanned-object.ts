@@ -13,7 +13,7 @@ export interface Member {
   readonly start: number
   readonly end: number
   readonly node: Node
-  /** Number of an array's elements or of an object's members; 0 for other values. */
+  /** Number of elements of an array or members of an object; 0 for other values. */
   readonly count: number
 }
 
@@ -90,7 +90,10 @@ export class ScannedObject {
     return this.tape[node + 1] as number
   }
 
-  /** Which kinds of strings the object contains. Computed at the first use. */
+  /**
+   * Which names and lifetimes of prompt caching occur in its short strings. The strings are searched only
+   * once.
+   */
   get notes(): StringNotes {
     return (this.#notes ??= notedStrings(this.bytes, this.tape))
   }

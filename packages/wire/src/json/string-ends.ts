@@ -15,7 +15,8 @@ let loadedText = 0
 let textCount = 0
 
 /**
- * Finds the ends of JSON strings, sixteen bytes at a time, with vector instructions that JavaScript lacks.
+ * Finds the ends of JSON strings in steps of sixteen bytes, with vector instructions, which JavaScript does
+ * not have.
  */
 export class StringEnds {
   readonly #bytes: Buffer

@@ -1,8 +1,8 @@
 import { hasBytesAt } from './bytes.ts'
 
 /**
- * Which kinds of strings a request contains, found in one pass over its short keys and texts. All are true if
- * a letter in such a string is escaped, because then this method cannot tell.
+ * Which of certain names and lifetimes occur in a request, found in one pass over its short keys and texts.
+ * All are true if such a string has an escaped letter, because nothing is certain then.
  */
 export interface StringNotes {
   /** Whether a string begins like the name of a cache mark. */
@@ -10,8 +10,8 @@ export interface StringNotes {
   /** Whether a string begins like the name of a member that controls a provider's cache. */
   readonly cacheMember: boolean
   /**
-   * Whether a string begins like the name of a cache breakpoint, whose lifetime is half an hour, or is that
-   * lifetime.
+   * Whether a string begins like `prompt_cache_breakpoint`, whose default lifetime is half an hour, or is the
+   * lifetime `30m`.
    */
   readonly halfHour: boolean
   /** Whether a string is a lifetime of an hour or more. */
@@ -20,7 +20,7 @@ export interface StringNotes {
 
 const EVERYTHING: StringNotes = { directive: true, cacheMember: true, halfHour: true, longLifetime: true }
 
-/** Beginnings of names, with the opening quote. */
+/** Beginnings of names, including the opening quote. */
 const DIRECTIVES = ['"cache_control', '"prompt_cache_breakpoint', '"cachePoint'].map((name) =>
   Buffer.from(name),
 )

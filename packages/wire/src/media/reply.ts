@@ -16,7 +16,8 @@ import {
 } from '../reported-usage.ts'
 
 /**
- * Types of the events that end an image, a speech or a transcript, and of the partial events before these.
+ * Matches the events that complete an image, a speech or a transcript; the pattern below matches the partial
+ * events before them.
  */
 const FINAL = /^(?:image_generation|image_edit)\.completed$|^(?:speech\.audio|transcript\.text)\.done$/
 const PARTIAL = /^(?:image_generation|image_edit)\.partial_image$|^speech\.audio\.delta$/
@@ -24,13 +25,13 @@ const TEXT = /^transcript\.text\.(?:delta|segment)$/
 const DONE = '[DONE]'
 
 /**
- * Watches a stream of images, speech or a transcript. The stream ends with the last final event. Everything
- * from there on, such as `[DONE]`, is held back.
+ * Watches a stream of images, speech or a transcript. The stream ends with its last final event, which is
+ * held back together with everything after it, such as `[DONE]`.
  */
 export class MediaTap extends StreamTap {
   /** Sum of the usage of all final events. */
   reported: Usage | undefined
-  /** Number of final events so far, and of partial events with content. */
+  /** Number of final events so far, and number of partial events with content. */
   finals = 0
   partials = 0
   /** Size and quality of the image in the last final event. */
@@ -50,7 +51,7 @@ export class MediaTap extends StreamTap {
     return this.finals > 0
   }
 
-  /** Whether anything chargeable was forwarded. */
+  /** Whether anything was forwarded that can be charged. */
   get hasContent(): boolean {
     return this.finals + this.partials + this.contentFrames > 0
   }
@@ -131,7 +132,7 @@ export class ImageReply {
     return this.#hasBegun
   }
 
-  /** Number of images of which at least the beginning was read. */
+  /** Number of images whose data has begun; the last one may be incomplete. */
   get begun(): number {
     return this.#outline.text?.match(IMAGE)?.length ?? 0
   }
@@ -159,7 +160,7 @@ function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Facts of a complete transcript on which its price depends. */
+/** The facts of a complete transcript that determine its cost. */
 export interface TranscriptFacts {
   readonly isValid: boolean
   readonly isError: boolean

@@ -66,7 +66,7 @@ export function jsonFields(scan: ScannedObject): Fields {
   return { get: (name) => (isPresent(scan, name) ? scan.value(name) : undefined) }
 }
 
-/** The fields of a form, which are all texts. Throws `invalid_request` for a field that is sent twice. */
+/** The fields of a form; their values are texts. Throws `invalid_request` for a field that is sent twice. */
 export function formFields(parts: readonly FormPart[]): Fields {
   return { get: (name) => onlyField(parts, name)?.text || undefined }
 }
@@ -97,7 +97,10 @@ export function textIn(fields: Fields, name: string): string | undefined {
   return refuse(name, 'a string', 'another value')
 }
 
-/** Whether a flag is set, given as a boolean or as a text. Throws `invalid_request` for any other value. */
+/**
+ * Reads a flag, given as a boolean or as a text such as "true" or "1". Throws `invalid_request` for any other
+ * value.
+ */
 export function flagIn(fields: Fields, name: string): boolean {
   const value = fields.get(name)
   if (value === undefined || value === false || value === 'false' || value === 'False' || value === '0')

@@ -153,7 +153,7 @@ export function recordBlockToolUse(tally: ToolTally, index: number, value: unkno
   if (kind) tally.note(kind === 'code_execution' ? 'container' : `block ${index}`, { kind, count: 1 })
 }
 
-/** Returns the uses of tools reported by the blocks of a message. */
+/** Returns the uses of tools that the blocks of a message report. */
 export function usesIn(content: unknown): readonly ToolUse[] {
   const tally = new ToolTally()
   if (Array.isArray(content))

@@ -9,7 +9,10 @@ export const STANDARD_TIER = 'standard_only'
 /** Maximum length of a user's identifier in other protocols. Messages clients send longer ones. */
 const MAX_LENGTH = 64
 
-/** Reads `metadata` as an object to spread into a conversation. Other protocols can express only the user. */
+/**
+ * Reads the user's id from `metadata`, as an object to spread into a conversation. Other protocols cannot
+ * express anything else in it.
+ */
 export function decodeEndUser(metadata: unknown, dropped: Dropped): { endUser?: EndUser } {
   const { user_id: id, ...others } = asRecord(metadata) ?? {}
   const isKept = typeof id === 'string' && id !== '' && Array.from(id).length <= MAX_LENGTH

@@ -152,7 +152,7 @@ const NONE: Counts = {}
  * the first of these that is present:
  * - `usage`, with the prompt's tokens or only a total: everything that was not generated was read;
  * - `meta.tokens`, the tokens that the model read;
- * - `meta.billed_units`, the units that the provider charges for.
+ * - `meta.billed_units`, the units that the provider charges.
  */
 export function readRerankUsage(reply: ScannedObject): ReportedUsage | undefined {
   const usage = asRecord(reply.value('usage')) ?? NONE

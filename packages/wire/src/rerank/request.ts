@@ -28,7 +28,7 @@ export interface RerankRequest {
   readonly model: string
   /** Documents, in order. */
   readonly documents: readonly Node[]
-  /** Maximum number of results that the client wants; undefined for as many as the upstream returns. */
+  /** Maximum number of results for the client; undefined for as many as the upstream returns. */
   readonly topN: number | undefined
   readonly returnDocuments: boolean
   /** Maximum number of tokens that the upstream can count. */
@@ -132,7 +132,7 @@ export const rerankNames = requestNames(
   { documents: knownNames('text') },
 )
 
-/** Finds the text of a document: the document itself or its `text`; undefined if it has none. */
+/** Finds the text of a document, which is the document itself or its `text`; undefined if it has none. */
 export function textNode(scan: ScannedObject, document: Node): Node | undefined {
   const kind = scan.kindOf(document)
   if (kind === 'string') return document

@@ -4,7 +4,7 @@ import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 /** Parsed data of an event. */
 export type Event = Readonly<Record<string, unknown>>
 
-/** Maximum number of items that are tracked in one response; no response has more. */
+/** Maximum number of items that are watched in one response; no response has more. */
 export const MAX_ITEMS = 4_096
 
 /** The events that end a response; they contain its status. */
@@ -33,7 +33,7 @@ export function outputIndex(event: Event): number {
   return numberOf(event['output_index'])
 }
 
-/** Index of the event's text within the item. */
+/** Index, within the item, of the text that the event belongs to. */
 export function textIndex(event: Event): number {
   return numberOf(event['content_index'] ?? event['summary_index'])
 }

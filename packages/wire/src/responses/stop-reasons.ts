@@ -27,7 +27,7 @@ export function stopOf(response: Readonly<Record<string, unknown>>, { calledTool
   return { reason: calledTools ? 'tool-calls' : 'end' }
 }
 
-/** The reason for which a response is incomplete; undefined if it is complete. */
+/** The reason why a response is incomplete; undefined if it is complete. */
 export function incompleteReason({ reason }: Stop): string | undefined {
   return TO_WIRE.get(reason)
 }

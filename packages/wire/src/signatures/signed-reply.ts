@@ -126,7 +126,7 @@ export class SignedReply {
     }
   }
 
-  /** Parts of the reply in order; none if nothing is signed. */
+  /** Parts of the reply in order; empty if nothing is signed. */
   get parts(): readonly ReplyPart[] {
     if (!this.#hasSigned) return []
     return [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => replyPart(part))

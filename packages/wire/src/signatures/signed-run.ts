@@ -68,7 +68,7 @@ function isSlot(value: unknown): boolean {
 /** Number of characters at each end of a file's data that are used to recognize it. */
 const MEDIA_SAMPLE = 64
 
-/** Anchor of a tool call. Providers never use an id twice. */
+/** The anchor of a tool call: its id, because providers never use an id twice. */
 export function callAnchor(id: string): string {
   return `call ${id}`
 }
@@ -97,7 +97,7 @@ export function digestsByTurn({ system, turns }: Pick<Conversation, 'system' | '
   return contexts
 }
 
-/** All texts joined without a separator. */
+/** All texts of the parts, joined without a separator. */
 export function textOf({ parts }: { readonly parts: readonly Part[] }): string {
   return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 }

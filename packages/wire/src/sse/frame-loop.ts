@@ -53,14 +53,14 @@ export abstract class FrameLoop {
     this.frames.takeBuffered()
   }
 
-  /** Drops the templates, because frames of another kind follow. */
+  /** Forgets the templates, because frames of another kind follow. */
   protected resetTemplates(): void {
     this.#templates.reset()
   }
 
   /**
-   * Adds a chunk. Returns the bytes to read, which begin with a frame, or undefined if no frame can be
-   * complete.
+   * Adds a chunk. Returns the bytes to read, which begin with a frame; undefined if no frame can be complete
+   * yet.
    */
   protected take(chunk: Buffer): Buffer | undefined {
     this.#templates.newBytes()
@@ -121,7 +121,7 @@ const MAX_TEMPLATES = 4
 /** If this many templates in a row match nothing, no more are learned, because the frames differ too much. */
 const MAX_FAILED_TEMPLATES = 8
 
-/** Templates of one stream's frames. A frame that matches one need not be parsed. */
+/** The templates of one stream. A frame that matches one of them need not be parsed. */
 export class KnownFrames {
   readonly #read: PieceReader
   readonly #templates: FrameTemplate[] = []
@@ -136,12 +136,12 @@ export class KnownFrames {
     this.#shared = shared
   }
 
-  /** Forgets offsets in the previous chunk, because another chunk follows. */
+  /** Forgets the offsets in the previous chunk, because another chunk follows. */
   newBytes(): void {
     for (const template of this.#templates) template.newBytes()
   }
 
-  /** Finds the template that the frame at `start` matches; undefined if the frame must be parsed. */
+  /** Returns the template that the frame at `start` matches; undefined if the frame must be parsed. */
   match(bytes: Buffer, start: number): FrameTemplate | undefined {
     for (let i = 0; i < this.#templates.length; i++) {
       const template = this.#templates[i] as FrameTemplate
@@ -155,7 +155,7 @@ export class KnownFrames {
     return known
   }
 
-  /** Learns a template from a parsed frame that contained text. */
+  /** Learns a template from a parsed frame that contains text. */
   learn(frame: Buffer, data: string): void {
     if (this.#failedTemplates === MAX_FAILED_TEMPLATES) return
     const piece = this.#read(data)

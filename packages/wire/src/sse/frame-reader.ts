@@ -32,7 +32,7 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   /** Reads a frame that matches no template. */
   protected abstract read(data: string, frame: string): void
 
-  /** Reads the text, which is never empty, of a frame that matches a template. */
+  /** Reads the text of a frame that matches a template. The text is not empty. */
   protected abstract readPiece(index: number, text: string): void
 
   /**

@@ -88,7 +88,7 @@ export class FrameSplitter {
     return end
   }
 
-  /** Marks the bytes before `from` as read and holds the others. */
+  /** Marks the bytes before `from` as read, and keeps the others. */
   markRead(from: number): void {
     if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
     this.#bytes = EMPTY
@@ -195,7 +195,10 @@ export function eventOf(frame: string): string | undefined {
   return fieldOf(frame, 'event')?.split('\n').pop()
 }
 
-/** Reports whether the event is named `error`. Such a frame is an error even if its data look different. */
+/**
+ * Reports whether the event is named `error`. Such a frame is an error even if its data does not look like
+ * one.
+ */
 export function isErrorEvent(frame: string): boolean {
   return frame.includes('error') && eventOf(frame) === 'error'
 }

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer'
 import { dataOf } from './frame-splitter.ts'
 
-/** Text that a frame adds to the reply. */
+/** A text that a frame adds to the reply. */
 export interface FramePiece {
-  /** Index of the text to which it is appended; several texts can grow in turn. */
+  /** Index of the text to which it is appended; several texts can grow alternately. */
   readonly index: number
   readonly text: string
 }
@@ -20,7 +20,7 @@ export interface TextMatch {
   readonly to: number
   /** Number of escape sequences in the text. */
   readonly escapes: number
-  /** Number of characters; each escape sequence counts as one. */
+  /** Number of characters; an escape sequence counts as one character. */
   readonly codePoints: number
 }
 
@@ -50,7 +50,7 @@ const NOT_FOUND = -1
  * number.
  */
 export class FrameTemplate implements TextMatch {
-  /** Index of the text that the frame adds to. */
+  /** Index of the text to which the frame adds. */
   readonly index: number
   readonly #head: NumberedBytes
   readonly #tail: NumberedBytes
@@ -242,7 +242,7 @@ const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
 
 /** Bytes that all frames of one kind have in common, except for the numbers in them. */
 export class NumberedBytes {
-  /** Bytes between the numbers. */
+  /** The bytes before, between and after the numbers. */
   readonly #pieces: readonly BytePattern[]
   /** Length in bytes if every number has one digit. */
   readonly #minLength: number
@@ -295,8 +295,8 @@ let viewed: ArrayBufferLike = new ArrayBuffer(0)
 let view: DataView = new DataView(viewed)
 
 /**
- * Byte sequence to look for in other bytes. Compares 8 bytes at a time, which takes a third as long as
- * `Buffer.compare`.
+ * A sequence of bytes to compare with other bytes. It compares 8 bytes at a time, which takes a third of the
+ * time of `Buffer.compare`.
  */
 export class BytePattern {
   readonly bytes: Buffer

@@ -17,7 +17,7 @@ export class SharedTemplates {
     if (this.#templates.length > MAX_TEMPLATES) this.#templates.pop()
   }
 
-  /** Finds the template that the frame at `start` matches. */
+  /** Returns the template that the frame at `start` matches; undefined if there is none. */
   match(bytes: Buffer, start: number): FrameTemplate | undefined {
     for (const [i, template] of this.#templates.entries()) {
       template.newBytes()

@@ -16,7 +16,10 @@ import { closeJson, JsonOutline } from '../json/json-outline.ts'
 export interface TapStep {
   /** Bytes to send now, if any; the pushed chunk itself if it is forwarded unchanged. */
   readonly forward: Buffer | undefined
-  /** Whether the stream ended with a terminator or an error. `ending` contains it and everything after it. */
+  /**
+   * Whether the stream ended with an end marker or an error. `ending` then contains it and everything after
+   * it.
+   */
   readonly terminal: boolean
 }
 
@@ -320,7 +323,7 @@ const LINE_END = Buffer.of(LF)
 /** Maximum number of characters kept of a field name and of an event name. */
 const MAX_FIELD = 16
 const MAX_NAME = 256
-/** Maximum UTF-8 bytes of one UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes of one UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3
 
 /**
@@ -338,7 +341,7 @@ export class LargeEvent {
   /** Whether the last byte was a CR, so that an LF now would belong to it. */
   #endedInCr = false
 
-  /** Outline of the data; undefined if even the outline is too long. */
+  /** The shortened data; undefined if even that is too long. */
   get data(): string | undefined {
     return this.#outline.text
   }
@@ -349,7 +352,7 @@ export class LargeEvent {
     return text === undefined ? undefined : closeJson(text)
   }
 
-  /** Number of data bytes that the outline leaves out. */
+  /** Number of bytes that the shortened data leaves out. */
   get elidedBytes(): number {
     return this.#dataBytes - this.#outline.length
   }

@@ -10,7 +10,9 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 interface GrowingCall {
   readonly id: string
   name: string
-  /** The number of its part. The part begins when the call has a name. Undefined before. */
+  /**
+   * Number of the call's part. Undefined until the call has a name, because the part begins with the name.
+   */
   part: number | undefined
   /** The arguments received before the name. */
   pendingArguments: string
@@ -78,7 +80,7 @@ export class ToolCallDecoder {
     return { kind: 'tool-input', index: call.part }
   }
 
-  /** Ends the calls whose arguments are complete, because something else begins. */
+  /** Ends the calls whose arguments are complete; called when something else begins. */
   endComplete(): void {
     for (const call of this.#open) if (call.json.isComplete) this.#end(call)
   }
@@ -132,7 +134,7 @@ export class ToolCallDecoder {
   }
 
   /**
-   * Adds arguments. When the arguments are complete and something else has begun, only whitespace can follow.
+   * Adds arguments. Nothing is added to an ended call: only white space could follow its complete arguments.
    */
   #add(call: GrowingCall, text: string): void {
     if (text === '' || call.ended) return
@@ -236,8 +238,8 @@ function withTexts(answer: Fields, text: string): Fields {
   const scan = scanned(text)
   for (const { definition, path } of functionsIn(answer['choices'] as readonly unknown[])) {
     const node = scan && nodeAt(scan, path)
-    // Replies above the scanner's limits lose the order of keys that are integers, and digits of long
-    // numbers.
+    // For replies that exceed the scanner's limits, the object is written anew: the order of numeric keys and
+    // long digits may be lost.
     definition['arguments'] =
       node === undefined ? JSON.stringify(definition['arguments']) : scan?.textOf(node)
   }

@@ -23,7 +23,7 @@ import { writeUsage } from '../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 
-/** The text that a chat client receives in place of a signature; `docs/api.md: Events`, signature_delta. */
+/** Text in `reasoning_content` that stands for a signature; `docs/api.md: Events`, signature_delta. */
 export const SIGNATURE_PLACEHOLDER = '\n'
 
 /**
@@ -112,8 +112,8 @@ export function customToolNames(replyContext: ReplyContext | undefined): Readonl
 }
 
 /**
- * Writes a citation for a chat client. It belongs to a text of this `length`, which begins at `base` in the
- * content.
+ * Writes a citation for chat clients. The cited part begins at `base` in the content and has the length
+ * `length`, both in code points.
  */
 export function writeAnnotation(citation: Citation, length: number, base: number): object {
   return { type: 'url_citation', url_citation: urlCitation(citation, length, base) }
@@ -136,7 +136,7 @@ export function writeLogprobs(tokens: Logprobs | undefined): object | null {
   return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
 }
 
-/** Writes a token. In chat it has more members than in a delta of a responses stream. */
+/** Adds members that tokens in chat have, but tokens in responses deltas do not. */
 function writeToken(value: unknown): Fields {
   const token = asRecord(value) ?? {}
   const others = token['top_logprobs']

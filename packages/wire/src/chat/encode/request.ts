@@ -90,7 +90,7 @@ type ChatMessage = Readonly<Record<string, unknown>>
 /** What a model accepts or requires in messages of the history. */
 type ModelRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts' | 'isOpenAi'>
 
-/** The parts of a turn, by the field or message that they become. */
+/** The parts of a turn, sorted by where chat has them: in a field of the message, or in another message. */
 interface SortedTurn {
   readonly thinking: string[]
   readonly content: ChatPart[]
@@ -136,7 +136,7 @@ function encodeTurn(
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
     const said: ChatMessage[] = content.length > 0 ? [{ role: 'user', content: contentOf(content) }] : []
-    // Servers of other models may refuse a second system message.
+    // Servers other than OpenAI's may refuse a second system message, so the text is sent as the user's.
     for (const { isSystem, content: text } of sorted.later)
       said.push({ role: isSystem && isOpenAi ? 'system' : 'user', content: contentOf(text) })
     // An empty turn is kept. Otherwise the conversation would end with a different turn, or have none.

@@ -11,9 +11,7 @@ import type { ChatRequest } from './request.ts'
 export interface GatedRequest extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
-  /**
-   * Whether only the gateway requested usage, so that the frame with usage is not forwarded to the client.
-   */
+  /** Whether the gateway itself requested usage, so that the chunk with usage must not reach the client. */
   readonly addedUsageOption: boolean
 }
 

@@ -23,7 +23,7 @@ import {
 /** Fields that cause a server or a conversion to add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
 
-/** Fields that add no more tokens to the model's input than they have bytes. */
+/** Fields that add at most as many input tokens as they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -52,8 +52,8 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Upper limits for the prompt of a checked request, without a tokenizer. A token has at least one byte, so
- * the text has no more tokens than the body has bytes. Media are counted by type.
+ * Upper bounds on the tokens of a checked request's prompt. No tokenizer is needed: a token has at least one
+ * byte, so the size of the body in bytes is a bound for text. Media are counted by their kind.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const messages = scan.span('messages')
@@ -109,7 +109,7 @@ const SAMPLING_OF_CHAT = {
   top_logprobs: 'sampling',
 } as const
 
-/** The levels that chat and completions have in common. */
+/** The parts of a message that are read for the prompt, the same in chat and completions. */
 const CHAT_PARTS = {
   part: {
     notPrompt: {
@@ -139,7 +139,7 @@ const CHAT_PARTS = {
   },
 } as const satisfies Record<string, PromptLevel>
 
-/** Where the prompt is in a chat request. */
+/** Describes which members of a chat request belong to the prompt. */
 export const CHAT_PROMPT = {
   levels: {
     request: {
@@ -195,7 +195,7 @@ export const CHAT_CONVERSATION: ConversationForm = {
   isUnforeseeable: (scan) => hasAny(scan, ['transforms', 'plugins']),
 }
 
-/** Where the prompt is in a completions request. */
+/** Describes which members of a completions request belong to the prompt. */
 export const COMPLETIONS_PROMPT = {
   levels: {
     request: {
@@ -207,7 +207,7 @@ export const COMPLETIONS_PROMPT = {
   hasTokenIds: true,
 } as const satisfies PromptLevels
 
-/** The estimate for a type of part. It applies if the data are of this type. */
+/** The token estimate for a type of part. It applies if the data are of this type. */
 interface MediaKind extends MediaTokens {
   /** The member that contains the URL or the data. It is inside the member named after the type. */
   readonly member: string
@@ -223,12 +223,12 @@ const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
 const VIDEO = /^(?:https?:\/\/|data:\s*(?:image|video)\/[\w.+-]+\s*[;,])/i
 /** Base64 data that are not a PDF, or a data URL of audio. */
 const AUDIO = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
-/** The number of bytes of a URL or of data that are matched. */
+/** Number of leading bytes of a URL or of data that are compared with a pattern. */
 const MAX_PREFIX_BYTES = 256
 
 /**
- * Estimates by type of part. Video has about 300 tokens per second, so 100,000 tokens are five and a half
- * minutes.
+ * Token estimates by type of part. Video has about 300 tokens per second, so 100,000 tokens are five and a
+ * half minutes.
  */
 const MEDIA: ReadonlyMap<string, MediaKind> = new Map([
   ['image_url', { ...IMAGE_TOKENS, member: 'url', pattern: PICTURE }],
@@ -260,6 +260,7 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
 function isOfKind(scan: ScannedObject, data: Node, { pattern }: MediaKind): boolean {
   const start = scan.startOf(data) + 1
   const end = Math.min(scan.endOf(data) - 1, start + MAX_PREFIX_BYTES)
-  // Some clients escape slashes. Data with other escape sequences are estimated as a document.
+  // Some clients escape slashes, so these are decoded. Data with other escape sequences does not match, and
+  // is estimated as a document.
   return pattern.test(scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/'))
 }

@@ -33,7 +33,7 @@ import { promptBounds } from './prompt.ts'
 export interface ChatRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
-  /** Whether the client requested the chunk with usage. */
+  /** Whether the client requested the stream's chunk with usage. */
   readonly includeUsage: boolean
   readonly n: number
   /** The larger one of max_tokens and max_completion_tokens. Undefined if both are absent. */
@@ -77,8 +77,8 @@ const message: JsonSchema = {
 const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
 
 /**
- * The table in `docs/api.md: Chat completions`, row for row. Values of enumerations are not restricted,
- * because a provider may have more of them.
+ * Checks for the table in `docs/api.md: Chat completions`, one for each row. Unknown values of enumerations
+ * are accepted, because a provider may have further values.
  */
 export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
@@ -169,9 +169,9 @@ export function chatRequestSchema(): JsonSchema {
 }
 
 /**
- * Checks each field in the table in `docs/api.md: Chat completions`. Null in an optional field means absent.
- * Other fields are not checked. Throws `invalid_request` that names the field, and what was expected and
- * received. For a field that may contain a prompt, the error only states the type of the value.
+ * Applies the checks for the table in `docs/api.md: Chat completions`. Null in an optional field counts as
+ * absent; fields outside the table are not checked. Throws `invalid_request` with the field, and the expected
+ * and the actual value. For a field that can contain a prompt, the error states only the kind of the value.
  */
 export function readChatRequest(scan: ScannedObject): ChatRequest {
   checkMembers(scan, REQUIRED, CHAT_FIELD_CHECKS)
@@ -202,7 +202,9 @@ function checkMessages(scan: ScannedObject, member: Member): void {
   })
 }
 
-/** Checks the tools. Some providers and clients treat a tool without a type as a function. */
+/**
+ * Checks tools. Some clients and providers omit the type of a function, so a tool without a type is accepted.
+ */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = scan.memberOf(tool, 'type')
@@ -252,7 +254,10 @@ function isWebSearchOptions(value: unknown): boolean {
 /** The types of tools that the client runs. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 
-/** The tools that the provider runs. Web search has its own field; the others are tools with a type. */
+/**
+ * The tools that the provider runs: `web_search_options` requests web search, and other tools have a type of
+ * their own.
+ */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   const tools: OfferedTool[] = toolsExcept(scan, OF_CLIENTS).flatMap(({ type }) =>
     typeof type === 'string' ? [{ type }] : [],

@@ -79,7 +79,7 @@ export class ChatTap extends StreamTap {
     const facts = readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
       this.error = { data, afterContent: this.contentFrames > 0 }
-      // Text in the same frame as the error counts, because it is forwarded too.
+      // The facts of the frame with the error count too, because the frame is forwarded.
       if (facts) this.#take(facts)
       return 'end'
     }
@@ -210,7 +210,7 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
   }
 }
 
-/** What a complete reply states about itself. */
+/** Id, model and finish reasons of a complete reply. */
 function namesIn({ id, model, choices }: Readonly<Record<string, unknown>>): AnswerNames {
   const names = new AnswerNames()
   names.note(id, model)

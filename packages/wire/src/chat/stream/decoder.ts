@@ -109,7 +109,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 
   #takeChoice(choice: Fields, open: OpenChoice): void {
-    // A server that cannot stream sends its complete reply in one frame.
+    // A server that cannot stream sends its whole reply in one frame, with a message instead of a delta.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
     recordArrivedMedia(delta, this.arrived)
     if (citesPage(delta)) this.tools.note('cited', SEARCH_KNOWN_BY_CITATION)
@@ -117,7 +117,7 @@ export class ChatStreamDecoder extends FrameReader {
     open.finishReason = finishReasonOf(choice) ?? open.finishReason
   }
 
-  /** The choice with this index. Missing choices before it are created too. */
+  /** Returns the choice with this index; creates it, and those before it, if they do not exist. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
       const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))
@@ -168,7 +168,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 }
 
-/** Returns the text of a delta that contains nothing else. */
+/** Returns the text of a delta; undefined if the delta contains anything else. */
 function pieceOfDelta(delta: Fields | undefined): FramePiece | undefined {
   const [text, ...others] = generatedText(delta)
   if (!delta || text === undefined || others.length > 0 || hasAnnotations(delta)) return undefined

@@ -29,7 +29,7 @@ interface WrittenCall {
   hasInput: boolean
   /** Extracts the text of a custom tool's input from the arguments. */
   readonly custom?: CustomInput
-  /** The frame for more of its arguments. */
+  /** The bytes of a chunk around further arguments of this call. */
   frame?: TextFrame
 }
 
@@ -68,10 +68,10 @@ export class ChatStreamEncoder implements StreamEncoder {
   #length = 0
   /** The number of code points of the reasoning so far. */
   #thinkingLength = 0
-  /** The offset in the reasoning at which the current thought begins. */
+  /** Offset in the reasoning at which the current thought begins, in code points. */
   #thinkingFrom = 0
   #details = 0
-  /** The signature of the next call. */
+  /** Signature to write with the next call. */
   #signature: string | undefined
   #isComplete = false
   #usage: Usage | undefined
@@ -105,7 +105,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   copy(event: CopiedText, out: FrameWriter): boolean {
-    // The texts of other choices are written by `push`.
+    // Texts of choices other than the first are written by `push`.
     if (choiceOf(event.index) > 0) return false
     const frame = this.#frameFor(event)
     if (frame) out.copied(frame, event)
@@ -257,7 +257,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#inputHead(call)}${JSON.stringify(text)}${INPUT_TAIL}`
   }
 
-  /** Writes more of the input of a custom tool. */
+  /** Writes a further piece of the input of a custom tool. */
   #addText({ number }: WrittenCall, text: string): string {
     if (text === '') return ''
     const call = JSON.stringify({ index: number, custom: { input: text } })

@@ -16,10 +16,10 @@ import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { inputObject } from '../../tool-input.ts'
 import { reportDropped } from './dropped-fields.ts'
 
-/** Text used where upstreams refuse a missing or blank text. */
+/** Stands for a text that upstreams require and that is missing or blank. */
 export const PLACEHOLDER = '{"text":"..."}'
 
-/** First text of the result of a failed tool, for models that do not accept a status of results. */
+/** First text of a failed tool's result, for models that cannot be told the status of a result. */
 const FAILED = '{"text":"The tool failed:"}'
 
 /** Encodes parts as blocks, each as JSON text, followed by cache points. Reports what is dropped. */
@@ -124,7 +124,7 @@ export class BlockWriter {
   }
 }
 
-/** Returns the cache mark of a tool result, or one inside it, where Converse does not accept any. */
+/** The cache mark of a result: its own, or the last one of its parts, on which Converse accepts none. */
 function cacheOf({ cache, parts }: ToolResultPart): Cache | undefined {
   return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)
 }

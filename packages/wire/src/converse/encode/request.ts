@@ -69,7 +69,7 @@ function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Drop
   return tier
 }
 
-/** A part with its blocks, of which there is at least one. */
+/** The blocks that were written for a part; at least one. */
 interface Written {
   readonly kind: Part['kind']
   readonly blocks: readonly string[]
@@ -127,7 +127,7 @@ function resultsFirst({ role, parts }: WrittenTurn): WrittenTurn {
   return { role, parts: [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] }
 }
 
-/** Separates tool results from the user's other parts, and drops parts beside tool calls. */
+/** Separates tool results from the user's other parts, and drops parts that stand beside tool calls. */
 function unmixed(turn: WrittenTurn, dropped: Dropped): WrittenTurn[] {
   const { role, parts } = turn
   if (role === 'assistant') {

@@ -33,7 +33,7 @@ function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefined {
   return undefined
 }
 
-/** Where the prompt is in a Converse request. */
+/** Describes which members of a Converse request belong to the prompt. */
 export const CONVERSE_PROMPT = {
   levels: {
     request: {

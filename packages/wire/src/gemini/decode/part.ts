@@ -10,7 +10,7 @@ import { memberInEitherSpelling } from '../spelling.ts'
 /** A part of a turn that is neither a call nor a response. */
 type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
-/** Parts that only this protocol has: code that Gemini ran, and Gemini's own tools. */
+/** Members of parts that only Gemini has: code that it ran, and uses of its own tools. */
 export const OWN_PARTS = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'] as const
 
 /** Matches URLs of files that only Google's servers can read. */

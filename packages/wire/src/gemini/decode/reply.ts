@@ -112,9 +112,9 @@ export class ReplyPartsDecoder {
   #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
   /** The whole text of the growing part. Positions of citations refer to it. */
   #text = ''
-  /** Finds the citations of the text that have not been emitted yet. */
+  /** Finds the citations of the growing text; undefined if there are none, or they were emitted. */
   #citationsOf: FindCitations | undefined
-  /** Log probabilities for the next text. */
+  /** Log probabilities that belong to the next text. */
   #logprobs: Logprobs | undefined
   /** The call whose arguments arrive in pieces. */
   #call: { readonly index: number; readonly args: PartialArgs } | undefined
@@ -165,8 +165,8 @@ export class ReplyPartsDecoder {
   }
 
   /**
-   * Returns the part that is growing, so that text can be copied as bytes; undefined if it is of another
-   * kind.
+   * Returns the growing part if it is of this kind, so that the text can be copied as bytes; otherwise
+   * undefined.
    */
   copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     if (this.#call || this.#growing?.kind !== kind) return undefined

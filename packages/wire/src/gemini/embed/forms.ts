@@ -19,7 +19,7 @@ export function vectorsReaderFor(onVector: (vector: RawVector) => void): Vectors
   return new NamedVectors('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
 }
 
-/** Reads a response of either method while it is forwarded unchanged. */
+/** Reads a response of either method, which is forwarded unchanged. */
 export class EmbedReply {
   readonly #reading = vectorsReaderFor(() => {})
   /** Facts of the response; undefined until it has ended. */
@@ -74,7 +74,7 @@ export class EmbedReplyWriter implements VectorsWriting {
 /** Maximum number of texts in one request to an upstream. */
 const MAX_TEXTS = 100
 
-/** `batchEmbedContents`: up to 100 texts per request. */
+/** How `batchEmbedContents` is used: up to 100 texts per request. */
 export const batchForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const model = resourceName(upstreamModel)
@@ -113,7 +113,9 @@ export const predictForm: EmbedForm = {
   reading: (onVector) => new NamedVectors('values', predictedUsage, onVector),
 }
 
-/** `:embedContent` on Vertex, which newer models have instead of `:predict`: one text per request. */
+/**
+ * How `:embedContent` on Vertex is used, which newer models have instead of `:predict`: one text per request.
+ */
 export const embedContentForm: EmbedForm = {
   requests({ texts, dimensions, task }) {
     const config =

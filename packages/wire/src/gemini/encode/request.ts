@@ -111,7 +111,7 @@ function configOf(
   return config === '{}' ? undefined : config
 }
 
-/** The seed, if it is a 32-bit integer. */
+/** The seed, if it fits into 32 bits; otherwise it is dropped and reported. */
 function seedOf({ seed }: Conversation, dropped: Dropped): number | undefined {
   if (seed === undefined || (seed <= MAX_SEED && seed >= -MAX_SEED - 1)) return seed
   reportDropped(dropped, 'seed')
@@ -224,7 +224,7 @@ class ContentsWriter {
 
   #writeModel(parts: readonly Part[]): string[] {
     const written: string[] = []
-    /** Signature of the next call. */
+    /** Signature that will be written with the next call. */
     let signature: string | undefined
     let isFirstCall = true
     for (const part of parts) {
@@ -402,7 +402,7 @@ function encodeThinking(
   }
 }
 
-/** Returns the maximum of output tokens that is sent for a conversation. */
+/** Returns the maximum number of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
   return encodeThinking(conversation, capabilities, new Set()).maxOutputTokens
 }

@@ -14,7 +14,9 @@ const TIER = ['serviceTier', snakeCase('serviceTier')] as const
 /** Fields of `generationConfig` that choose a different model. */
 const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfig']
 
-/** The model of a request: its name in the path, and the upstream's name for it. */
+/**
+ * The model of a request: its name in the path, its name at the upstream, and whether it needs signatures.
+ */
 export interface GeminiModel {
   readonly name: string
   readonly upstreamModel: string

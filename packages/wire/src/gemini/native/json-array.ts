@@ -43,8 +43,7 @@ export class JsonArray {
       out.push(bytes)
       return
     }
-    // Reads one more byte than the name of the field, because a space after the colon is not a part of the
-    // value.
+    // One byte more than the field name has, because a space after the colon does not belong to the value.
     const needed = FIELD.length + 1 - this.#head.length
     this.#head += bytes.toString('latin1', 0, needed)
     if (this.#head.length > FIELD.length) this.#beginData(out)

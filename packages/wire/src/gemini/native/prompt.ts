@@ -39,8 +39,8 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set(
 const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
 
 /**
- * Maximum number of tokens of a checked request's prompt without its media, and without a tokenizer: a token
- * has at least one byte, so text has at most as many tokens as bytes. Cached content is not included.
+ * Upper bound on the tokens of a checked request's prompt, without its media and cached content. No tokenizer
+ * is needed: a token has at least one byte, so the size of the body in bytes is a bound for text.
  */
 export function promptBound(scan: ScannedObject): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
@@ -52,8 +52,8 @@ export function promptBound(scan: ScannedObject): number {
 export const NO_MEDIA: ReturnType<typeof mediaOf> = { isAny: false, excess: 0 }
 
 /**
- * Whether the contents contain media, and the maximum number of tokens of these media in addition to one
- * token per byte of the body.
+ * Whether the contents have anything other than text, calls and code, and how many tokens it can have in
+ * addition to one per byte of the body.
  */
 export function mediaOf(
   scan: ScannedObject,
@@ -79,7 +79,7 @@ function mayHaveMedia({ bytes }: ScannedObject): boolean {
   return MEDIA_MARKS.some((mark) => bytes.includes(mark))
 }
 
-/** Whether a content contains media. */
+/** Whether a content has anything other than text, calls and code. */
 export function hasMediaIn(scan: ScannedObject, content: Node): boolean {
   return mediaIn(scan, content).length > 0
 }
@@ -142,7 +142,7 @@ const GEMINI_CONTENTS = {
   data: { notPrompt: { mimeType: 'kind' }, read: { data: 'text', fileUri: 'text', displayName: 'text' } },
 } as const satisfies Record<string, PromptLevel>
 
-/** Where the prompt is in a request that generates content. */
+/** Describes which members of a request to generate content belong to the prompt. */
 export const GEMINI_PROMPT = {
   levels: {
     request: {
@@ -220,7 +220,7 @@ export const GEMINI_CONVERSATION: ConversationForm = {
   isUnforeseeable: (scan) => hasAny(scan, ['cachedContent', 'cached_content']),
 }
 
-/** Where the prompt is in an embeddings request. */
+/** Describes which members of an embeddings request belong to the prompt. */
 export const GEMINI_EMBED_PROMPT = {
   levels: {
     request: {
@@ -233,7 +233,7 @@ export const GEMINI_EMBED_PROMPT = {
   spelled: camelCase,
 } as const satisfies PromptLevels
 
-/** Tokens of a file of any type, given as a URL. */
+/** Token estimate for a file of any kind that is given by URL. */
 const FILE_TOKENS: MediaTokens = { max: () => LARGEST_CONTEXT, typical: () => 3000 }
 
 /** Finds the media of a part. */

@@ -107,7 +107,8 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
 }
 
 /**
- * Whether a response may contain more than text, because the request asks for it or the model always does it.
+ * Whether an answer may contain anything other than text, because the request asks for it or the model does
+ * so by itself.
  */
 function answersInMedia(modalities: unknown, model: string): boolean {
   if (!Array.isArray(modalities)) return respondsInMedia(model)

@@ -15,7 +15,7 @@ import { finishReasonOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
 import { ArrivedMedia } from '../../received-media.ts'
 
-/** Maximum number of candidates that are tracked; the protocol allows no more. */
+/** Maximum number of candidates that are watched; the protocol allows no more. */
 const MAX_CANDIDATES = 8
 
 /**

@@ -152,7 +152,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Ends a second or further candidate. */
+  /** Ends a candidate other than the first. */
   #endAs(stop: Stop): string {
     return this.#endParts() + this.#out.frame(this.#lastChunk(stop, ''))
   }
@@ -227,7 +227,7 @@ class ChunkFrames {
 }
 
 /**
- * A comment that keeps the connection of a stream of events alive. Gemini's protocol has no event without
- * content. Clients skip the comment, so it does not help against a client's own timeout for events.
+ * A comment that keeps a stream of events alive, because Gemini has no event without content. Clients skip
+ * comments: the connection stays in use, but a client's timeout for the next event is not extended.
  */
 export const KEEP_ALIVE_FRAME = ': keep-alive\r\n\r\n'

@@ -127,7 +127,7 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
   }
 }
 
-/** Reads the tier. `auto` is the default and is ignored. */
+/** Reads the service tier. `auto` is the default and is ignored. */
 function decodeTier(tier: unknown, dropped: Dropped): { isStandardTier?: true } {
   if (tier === STANDARD_TIER) return { isStandardTier: true }
   if (typeof tier === 'string' && tier !== 'auto') reportDropped(dropped, 'service_tier')

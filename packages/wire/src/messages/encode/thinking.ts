@@ -148,7 +148,10 @@ function dropSampling({ temperature, topP, topK }: Requested, dropped: Dropped):
 const SUFFIX = '-thinking'
 /** Percentage of the maximum of output tokens that may be used for thinking. */
 const BUDGET_PERCENT = 80
-/** Lowest maximum of output tokens that allows the lowest budget: 80 percent of 1,280 are 1,024. */
+/**
+ * Minimum value of the maximum output tokens that leaves room for the minimum budget: 80 percent of it are
+ * 1,024.
+ */
 const MIN_MAX_TOKENS = 1280
 
 /** Returns the model's name without the suffix `-thinking`; undefined if it does not end so. */

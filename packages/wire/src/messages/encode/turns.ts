@@ -23,10 +23,10 @@ export interface EncodableTurn extends Turn {
 const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
 
 /**
- * Prepares turns for this protocol: drops parts that it cannot express, joins consecutive turns of one role,
- * lets the conversation begin with the user, and moves tool results to the start of their turn. An empty
- * assistant turn is dropped. An empty user turn is kept, because otherwise the conversation would end with
- * another turn.
+ * Prepares turns for messages: drops parts that it cannot express, merges consecutive turns of the same role,
+ * adds a user turn at the beginning if needed, and moves tool results to the start of their turn. An empty
+ * assistant turn is dropped. An empty user turn is kept, because otherwise the conversation would end with an
+ * assistant's turn.
  */
 export function encodableTurns(turns: readonly Turn[], dropped: Dropped): EncodableTurn[] {
   const merged: { role: Turn['role']; parts: EncodablePart[] }[] = []
@@ -61,10 +61,10 @@ export function isBlank({ text }: TextPart): boolean {
   return text.trim() === ''
 }
 
-/** Where a part is in the conversation. */
+/** Where a part stands: the role of its turn, and the part before it. */
 interface Standing {
   readonly role: Turn['role']
-  /** The part before it in the same turn. */
+  /** The part before this part; undefined for the first part. */
   readonly before: Part | undefined
 }
 
@@ -83,7 +83,7 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
       nameDetail(part, dropped)
       return role === 'user'
     case 'search':
-      // Upstreams accept only their own search results, which are in opaque parts.
+      // Upstreams accept only search results that the provider itself found, in its own blocks.
       if (before?.kind !== 'opaque' || !isSearchResult(before.value)) reportDropped(dropped, 'content')
       return false
     case 'opaque':

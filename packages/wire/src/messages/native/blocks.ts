@@ -5,7 +5,7 @@ import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts
 export interface FieldRule {
   readonly expected: string
   readonly kinds: readonly JsonKind[]
-  /** Whether it may be absent or null. */
+  /** Whether the member may be absent or null. */
   readonly optional?: boolean
   /** Whether a string must be empty. */
   readonly emptyText?: boolean
@@ -90,7 +90,7 @@ const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['url', [['url', TEXT]]],
 ])
 
-/** Rules that apply to blocks and sources of every type. */
+/** Fields that have rules in some type of block or source, together. */
 const KNOWN_TO_ALL: Fields = [
   ['type', TEXT],
   ['cache_control', CACHE],
@@ -134,7 +134,7 @@ function typeOf(scan: ScannedObject, holder: Node, path: string): string {
   return scan.parse(checkField(scan, holder, path, 'type', TEXT) as Node) as string
 }
 
-/** JSON Schema's names for kinds of values. */
+/** Names of JSON kinds as JSON Schema has them. */
 const TYPES: Readonly<Record<JsonKind, string>> = {
   string: 'string',
   number: 'number',

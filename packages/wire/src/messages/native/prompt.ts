@@ -33,15 +33,15 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Maximum number of tokens of the instructions for one provider-run tool. 200 to 750 were seen, and more for
+ * Tokens to assume for the instructions of one of the provider's tools: they are 200 to 750, and more for
  * computer use.
  */
 const SERVER_TOOL_TOKENS = 1500
 
 /**
- * Returns upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one
- * byte, so text has at most as many tokens as bytes; media count with their maximum. Input that the
- * provider's tools add, such as pages found by a search, is not included, because it is not known in advance.
+ * Upper bounds on the tokens of a checked request's prompt. No tokenizer is needed: a token has at least one
+ * byte, so the size of the body in bytes is a bound for text. Media are counted by their maximum. Input that
+ * the provider's tools add, such as found pages, is not known in advance, and not included.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
@@ -111,7 +111,7 @@ function elementsOf(scan: ScannedObject, node: Node | undefined): Node[] {
   return node !== undefined && scan.kindOf(node) === 'array' ? scan.elements(node) : []
 }
 
-/** Where the prompt is in a messages request. */
+/** Describes which members of a messages request belong to the prompt. */
 export const MESSAGES_PROMPT = {
   levels: {
     request: {

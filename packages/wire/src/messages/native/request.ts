@@ -113,8 +113,8 @@ const thinking: JsonSchema = {
 }
 
 /**
- * The table in `docs/api.md: Messages`, row for row. Values of enumerations are not restricted, because a
- * provider may have more of them.
+ * Checks for the table in `docs/api.md: Messages`, one for each row. Unknown values of enumerations are
+ * accepted, because a provider may have further values.
  */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
@@ -153,10 +153,10 @@ export function messagesRequestSchema(): JsonSchema {
 const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
 
 /**
- * Checks each field in the table of `docs/api.md: Messages`, and the content blocks named there. Null in an
- * optional field counts as absent; other fields and blocks are not checked. Throws `invalid_request` that
- * names the field, the expected and the actual value. If the field may contain a prompt, the error states
- * only the type of the value.
+ * Applies the checks for the table in `docs/api.md: Messages`, and checks the content blocks that it names.
+ * Null in an optional field counts as absent; fields outside the table and other blocks are not checked.
+ * Throws `invalid_request` with the field, and the expected and the actual value. For a field that can
+ * contain a prompt, the error states only the kind of the value.
  */
 export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
   checkMembers(scan, REQUIRED, CHECKS)

@@ -116,7 +116,7 @@ export class MessagesTap extends StreamTap {
     this.usage = this.#sawFinish ? this.#counts.final : (this.#counts.partial ?? this.usage)
   }
 
-  /** Counts thoughts that are encrypted, or longer than the summary that is sent with them. */
+  /** Counts thoughts that are encrypted, or of which only a shorter summary is visible. */
   #noteHidden(event: Event, encrypted: unknown): void {
     if (typeof encrypted === 'string')
       this.arrived.addHidden(encrypted.length, this.textBytes(indexOf(event)))

@@ -68,7 +68,7 @@ export function itemTexts(
   }
 }
 
-/** The elements of a list; none if the list is missing. */
+/** The elements of a list; empty if there is no list. */
 export function elementsOf(scan: ScannedObject, list: Node | undefined): readonly Node[] {
   return list === undefined ? [] : scan.elements(list)
 }
@@ -83,7 +83,7 @@ function scanned(text: string): ScannedObject | undefined {
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Returns a member of an item as it was written; undefined if there is none. */
+/** Returns a member of an item as it was written; undefined if the item has no such member. */
 export type MemberText = (member: string) => string | undefined
 
 /** Types of calls whose input is a member of the item, with the name of the tool and of that member. */

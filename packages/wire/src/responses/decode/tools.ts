@@ -193,7 +193,7 @@ type FormType = Exclude<ToolForm['type'], 'function' | 'custom' | 'tool_search'>
 /** Description and schema of the function that stands for a tool with a type of its own. */
 interface Described {
   readonly description: string
-  /** JSON schema of its input, as text. */
+  /** JSON schema of the tool's input, as text. */
   readonly schema: string
 }
 
@@ -272,7 +272,7 @@ type Named = Pick<ToolForm, 'type' | 'name' | 'namespace'>
 export class ToolNames {
   readonly #byKey = new Map<string, string>()
   readonly #taken = new Set<string>()
-  /** Last number that was appended to make a duplicate name unique. */
+  /** For each name, the last number that was appended to make a duplicate unique. */
   readonly #last = new Map<string, number>()
 
   /**

@@ -176,7 +176,7 @@ function encodeItems(requested: Conversation, dropped: Dropped): Items {
   return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
 }
 
-/** Ids of the calls of custom tools. */
+/** Ids of calls to custom tools. */
 function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   const calls = turns.flatMap(({ parts }) => parts.filter((part) => part.kind === 'tool-call'))
   return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
@@ -305,7 +305,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-/** Renders content as a string if it is a single text without other properties. */
+/** Returns the content as a string if it is a single text without other properties, otherwise as a list. */
 function contentOf(parts: readonly Written[]): string | readonly Written[] {
   const [first, second] = parts
   if (!first) return ''

@@ -14,7 +14,7 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['custom_tool_call', 'ctc'],
 ])
 
-/** The items of a request's input; none if the input is a text. */
+/** The items of a request's input; empty if the input is a text. */
 export function itemNodes(scan: ScannedObject): readonly Node[] {
   const input = scan.span('input')
   return input && scan.kindOf(input.node) === 'array'

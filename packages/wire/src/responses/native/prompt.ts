@@ -253,6 +253,7 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
 function isPicture(scan: ScannedObject, url: Node): boolean {
   const start = scan.startOf(url) + 1
   const end = Math.min(scan.endOf(url) - 1, start + MAX_PREFIX_BYTES)
-  // Some clients escape slashes. Data with other escape sequences are counted as a document.
+  // Some clients escape slashes, so these are decoded. Data with other escape sequences does not match, and
+  // is counted as a document.
   return PICTURE.test(scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/'))
 }

@@ -19,7 +19,7 @@ const PLAIN = /^[\w-]+$/
  */
 interface Renaming {
   readonly from: string
-  /** The end of `from`. */
+  /** The end of `from`, which is searched for. */
   readonly tail: string
   readonly to: string
 }
@@ -44,10 +44,10 @@ interface RenamedBytes {
 export class RenamedIds {
   readonly #renamings: Renaming[] = []
   #held: Buffer = EMPTY
-  /** The last byte before the held ones. */
+  /** The last byte before the bytes that are held back. */
   #before = 0
 
-  /** Adds an id and its replacement. The replacement of a known id is not changed. */
+  /** Adds an id and its replacement. If the id is already known, its first replacement is kept. */
   add(from: string, to: string): void {
     if (from === '') return
     const text = inJson(from)
@@ -68,7 +68,7 @@ export class RenamedIds {
     return Buffer.concat([...pieces, bytes.subarray(end, ready)])
   }
 
-  /** Returns the held bytes at the end. */
+  /** Returns the bytes that are still held back, at the end of the response. */
   rest(): Buffer {
     const held = this.#held
     this.#held = EMPTY
@@ -171,7 +171,7 @@ function inJson(id: string): string {
   return PLAIN.test(id) ? id : Buffer.from(JSON.stringify(id)).toString('latin1').slice(1, -1)
 }
 
-/** Offset of the quote before the next id at or after `start`; -1 if there is none. */
+/** Returns the offset of the quote before the next id at or after `start`; -1 if there is none. */
 function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): number {
   const before = 1 + from.length - tail.length
   let found = bytes.indexOf(tail, start + before, 'latin1')

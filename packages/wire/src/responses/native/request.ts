@@ -140,7 +140,7 @@ function checkTools(scan: ScannedObject, { node }: Member): void {
   })
 }
 
-/** Types of tools that the client runs. */
+/** Types of tools that the client runs itself. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 const NONE: readonly OfferedTool[] = []
 
@@ -291,8 +291,8 @@ export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERSION_CHEC
 const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
- * Returns the model for which tokens are counted. Throws `invalid_request` for the same faults as a responses
- * request.
+ * Returns the model for which tokens are counted. Throws `invalid_request` in the same cases as for a
+ * responses request.
  */
 export function countedModel(scan: ScannedObject): string {
   checkMembers(scan, REQUIRED, CHECKS)

@@ -43,7 +43,7 @@ export class ResponsesTap extends StreamTap {
   #created = 0
   /** Number of the first numbered event; 0 until there is one. */
   firstSequence = 0
-  /** Number of the next event. */
+  /** Sequence number of the next event. */
   #sequence = 0
   #isNumbered = false
   /** Indexes of the items whose text arrived in deltas. */
@@ -63,7 +63,7 @@ export class ResponsesTap extends StreamTap {
     return this.done
   }
 
-  /** Number of the last event so far. */
+  /** Sequence number of the last event so far. */
   get lastSequence(): number {
     return Math.max(this.firstSequence, this.#sequence - 1)
   }
@@ -237,9 +237,9 @@ export interface ResponseFacts extends ReplyFacts {
   readonly previousId: string
   /** Status such as `completed` or `queued`; undefined if it is missing. */
   readonly status: string | undefined
-  /** Encrypted contents of its items, which only the account that created them can read. */
+  /** Encrypted contents of the response's items; only the account that created them can read them. */
   readonly encrypted: readonly string[]
-  /** Ids of its items. */
+  /** Ids of the response's items. */
   readonly itemIds: readonly string[]
 }
 

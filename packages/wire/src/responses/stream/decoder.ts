@@ -36,7 +36,7 @@ import { CUSTOM_INPUT_MEMBER } from '../../openai-tools.ts'
 const KINDS: ReadonlyMap<string, (typeof DELTA_EVENTS)[number]['kind']> = new Map(
   DELTA_EVENTS.map(({ type, kind }) => [type, kind]),
 )
-/** Maximum number of texts that are tracked in one item. */
+/** Maximum number of texts of one item that are watched. */
 const MAX_TEXTS = 1_024
 
 /**
@@ -133,7 +133,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     return TERMINAL_EVENTS.has(textOr(parseRecord(data)?.['type']))
   }
 
-  /** Emits nothing, because a stream without its final event is truncated. */
+  /** Emits nothing: a stream without its final event counts as truncated. */
   protected handleClose(): void {}
 
   #start(response: Event): void {
@@ -188,10 +188,10 @@ export class ResponsesStreamDecoder extends FrameReader {
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Kind of text that deltas append to. */
+/** Kind of text to which deltas append. */
 type Kind = 'text' | 'refusal' | 'thinking' | 'tool-call' | 'custom'
 
-/** An item that is not done. */
+/** An item that is not finished. */
 interface OpenItem {
   /** The item as it was when added. Calls already have their names then. */
   readonly added: Item
@@ -200,7 +200,7 @@ interface OpenItem {
   /** Index of the growing text within the item, and the characters emitted for it. */
   textIndex: number
   emitted: string
-  /** Number of emitted citations and log probabilities of this text. */
+  /** Number of citations, and of log probabilities, of this text that were emitted. */
   emittedCitations: number
   emittedLogprobs: number
   /** Number of texts of the item that are complete. */
@@ -227,7 +227,7 @@ class ItemParts {
     this.#emit = emit
   }
 
-  /** Begins an item. A call becomes a part immediately. */
+  /** Begins an item. A call becomes a part at once. */
   begin(index: number, added: Item): void {
     if (this.#done.has(index)) return
     const item = openItem(added)
@@ -334,7 +334,7 @@ class ItemParts {
   }
 
   #emitRest(open: OpenItem, kind: Exclude<Kind, 'custom'>, whole: string): void {
-    // If the deltas differ from the final text, the deltas are kept.
+    // If the deltas differ from the final text, nothing is added.
     if (whole.length > open.emitted.length && whole.startsWith(open.emitted))
       this.#emitText(open, kind, whole.slice(open.emitted.length))
   }

@@ -207,7 +207,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 /** Where an item belongs in its stream. */
 interface Place {
   readonly form: ToolForm | undefined
-  /** Common suffix of the ids of the response's items. */
+  /** The end that the ids of all items of the response have in common. */
   readonly response: string
   readonly index: number
   /** Returns the number of the next event. */
