@@ -164,7 +164,10 @@ export interface ClientProvider {
   readonly restricting: string | undefined
 }
 
-/** JSON text of the members of `provider` that only restrict; undefined if there are none. */
+/**
+ * The members of `provider` that only restrict which providers may be used, as JSON text. Undefined if there
+ * are none.
+ */
 function restrictingPart(scan: ScannedObject, provider: Node): string | undefined {
   return withMembers(scan, provider, (name) => RESTRICTING.has(name))
 }
