@@ -12,15 +12,20 @@ import type { DigestRules, DigestStore } from '../relay/digests/digest-store.ts'
 import { ownDigests } from '../relay/digests/own-digests.ts'
 import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 
-/** Input of `openConversationMemory`. */
+/** Options of `openConversationMemory`. */
 interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> {
+<<<<<<< HEAD
   /** Nodes on the shared database, or workers of this machine; undefined if this process is alone. */
   readonly others: BankNodes | Workers | undefined
+=======
+  /** Connection to the main process, if the gateway has several workers. */
+  readonly link: Link | undefined
+>>>>>>> main
   readonly redisUrl: string | undefined
   readonly namespace: string
 }
 
-/** What is remembered of conversations. */
+/** What the gateway remembers about conversations to estimate prompts and to find prompt caches. */
 interface ConversationMemory {
   readonly prompts: PromptMemory
   readonly affinity: Affinity
@@ -29,8 +34,8 @@ interface ConversationMemory {
 }
 
 /**
- * Opens the memory of prompts and of sessions: of this process, of the workers of this machine, or of all nodes
- * on one Redis.
+ * Opens the memory of prompts and sessions. It belongs to this process, to the workers of this machine, or to
+ * all nodes that use one Redis.
  */
 export async function openConversationMemory(
   options: ConversationMemoryOptions,
@@ -49,7 +54,7 @@ export async function openConversationMemory(
   }
 }
 
-// Loaded on demand: most gateways run alone and should not load the other modules.
+// Loaded on demand, because most gateways have one process and need no other module.
 async function openStore(
   rules: DigestRules,
   { others, redisUrl, namespace, key, metrics }: ConversationMemoryOptions,

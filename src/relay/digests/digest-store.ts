@@ -1,8 +1,9 @@
 import { type DigestEntry, DigestTable } from '../../domain/digest-table.ts'
 
 /**
- * Digests that are searched, the most wanted first. A digest begins with its mark, 32 bits in little-endian order;
- * it may cost much to compute, and is only needed where something with that mark is remembered.
+ * Digests that are searched, in order of preference. The first 32 bits of a digest, in little-endian order,
+ * are its mark. Computing a digest may be expensive, so it is computed only if the store has an entry with
+ * its mark.
  */
 export interface DigestSearch {
   readonly count: number
@@ -10,21 +11,21 @@ export interface DigestSearch {
   digest(index: number): Buffer
 }
 
-/** A digest that was found: its position in the search, and its number. */
+/** A digest that was found: its position in the search, and the number stored with it. */
 export interface FoundDigest {
   readonly index: number
   readonly value: number
 }
 
-/** How long and how many digests are remembered. */
+/** For how long, in milliseconds, and up to which number digests are remembered. */
 export interface Retention {
   readonly ms: number
   readonly most: number
 }
 
 /**
- * Numbers by digest, shared by the processes of one gateway: what is remembered of prompts and sessions. What it
- * returns is not trusted.
+ * Remembers a number for each digest of a prompt or a session, for all processes of a gateway. Its results
+ * may be wrong, so they are checked.
  */
 export interface DigestStore {
   /** Finds the first digest that is remembered with a number for which `isPlausible` returns true. */
@@ -36,6 +37,7 @@ export interface DigestStore {
   close(): Promise<void>
 }
 
+<<<<<<< HEAD
 /** Digests in the memory of this process. */
 export interface OwnDigests extends DigestStore {
   find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined
@@ -44,28 +46,39 @@ export interface OwnDigests extends DigestStore {
 }
 
 /** What a store remembers; also a part of its names in Redis. */
+=======
+/** What the digests stand for; also a part of the keys in Redis. */
+>>>>>>> main
 export type DigestKind = 'prompt' | 'session'
 
-/** How a kind of digests is remembered. */
+/** How digests of one kind are remembered. */
 export interface DigestRules {
   readonly kind: DigestKind
-  /** Minimum number of digests for which Redis is read if this node knows none of them. */
+  /** Minimum number of searched digests for which Redis is asked if this node knows none of them. */
   readonly minSearched: number
+<<<<<<< HEAD
   /** Whether the number of a digest may change, which nodes that have it in memory must learn. */
+=======
+  /**
+   * Time in milliseconds for which an entry with this number is remembered; absent if it is the same for all.
+   */
+  readonly lifetimeMs?: (value: number) => number
+  /** Whether the number of a digest may change, so that nodes that have it in memory must be informed. */
+>>>>>>> main
   readonly changes: boolean
   /** Whether no more than the maximum are remembered, in Redis too, and the one that was used longest ago gives way. */
   readonly isOrdered?: true
 }
 
-/** Maximum digests that are computed for one search. */
+/** Maximum number of digests that are computed for one search. */
 export const MAX_COMPARED = 8
 
-/** Whether a remembered key is that of the digest at this position of the search. */
+/** Whether a remembered key belongs to the digest at this position of the search. */
 export function isDigestAt(search: DigestSearch, index: number, key: Uint8Array): boolean {
   return search.digest(index).compare(key, 0, key.length, 0, key.length) === 0
 }
 
-/** Searches one digest. */
+/** Creates a search for one digest. */
 export function searchFor(digest: Buffer): DigestSearch {
   return { count: 1, mark: () => digest.readUInt32LE(), digest: () => digest }
 }
@@ -75,8 +88,14 @@ export class LocalDigests implements OwnDigests {
   readonly #table = new DigestTable()
   readonly #nowMs: () => number
 
+<<<<<<< HEAD
   /** `nowMs`: a monotonic clock that began at 0. */
   constructor(nowMs = () => performance.now()) {
+=======
+  /** `nowMs`: a monotonic clock in milliseconds that began at 0. */
+  constructor({ lifetimeMs }: Pick<DigestRules, 'lifetimeMs'>, nowMs = () => performance.now()) {
+    this.#table = new DigestTable(lifetimeMs)
+>>>>>>> main
     this.#nowMs = nowMs
   }
 
@@ -92,6 +111,13 @@ export class LocalDigests implements OwnDigests {
     return undefined
   }
 
+<<<<<<< HEAD
+=======
+  /**
+   * The entries whose digests begin with one of these marks, each with the index of its mark; no further mark
+   * is searched once there are `most`.
+   */
+>>>>>>> main
   startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[] {
     const nowMs = this.#nowMs()
     const found: (DigestEntry & { readonly index: number })[] = []
