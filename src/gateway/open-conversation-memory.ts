@@ -14,13 +14,8 @@ import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../rela
 
 /** Options of `openConversationMemory`. */
 interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> {
-<<<<<<< HEAD
   /** Nodes on the shared database, or workers of this machine; undefined if this process is alone. */
   readonly others: BankNodes | Workers | undefined
-=======
-  /** Connection to the main process, if the gateway has several workers. */
-  readonly link: Link | undefined
->>>>>>> main
   readonly redisUrl: string | undefined
   readonly namespace: string
 }

@@ -38,16 +38,11 @@ interface RedisDigestsOptions {
  * are signed; all others are ignored.
  */
 export class RedisDigests implements DigestStore {
-<<<<<<< HEAD
   readonly #local: OwnDigests
-  /** Receives changes of other nodes; undefined if there are none. Subscribing needs a separate connection. */
-=======
-  readonly #local: LocalDigests
   /**
    * Connection for changes by other nodes; undefined if numbers do not change. Subscribing needs its own
    * connection.
    */
->>>>>>> main
   readonly #changes: RedisConnection | undefined
   readonly #connection: RedisConnection
   readonly #entries: BoundedEntries
@@ -109,20 +104,16 @@ export class RedisDigests implements DigestStore {
     await Promise.all([this.#connection.close(), this.#changes?.close()])
   }
 
-<<<<<<< HEAD
   async #write(client: RedisClientType, name: string, entry: string, retention: Retention): Promise<void> {
     if (this.#rules.isOrdered) return this.#entries.set(client, name, entry, this.#nowMs(), retention)
     const expiration = { type: 'PX', value: Math.ceil(retention.ms) } as const
     await client.set(this.#entries.keyOf(name), entry, { expiration })
   }
 
-  /** Takes over a change of another node, if this node knows the entry and would not ask Redis for it. */
-=======
   /**
    * Applies another node's change if this node has the entry in memory, because it would then not ask Redis
    * for it.
    */
->>>>>>> main
   #onChange(message: Buffer): void {
     const opened =
       message.length > MAX_ENTRY_LENGTH
@@ -172,16 +163,12 @@ export class RedisDigests implements DigestStore {
   }
 }
 
-<<<<<<< HEAD
 const nameOf = (mark: number): string => mark.toString(16)
 
-/** Clients usually append two turns: the answer, and what follows it. */
-=======
 /**
  * Clients usually append two turns: the answer, and what follows it. From three unknown turns on, Redis is
  * asked.
  */
->>>>>>> main
 const MIN_NEWER = 3
 
 /** Format of an entry: number, expiry in Unix milliseconds, digest, and HMAC. */
