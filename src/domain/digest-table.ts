@@ -31,21 +31,7 @@ export class DigestTable {
   #words = new Uint32Array(0)
   #most = 0
   #size = 0
-<<<<<<< HEAD
-  /** Number of entries, including those that have expired and were not displaced yet. */
-=======
-  readonly #lifetimeMs: (value: number) => number
-
-  /**
-   * `lifetimeMs` returns the lifetime of an entry with this value in milliseconds; it may be omitted if all
-   * have the same.
-   */
-  constructor(lifetimeMs: (value: number) => number = () => 0) {
-    this.#lifetimeMs = lifetimeMs
-  }
-
   /** Number of stored entries, including expired ones that were not yet overwritten. */
->>>>>>> main
   get size(): number {
     return this.#size
   }
@@ -157,14 +143,6 @@ export class DigestTable {
     return this.#words[at + EXPIRES] as number
   }
 
-<<<<<<< HEAD
-=======
-  /** When an entry was stored. Exact only up to a constant, which suffices to compare entries. */
-  #rememberedAt(at: number): number {
-    return this.#expiryAt(at) * TICK_MS - this.#lifetimeMs(this.#words[at + VALUE] as number)
-  }
-
->>>>>>> main
   #isExpired(at: number, nowMs: number): boolean {
     return this.#expiryAt(at) * TICK_MS <= nowMs
   }

@@ -104,16 +104,9 @@ export function withRequestLifetime(conversation: Conversation, options: unknown
 }
 
 /**
-<<<<<<< HEAD
- * Adapts the cache marks to an upstream; without rules it accepts none. A lifetime becomes the next longer one
- * that the upstream has, or its longest. An earlier mark lives at least as long as a later one, as providers
- * require. What is left out or shortened is reported.
-=======
  * Adapts the cache marks to what an upstream accepts; without rules all marks are removed. A lifetime becomes
  * the next longer one that the upstream has, or its longest. An earlier mark gets at least the lifetime of a
- * later one, as providers require. Removed marks and shortened lifetimes are reported in `dropped`. Returns
- * the same object if there are no marks.
->>>>>>> main
+ * later one, as providers require. Removed marks and shortened lifetimes are reported in `dropped`.
  */
 export function withCacheMarks(
   given: Conversation,

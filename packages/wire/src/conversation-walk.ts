@@ -90,14 +90,9 @@ const TEXTS: ReadonlySet<string> = new Set(['content', 'system'])
 /** Top-level members besides the turns that may contain cache marks. */
 const HEAD_HOLDERS: ReadonlySet<string> = new Set(['system', 'tools', 'toolConfig'])
 
-<<<<<<< HEAD
 const BILLING_LINE = Buffer.from(`"${BILLING_HEADER}`)
 /** Members of a system prompt, or of an instruction, that have its text, or parts with texts. */
 const TEXT_HOLDERS = ['text', 'content', 'parts'] as const
-=======
-/** Beginning of a line that Claude Code writes into each request with a different value. */
-const BILLING_LINE = Buffer.from('"x-anthropic-billing-header:')
->>>>>>> main
 const BACKSLASH = 0x5c
 const COLON = 0x3a
 const COMMA = 0x2c

@@ -51,16 +51,12 @@ export interface Conversation {
   readonly isStandardTier?: true
   /** Whether requests to the upstream may name any tier, although most tiers are not part of its protocol. */
   readonly takesAnyTier?: true
-<<<<<<< HEAD
   /**
    * Whether contents are written as lists even where a text would do, because the upstream accepts cache marks: a mark
    * needs a list, and the bytes of a message must stay when its mark moves to a later one.
    */
   readonly listsContent?: true
-  /** Fields that some dialects have under the same name; undefined if there are none. */
-=======
   /** Fields that have the same name in several protocols; undefined if there are none. */
->>>>>>> main
   readonly shared?: SharedFields
   /** Members of the request that the response repeats in some protocols, as JSON text. */
   readonly repeated?: RepeatedFields

@@ -76,17 +76,13 @@ export class Affinity {
     return isFree ? undefined : find?.({ key: this.#key, userId })?.name
   }
 
-<<<<<<< HEAD
   /** Counts an attempt of a call without a session: it has its part in the calls of its channel. */
   counted({ request, settings }: Plan, { channel, key }: Target): void {
     if (channel.keys.length < 2 || request.isFree || !settings.options.affinity.enabled) return
     this.#recent.add(channel.name, key.value)
   }
 
-  /** The affinity of a call; undefined if it is turned off or the call has no session. */
-=======
   /** Creates the affinity of a call; undefined if affinity is turned off or the call has no session. */
->>>>>>> main
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
     if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
@@ -112,13 +108,9 @@ export class CallAffinity {
   readonly #owner: SessionOwner
   readonly #options: Options
   readonly #findSession: SessionFinder
-<<<<<<< HEAD
   /** Only requests with a conversation have a `prompt_cache_key`. */
   readonly #isConversation: boolean
-  /** Whether there is more than one channel or key, without which a binding is of no use. */
-=======
   /** Whether a binding is useful: the call has a session, and more than one channel or key to choose from. */
->>>>>>> main
   readonly #binds: boolean
   /** The session's bindings, by the name of the model that serves the call; undefined if there is none. */
   readonly #bindings = new Map<string, Binding | undefined>()

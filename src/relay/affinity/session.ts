@@ -64,7 +64,6 @@ export function sessionOf(
   return { tag: tagOf(owner, isNamed, opening), name: id, isNamed, hasCacheKey: scan.has('prompt_cache_key') }
 }
 
-<<<<<<< HEAD
 /**
  * Finds the session of a request that is not a conversation; undefined if the client did not name one. A form has
  * headers alone.
@@ -76,10 +75,7 @@ export function namedSessionFinder(headers: Headers, scan?: ScannedObject): Sess
   return (owner) => ({ tag: tagOf(owner, true, [Buffer.from(id)]), name: id, isNamed: true, hasCacheKey })
 }
 
-/** Finds the session when it is first needed, and once. */
-=======
 /** Returns a function that finds the session at its first call and then remembers it. */
->>>>>>> main
 export function sessionFinder(headers: Headers, scan: ScannedObject, form: ConversationForm): SessionFinder {
   let session: Session | false | undefined
   return (owner) => (session ??= sessionOf(owner, headers, scan, form) ?? false) || undefined

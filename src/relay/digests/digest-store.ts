@@ -37,18 +37,17 @@ export interface DigestStore {
   close(): Promise<void>
 }
 
-<<<<<<< HEAD
 /** Digests in the memory of this process. */
 export interface OwnDigests extends DigestStore {
   find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined
-  /** The entries that begin with one of these marks, each with the index of its mark. */
+  /**
+   * The entries whose digests begin with one of these marks, each with the index of its mark; no further mark
+   * is searched once there are `most`.
+   */
   startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[]
 }
 
-/** What a store remembers; also a part of its names in Redis. */
-=======
 /** What the digests stand for; also a part of the keys in Redis. */
->>>>>>> main
 export type DigestKind = 'prompt' | 'session'
 
 /** How digests of one kind are remembered. */
@@ -56,15 +55,7 @@ export interface DigestRules {
   readonly kind: DigestKind
   /** Minimum number of searched digests for which Redis is asked if this node knows none of them. */
   readonly minSearched: number
-<<<<<<< HEAD
-  /** Whether the number of a digest may change, which nodes that have it in memory must learn. */
-=======
-  /**
-   * Time in milliseconds for which an entry with this number is remembered; absent if it is the same for all.
-   */
-  readonly lifetimeMs?: (value: number) => number
   /** Whether the number of a digest may change, so that nodes that have it in memory must be informed. */
->>>>>>> main
   readonly changes: boolean
   /** Whether no more than the maximum are remembered, in Redis too, and the one that was used longest ago gives way. */
   readonly isOrdered?: true
@@ -88,14 +79,8 @@ export class LocalDigests implements OwnDigests {
   readonly #table = new DigestTable()
   readonly #nowMs: () => number
 
-<<<<<<< HEAD
-  /** `nowMs`: a monotonic clock that began at 0. */
-  constructor(nowMs = () => performance.now()) {
-=======
   /** `nowMs`: a monotonic clock in milliseconds that began at 0. */
-  constructor({ lifetimeMs }: Pick<DigestRules, 'lifetimeMs'>, nowMs = () => performance.now()) {
-    this.#table = new DigestTable(lifetimeMs)
->>>>>>> main
+  constructor(nowMs = () => performance.now()) {
     this.#nowMs = nowMs
   }
 
@@ -111,13 +96,6 @@ export class LocalDigests implements OwnDigests {
     return undefined
   }
 
-<<<<<<< HEAD
-=======
-  /**
-   * The entries whose digests begin with one of these marks, each with the index of its mark; no further mark
-   * is searched once there are `most`.
-   */
->>>>>>> main
   startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[] {
     const nowMs = this.#nowMs()
     const found: (DigestEntry & { readonly index: number })[] = []

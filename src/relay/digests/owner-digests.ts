@@ -51,13 +51,8 @@ export class OwnerDigests implements DigestStore {
   async close(): Promise<void> {}
 }
 
-<<<<<<< HEAD
-/** Answers the requests of a worker. */
-export function answerDigests(link: Link, kind: DigestKind, store: OwnDigests): void {
-=======
 /** Answers the requests that a worker sends with `OwnerDigests`. */
-export function answerDigests(link: Link, kind: DigestKind, store: LocalDigests): void {
->>>>>>> main
+export function answerDigests(link: Link, kind: DigestKind, store: OwnDigests): void {
   link.answer(`find ${kind}`, (marks: Uint32Array) => store.startingWith(marks, MAX_COMPARED))
   link.on(`remember ${kind}`, ([key, value, ms, most]: [Uint8Array, number, number, number]) =>
     store.remember(Buffer.from(key), value, { ms, most }),

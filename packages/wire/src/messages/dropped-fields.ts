@@ -15,14 +15,9 @@ const FIELDS: ReadonlySet<string> = new Set([
 type DroppedName =
   /** Stands for any unknown top-level field. */
   | 'unknown'
-<<<<<<< HEAD
-  /** In messages: fields of a block other than its content, and blocks that only another dialect has. */
-=======
-  | 'billing_header'
   /**
    * Parts of messages: fields of a block other than its content, and blocks that only another protocol has.
    */
->>>>>>> main
   | 'citations'
   | 'content'
   | 'image_url.detail'

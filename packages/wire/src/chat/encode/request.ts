@@ -226,11 +226,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-<<<<<<< HEAD
 /** Renders content as a list, or as an empty string if there is none. */
-=======
-/** Writes the content as a string if it is a single text without other fields. */
->>>>>>> main
 function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
   return parts.length === 0 ? '' : parts
 }

@@ -276,23 +276,6 @@ function decodeSystem(place: Place): TextPart[] {
   return withoutBillingHeader(texts, place.dropped)
 }
 
-<<<<<<< HEAD
-=======
-/**
- * Removes the line for Anthropic's billing with which Claude Code begins a system block. It differs in each
- * request, so that other providers would never find the prompt in their cache.
- */
-function withoutBillingHeader(part: TextPart, dropped: Dropped): TextPart[] {
-  if (!part.text.startsWith(BILLING_HEADER)) return [part]
-  reportDropped(dropped, 'billing_header')
-  const end = part.text.indexOf('\n')
-  const text = end < 0 ? '' : part.text.slice(end + 1)
-  return text.trim() === '' ? [] : [{ ...part, text }]
-}
-
-const BILLING_HEADER = 'x-anthropic-billing-header:'
-
->>>>>>> main
 /** Types of blocks that only one role may use. */
 const OWNERS: ReadonlyMap<unknown, Turn['role']> = new Map([
   ['tool_use', 'assistant'],

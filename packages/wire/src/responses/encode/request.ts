@@ -145,14 +145,7 @@ function encodeCustom(name: string, { description, grammar }: CustomDefinition):
 
 /** A conversation in the form of this protocol: instructions and input items. */
 interface Items {
-<<<<<<< HEAD
   /** A single plain text becomes the instructions; several, or a text that may have cache marks, become an item. */
-=======
-  /**
-   * The system prompt if it is a single plain text. Several texts, or texts with cache marks, become an item
-   * instead.
-   */
->>>>>>> main
   readonly instructions: string | undefined
   readonly input: readonly Written[]
 }
@@ -187,7 +180,6 @@ function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
 }
 
-<<<<<<< HEAD
 /** Rules of a request for the items of its user. */
 interface ItemRules {
   /** Ids of the calls of custom tools. */
@@ -198,10 +190,6 @@ interface ItemRules {
 
 /** Tool outputs become items of their own, before the other parts of the turn. */
 function encodeUser({ parts }: Turn, rules: ItemRules, dropped: Dropped): Written[] {
-=======
-/** Encodes a user's turn. Tool outputs become separate items before the other parts. */
-function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropped): Written[] {
->>>>>>> main
   const results: Written[] = []
   const messages: Written[] = []
   let content: Written[] = []
@@ -295,20 +283,11 @@ function encodeResult(
 ): Written {
   if (isError) reportDropped(dropped, 'is_error')
   const last = parts.at(-1)
-<<<<<<< HEAD
   // A cache mark on the result moves to its last part.
   const canHold = last && last.kind !== 'opaque'
   if (cache && !canHold) reportDropped(dropped, 'cache_control')
   const marked = cache && canHold && !last.cache ? [...parts.slice(0, -1), { ...last, cache }] : parts
   const output = form(marked.flatMap((part) => encodePart(part, dropped)))
-=======
-  // A cache mark on the result is moved to its last part.
-  const marked =
-    cache && last && last.kind !== 'opaque' && !last.cache
-      ? [...parts.slice(0, -1), { ...last, cache }]
-      : parts
-  const output = contentOf(marked.flatMap((part) => encodePart(part, dropped)))
->>>>>>> main
   const type = custom.has(callId) ? 'custom_tool_call_output' : 'function_call_output'
   return { type, call_id: callId, output }
 }
@@ -331,7 +310,6 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-<<<<<<< HEAD
 /** Renders content, which is an empty string if there is none. */
 type ContentForm = (parts: readonly Written[]) => string | readonly Written[]
 
@@ -339,10 +317,6 @@ const listContent: ContentForm = (parts) => (parts.length === 0 ? '' : parts)
 
 /** Renders content as a string if it is a single text without other properties. */
 const plainContent: ContentForm = (parts) => {
-=======
-/** Returns the content as a string if it is a single text without other properties, otherwise as a list. */
-function contentOf(parts: readonly Written[]): string | readonly Written[] {
->>>>>>> main
   const [first, second] = parts
   if (!first) return ''
   const isPlain = second === undefined && 'text' in first && !(BREAKPOINT in first)
