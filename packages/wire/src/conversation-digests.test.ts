@@ -186,12 +186,8 @@ describe("Claude Code's billing line", () => {
       expect(opening(one)).toBe(opening(another))
       expect(opening(one)).toContain('You are Claude.')
       const print = (scan: ScannedObject | undefined): string[] => {
-        const {
-          system: systemPrompt,
-          messages,
-          turns,
-        } = conversationPrint(scan!, form, createSecretKey(Buffer.alloc(32, 1)))
-        return [systemPrompt(), messages(turns)]
+        const printed = conversationPrint(scan!, form, createSecretKey(Buffer.alloc(32, 1)))
+        return [printed.system(), printed.messages(printed.turns)]
       }
       expect(print(one)).toEqual(print(another))
     },
