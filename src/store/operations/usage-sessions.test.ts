@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { newToken, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
+import { newToken, newUser, openedStore, temporaryFolder } from '../../../test/store-rows.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 
 /** Milliseconds between two rows. */
@@ -11,7 +11,8 @@ const ROWS = 150_000
 test('the sums of a session cover all of its rows, however many others there are', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const store = await openedStore(path)
-  await store.write('createToken', newToken(1))
+  const { id } = await store.write('createUser', newUser({ username: 'ann' }))
+  await store.write('createToken', newToken(id))
   const file = new DatabaseSync(path)
   const columns = file
     .prepare('SELECT * FROM usage_log')

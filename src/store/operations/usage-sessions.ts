@@ -106,23 +106,21 @@ async function sumsOf(
   maxRows: number,
 ): Promise<Omit<UsageSession, 'session' | 'user_id' | 'username'> | undefined> {
   const scan = await boundScan(db, { filter, after: null, maxRows })
-  const row =
-    scan &&
-    (await rowsBySession(db, scan)
-      .where('usage_log.user_id', '=', userId)
-      .select(({ fn }) => [
-        fn.countAll<number>().as('calls'),
-        fn.min<number>('ended_ms').as('first_ms'),
-        fn.max<number>('ended_ms').as('last_ms'),
-        // The sums are cast, because PostgreSQL returns a type that the driver does not convert to a number.
-        ...Object.entries(SUMS).map(([name, of]) =>
-          sql<number>`cast(sum(${sql.raw(of)}) as bigint)`.as(name as keyof typeof SUMS),
-        ),
-        ...CACHE_BREAKS.map((reason) =>
-          sql<number>`count(*) filter (where cache_break = ${sql.lit(reason)})`.as(`break_${reason}`),
-        ),
-      ])
-      .executeTakeFirst())
+  const row = await (scan ? rowsBySession(db, scan) : undefined)
+    ?.where('usage_log.user_id', '=', userId)
+    .select(({ fn }) => [
+      fn.countAll<number>().as('calls'),
+      fn.min<number>('ended_ms').as('first_ms'),
+      fn.max<number>('ended_ms').as('last_ms'),
+      // The sums are cast, because PostgreSQL returns a type that the driver does not convert to a number.
+      ...Object.entries(SUMS).map(([name, of]) =>
+        sql<number>`cast(sum(${sql.raw(of)}) as bigint)`.as(name as keyof typeof SUMS),
+      ),
+      ...CACHE_BREAKS.map((reason) =>
+        sql<number>`count(*) filter (where cache_break = ${sql.lit(reason)})`.as(`break_${reason}`),
+      ),
+    ])
+    .executeTakeFirst()
   return (
     row && {
       calls: row.calls,
