@@ -94,7 +94,7 @@ const ask = async (known: KnownTexts, ...contents: string[]) => {
   return { sent: next.bytes.toString(), verdicts: guards.text, tookMs: guards.all[0]?.tookMs }
 }
 
-test('a text in which nothing was found is not checked again; what was found is replaced each time', async () => {
+test('a text without a match is not checked again, and a match is replaced in each request', async () => {
   const known = new KnownTexts()
   const plain = 'Nothing to see here. '.repeat(50)
   const told = `${plain} ann@example.com`

@@ -8,7 +8,7 @@ const screen = new Screen([{ rule, do: 'block' }])
 const other = new Screen([{ rule, do: 'redact' }])
 const text = (content: string): Buffer => Buffer.from(JSON.stringify(content.padEnd(200, '.')))
 
-test('a text is known to its user, under the same guards, as the same kind of text', () => {
+test('a checked text is remembered for one user, the same guards and the same kind of text', () => {
   const known = new KnownTexts()
   const [ann, bea] = [known.of(1), known.of(2)]
   const name = ann.nameOf(screen, text('a'), false) ?? ''
@@ -26,7 +26,7 @@ test('a text is known to its user, under the same guards, as the same kind of te
   expect(ann.nameOf(screen, Buffer.from('"short"'), false)).toBeUndefined()
 })
 
-test('of a user the texts that were used last are known, and of all those of the users that added last', () => {
+test('beyond the maximum, the least recently used checked texts of a user, and of all users, are forgotten', () => {
   const known = new KnownTexts({ maxOfUser: 3, maxTexts: 5 })
   const [ann, bea] = [known.of(1), known.of(2)]
   for (const name of ['a', 'b', 'c']) ann.add(name)
