@@ -448,7 +448,7 @@ describe('a list that changes', () => {
     }
   }, 120_000)
 
-  test('a channel gets no calls of a model from the first second of its last day on', async () => {
+  test('a channel gets no calls of a model from the first second of the day of its end', async () => {
     const one = await dated({ m: day(2) })
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(day(2))
