@@ -31,7 +31,7 @@ export function guardedAttempt(
   // Results of rerank may repeat the documents of the request.
   if (!dialect)
     return { ...request, reply: (bytes) => restoredReply(request.reply(bytes), guards.pseudonyms) }
-  const signsReasoning = SIGNS_REASONING[request.protocol]
+  const origin = { dialect, signsReasoning: SIGNS_REASONING[request.protocol] }
   return {
     ...request,
     tap(promptTokens, memory) {
@@ -39,11 +39,11 @@ export function guardedAttempt(
       const tap = request.tap(promptTokens, inner)
       const checks = guards.services?.concerns('output', 'tool_arguments') ? guards.services : undefined
       const checked = checks
-        ? new HeldTap(tap, { checks, guards, dialect, signsReasoning, isArray }, held)
+        ? new HeldTap(tap, { checks, guards, ...origin, isArray }, held)
         : tap
-      return new GuardedTap(checked, { guards, dialect, signsReasoning, isArray }, outer)
+      return new GuardedTap(checked, { guards, ...origin, isArray }, outer)
     },
-    reply: (bytes) => guardedReply(request.reply(bytes), guards, signsReasoning),
+    reply: (bytes) => guardedReply(request.reply(bytes), guards, origin),
   }
 }
 

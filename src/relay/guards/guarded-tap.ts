@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { ArrayElements, JsonArray } from '@sluice/wire/gemini'
-import { eventTexts, type AnswerOrigin, type Channel, type EventText } from '@sluice/wire/guarded-events'
-import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { eventTexts, type Channel, type EventText } from '@sluice/wire/guarded-events'
+import { type AnswerOrigin, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { type BegunStream, begunStream } from '@sluice/wire/refused-answer'
@@ -40,7 +40,6 @@ const SAME = Symbol('same')
 /** How the stream of a call is guarded. */
 export interface GuardedStream extends AnswerOrigin {
   readonly guards: CallGuards
-  readonly dialect: ClientProtocol
   /** Whether the client reads its stream as one JSON array. */
   readonly isArray: boolean
 }
@@ -209,7 +208,7 @@ export class GuardedTap extends WrappedTap {
   }
 
   #guardEvent(frame: string, scan: ScannedObject): string {
-    const { texts, ends, logprobs, sequence } = eventTexts(this.#stream.dialect, scan, this.#stream)
+    const { texts, ends, repeating, sequence } = eventTexts(scan, this.#stream)
     const { own, last } = channelsOf({ texts, ends })
     let before = ''
     for (const [key, open] of this.#open.endedBy(ends)) if (!own.has(key)) before += this.#endOf(key, open)
@@ -226,7 +225,7 @@ export class GuardedTap extends WrappedTap {
     }
     this.#begun.note(scan)
     if (this.#stream.guards.changesAnswer)
-      for (const [from, to, text] of logprobs)
+      for (const [from, to, text] of repeating)
         if (scan.bytes.toString('utf8', from, to) !== text) changes.push({ from, to, text })
     if (sequence) {
       const [from, to] = sequence

@@ -1,9 +1,8 @@
 import { callsAndImages, type FoundCall } from '@sluice/wire/guarded-calls'
-import { type AnswerOrigin, type Channel, eventTexts, type EventText } from '@sluice/wire/guarded-events'
-import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { type Channel, eventTexts, type EventText } from '@sluice/wire/guarded-events'
+import { type AnswerOrigin, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import { ArrayElements } from '@sluice/wire/gemini'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { ClientProtocol } from '@sluice/wire/protocols'
 import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
@@ -33,7 +32,6 @@ export interface HeldStream extends AnswerOrigin {
   readonly checks: ServiceChecks
   /** The guards of texts, which check what services let pass. */
   readonly guards: CallGuards
-  readonly dialect: ClientProtocol
   /** Whether the inner tap writes one JSON array; events are written all the same. */
   readonly isArray: boolean
 }
@@ -283,8 +281,8 @@ export class HeldTap extends WrappedTap {
 
   /** The texts of an event; channels that end with it or before it are marked. */
   #textsOf(scan: ScannedObject): HeldText[] {
-    const { dialect, checks } = this.#stream
-    const { texts, ends } = eventTexts(dialect, scan, this.#stream)
+    const { checks } = this.#stream
+    const { texts, ends } = eventTexts(scan, this.#stream)
     const { own, last } = channelsOf({ texts, ends })
     for (const [key] of this.#open.endedBy(ends)) if (!own.has(key)) this.#endChannel(key)
     if (!this.#passes) this.#noteCalls(scan)
@@ -442,8 +440,8 @@ export class HeldTap extends WrappedTap {
   }
 
   #lastTextsOf(scan: ScannedObject, last: HeldText[]): HeldText[] {
-    const { dialect, checks } = this.#stream
-    return eventTexts(dialect, scan, this.#stream).texts.map((text): HeldText => {
+    const { checks } = this.#stream
+    return eventTexts(scan, this.#stream).texts.map((text): HeldText => {
       const given = textAt(scan.bytes, text.from, text.to)
       const spot = spotOf(text)
       if (this.#passes || given === '' || !checks.concerns(text.place)) return { spot, given, next: given }

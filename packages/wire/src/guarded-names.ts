@@ -1,0 +1,162 @@
+import type { TextPlace } from './guarded-texts.ts'
+
+/** Members whose texts are terms of a protocol, names or ids. */
+export const TERMS: ReadonlySet<string> = new Set([
+  'aspectRatio',
+  'authorization',
+  'authorization_token',
+  'background',
+  'cachedContent',
+  'call_id',
+  'category',
+  'container_id',
+  'detail',
+  'effort',
+  'encoding_format',
+  'encrypted_content',
+  'encrypted_index',
+  'environment',
+  'file_id',
+  'finishReason',
+  'finish_reason',
+  'format',
+  'id',
+  'include',
+  'inference_geo',
+  'item_id',
+  'language',
+  'media_type',
+  'mimeType',
+  'mime_type',
+  'modalities',
+  'model',
+  'object',
+  'output_format',
+  'phase',
+  'previous_response_id',
+  'quality',
+  'responseMimeType',
+  'responseModalities',
+  'response_id',
+  'role',
+  'serviceTier',
+  'service_tier',
+  'signature',
+  'size',
+  'speed',
+  'status',
+  'stop_reason',
+  'system_fingerprint',
+  'thoughtSignature',
+  'thought_signature',
+  'threshold',
+  'tool_call_id',
+  'tool_use_id',
+  'truncation',
+  'ttl',
+  'type',
+  'verbosity',
+  'voice',
+])
+
+/** Terms whose values are lists of terms. */
+export const TERM_LISTS: ReadonlySet<string> = new Set(['include', 'modalities'])
+/** Terms that only answers have. */
+export const ANSWER_TERMS: ReadonlySet<string> = new Set([
+  'blockReason',
+  'createTime',
+  'created_at',
+  'expires_at',
+  'modelVersion',
+  'obfuscation',
+  'responseId',
+])
+/** Members of answers that only have terms and numbers. */
+export const MEASURES: ReadonlySet<string> = new Set([
+  'content_filter_offsets',
+  'content_filter_result',
+  'content_filter_results',
+  'prompt_filter_results',
+  'safetyRatings',
+  'usage',
+  'usageMetadata',
+])
+/** Members of a response that repeat its request. */
+export const OF_REQUEST: ReadonlySet<string> = new Set([
+  'input',
+  'instructions',
+  'metadata',
+  'prompt',
+  'prompt_cache_key',
+  'reasoning',
+  'safety_identifier',
+  'text',
+  'tool_choice',
+  'tools',
+  'user',
+])
+/** Members whose own members users name, and whose values are protocol again: schemas, variables of prompts. */
+export const NAMED: ReadonlySet<string> = new Set([
+  '$defs',
+  'definitions',
+  'dependentRequired',
+  'dependentSchemas',
+  'labels',
+  'patternProperties',
+  'properties',
+  'variables',
+])
+
+/** Members with the bytes of media in base64. */
+export const MEDIA: ReadonlySet<string> = new Set([
+  'b64_json',
+  'embedding',
+  'file_data',
+  'image',
+  'mask',
+  'partial_image_b64',
+])
+/** Members with the address of media, which may contain its bytes. */
+export const ADDRESSES: ReadonlySet<string> = new Set(['fileUri', 'file_uri', 'file_url', 'image_url', 'uri', 'url'])
+/** Members that state of what kind the member `data` beside them is. */
+export const DATA_KINDS = ['media_type', 'mimeType', 'mime_type', 'format', 'transcript', 'expires_at'] as const
+/** Members that hold a signature. */
+export const SIGNATURES = ['signature'] as const
+/** Members with reasoning. */
+export const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
+/** Types of blocks and items that are reasoning. */
+export const REASONING: ReadonlySet<string> = new Set([
+  'thinking',
+  'thinking_delta',
+  'reasoning',
+  'reasoning.text',
+  'reasoning.summary',
+])
+
+/** Members of which everything belongs to one place. */
+export const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
+  ['tool_calls', 'tool_arguments'],
+  ['function_call', 'tool_arguments'],
+  ['functionCall', 'tool_arguments'],
+  ['partial_json', 'tool_arguments'],
+  ['executableCode', 'tool_arguments'],
+  ['executable_code', 'tool_arguments'],
+  ['functionResponse', 'tool_results'],
+  ['function_response', 'tool_results'],
+  ['codeExecutionResult', 'tool_results'],
+  ['code_execution_result', 'tool_results'],
+])
+
+/** Members of calls and results whose own members users and models name. */
+export const DATA: ReadonlySet<string> = new Set(['action', 'args', 'arguments', 'input', 'operation', 'response'])
+export const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
+/** Roles of messages that are results of tools. */
+export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
+export const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model'])
+/** Members that are the JSON of arguments. */
+export const JSON_TEXTS: ReadonlySet<string> = new Set(['arguments', 'partial_json'])
+/** Members of answers that repeat the text token by token, with what stands in their place if they are objects. */
+export const REPEATING: ReadonlyMap<string, string> = new Map([
+  ['logprobs', 'null'],
+  ['logprobsResult', '{}'],
+])
