@@ -114,7 +114,7 @@ export interface JsonText {
 }
 
 /** A number may be personal only if it has as many characters. */
-const MIN_NUMBER = 6
+export const MIN_NUMBER = 6
 const PREFIX = '{"a":'
 
 /** The strings, names included, and long numbers of a JSON text; undefined if it is not JSON. */

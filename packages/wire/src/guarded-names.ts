@@ -70,6 +70,7 @@ export const ANSWER_TERMS: ReadonlySet<string> = new Set([
   'modelVersion',
   'obfuscation',
   'responseId',
+  'stop_sequence',
 ])
 /** Members of answers that only have terms and numbers. */
 export const MEASURES: ReadonlySet<string> = new Set([
@@ -81,8 +82,10 @@ export const MEASURES: ReadonlySet<string> = new Set([
   'usage',
   'usageMetadata',
 ])
-/** Members of a response that repeat its request. */
-export const OF_REQUEST: ReadonlySet<string> = new Set([
+/** Members of a response that were not generated: what repeats its request, and how it ended. */
+export const UNGENERATED: ReadonlySet<string> = new Set([
+  'error',
+  'incomplete_details',
   'input',
   'instructions',
   'metadata',

@@ -8,7 +8,7 @@ import {
   MEDIA,
   MODEL_ROLES,
   NAMED,
-  OF_REQUEST,
+  UNGENERATED,
   PLACES,
   REASONING,
   REPEATING,
@@ -298,7 +298,7 @@ function isUngenerated(
   { repeating }: Found,
   step: Step | undefined,
 ): boolean {
-  if (isRoot === 'response' && OF_REQUEST.has(name)) return true
+  if (isRoot === 'response' && UNGENERATED.has(name)) return true
   // Pieces of spoken answers do not say of what kind they are.
   if (name === 'data' && step?.name === 'audio') return true
   if (!scan.isContainer(value)) return ANSWER_TERMS.has(name)

@@ -1,4 +1,5 @@
 import { applyEdits } from './json/json-edit.ts'
+import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 import { promptTokens, type Usage } from './usage.ts'
@@ -26,6 +27,18 @@ export function refusedAnswer(scan: ScannedObject): Buffer {
     ] as const)
       replace.set(name, text)
   return applyEdits(scan.bytes, scan, { remove: scan.has('output_text') ? ['output_text'] : [], replace })
+}
+
+/** A refusal without an answer of which it could have the other members. */
+export function refusalOf(dialect: ClientProtocol): Buffer {
+  return refusedAnswer(scanObject(Buffer.from(EMPTY[dialect])))
+}
+
+const EMPTY: Readonly<Record<ClientProtocol, string>> = {
+  chat: '{"object":"chat.completion","choices":[{}]}',
+  messages: '{"type":"message","role":"assistant","stop_reason":null}',
+  responses: '{"object":"response"}',
+  gemini: '{"candidates":[{}]}',
 }
 
 function refusedChoices(scan: ScannedObject): string {

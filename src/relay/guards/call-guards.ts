@@ -220,12 +220,7 @@ export class CallGuards {
 
   /** Whether an answer may have anything to check or to put back. */
   get concernsAnswer(): boolean {
-    return (
-      this.pseudonyms.size > 0 ||
-      this.all.some(({ guard }) =>
-        guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
-      )
-    )
+    return this.pseudonyms.size > 0 || this.#ofAnswer.length > 0
   }
 
   /** Whether an answer may be changed, so that nothing that repeats its texts token by token can be sent. */
@@ -236,6 +231,18 @@ export class CallGuards {
         ({ guard }) => actionOf(guard, false) !== 'flag' && guard.where.some((place) => place === 'output'),
       )
     )
+  }
+
+  /** The guards of the answer. */
+  get #ofAnswer(): readonly ActiveGuard[] {
+    return this.all.filter(({ guard }) =>
+      guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
+    )
+  }
+
+  /** Whether what cannot be checked of an answer may not be sent. */
+  get withholds(): boolean {
+    return this.#ofAnswer.some(({ guard }) => actionOf(guard, false) !== 'flag')
   }
 
   #check(spot: TextSpot, text: string, apply: (place: PlaceScreen) => ReturnType<Screen['apply']>): string {
@@ -250,10 +257,10 @@ export class CallGuards {
     return checked
   }
 
-  /** Notes that a text of the answer cannot be checked. Returns whether it passes nevertheless. */
-  failed(spot: TextSpot): boolean {
+  /** Notes that a text of the answer, or all of it, cannot be checked. Returns whether it passes nevertheless. */
+  failed(spot?: TextSpot): boolean {
     let passes = true
-    for (const active of this.screenOf(spot)?.guards ?? []) {
+    for (const active of spot ? (this.screenOf(spot)?.guards ?? []) : this.#ofAnswer) {
       const isPassed = passesFailures(active)
       active.note(isPassed ? 'failed_passed' : 'failed_blocked', 0)
       passes &&= isPassed

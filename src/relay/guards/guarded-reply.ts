@@ -2,7 +2,7 @@ import { callsAndImages } from '@sluice/wire/guarded-calls'
 import { type AnswerOrigin, answerTexts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { refusedAnswer } from '@sluice/wire/refused-answer'
+import { refusalOf, refusedAnswer } from '@sluice/wire/refused-answer'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
@@ -33,7 +33,7 @@ function withPassed(
   origin: AnswerOrigin,
 ): Buffer {
   const scan = scanned(bytes)
-  if (!scan) return bytes
+  if (!scan) return passed === undefined ? refusalOf(origin.dialect) : bytes
   return passed === undefined ? refusedAnswer(scan) : withChecked(scan, passed, guards, origin)
 }
 
@@ -114,7 +114,7 @@ async function servedTexts(
   signal?: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const scan = scanned(bytes)
-  if (!scan) return []
+  if (!scan) return guards.failed() ? [] : undefined
   const texts = answerTexts(scan, origin).texts.map(
     (found): CheckedText => ({ ...found, text: textAt(scan.bytes, found.from, found.to) }),
   )
@@ -134,7 +134,7 @@ function checkedTexts(
   origin: AnswerOrigin,
 ): readonly string[] | undefined {
   const scan = scanned(bytes)
-  if (!scan) return []
+  if (!scan) return guards.failed() ? [] : undefined
   try {
     return answerTexts(scan, origin).texts.map((found) => {
       const text = textAt(scan.bytes, found.from, found.to)

@@ -12,7 +12,7 @@ import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { ChannelMap, MAX_CHANNELS } from './channel-map.ts'
-import { channelsOf, eventOf, scanned, withData } from './event-frames.ts'
+import { channelsOf, checkablePart, eventOf, isTerminator, scanned, withData } from './event-frames.ts'
 import { GuardedChannel } from './guarded-channel.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
@@ -33,6 +33,8 @@ const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
 }
 
 const NO_BYTES = Buffer.alloc(0)
+/** A stream may begin with it. */
+const BYTE_ORDER_MARK = '\ufeff'
 
 /** A text that goes on as it came. */
 const SAME = Symbol('same')
@@ -159,9 +161,15 @@ export class GuardedTap extends WrappedTap {
 
   #guardLast(bytes: Buffer): string {
     if (this.#last?.given === bytes) return this.#last.sent
-    const sent = this.#guard(bytes) + this.#frames.takeBuffered().toString()
+    const sent = this.#guard(bytes) + this.#guardRest()
     this.#last = { given: bytes, sent }
     return sent
+  }
+
+  // An event that only the end of the stream has ended.
+  #guardRest(): string {
+    const rest = this.#frames.takeBuffered()
+    return rest.length === 0 || this.#isBlocked ? '' : this.#guardFrame(rest)
   }
 
   /** Events as the client receives them. */
@@ -199,12 +207,15 @@ export class GuardedTap extends WrappedTap {
   }
 
   #guardFrame(bytes: Buffer): string {
-    const frame = bytes.toString()
-    const data = dataOf(frame)
+    const given = bytes.toString()
+    const whole = given.startsWith(BYTE_ORDER_MARK) ? given.slice(1) : given
+    const data = dataOf(whole)
     const scan = data === undefined ? undefined : scanned(data)
-    // The terminator of chat streams, and comments.
-    if (!scan) return (data === undefined ? '' : this.#endAll()) + (this.#isBlocked ? '' : frame)
-    return this.#guardEvent(frame, scan)
+    const { withholds } = this.#stream.guards
+    const frame = withholds ? checkablePart(whole) : whole
+    if (scan) return this.#guardEvent(frame, scan)
+    if (isTerminator(data)) return this.#endAll() + (this.#isBlocked ? '' : frame)
+    return withholds ? '' : frame
   }
 
   #guardEvent(frame: string, scan: ScannedObject): string {

@@ -85,7 +85,7 @@ export class HeldTap extends WrappedTap {
   readonly #knownCalls = new Set<string>()
   /** Addresses of images that services were not asked about. */
   #images: string[] = []
-  /** Texts of the last events, which are sent after the charge, in order. */
+  /** Texts of the last events, which are sent after the charge. */
   #last: HeldText[] = []
   #checking: Promise<void> | undefined
   #isBlocked = false
@@ -353,7 +353,7 @@ export class HeldTap extends WrappedTap {
     const last = this.inner.lastTexts?.()
     for (const frame of last ? last.toString().split(/(?<=\n\n|\r\r|\r\n\r\n)/) : []) {
       const scan = scanned(dataOf(frame) ?? '')
-      if (scan) this.#last.push(...this.#textsOf(scan).filter(({ spot }) => !spot.isRepeated))
+      if (scan) this.#last.push(...this.#textsOf(scan).filter(({ repeats }) => !repeats))
     }
     for (const [key] of this.#open.endedBy([''])) this.#endChannel(key)
     this.#check(this.#passes ? [] : this.#channels.filter((channel) => !channel.isDecided))
@@ -428,25 +428,23 @@ export class HeldTap extends WrappedTap {
   /** The last bytes as they may be sent: their texts were checked before, or repeat what was. */
   #rewritten(given: Buffer): Buffer {
     if (this.#final?.given === given) return this.#final.sent
-    const last = [...this.#last]
     let sent = ''
-    for (const frame of this.#split(given)) {
+    for (const frame of [...this.#split(given), this.#frames.takeBuffered().toString()]) {
       const scan = scanned(dataOf(frame) ?? '')
-      sent += scan ? written(frame, this.#lastTextsOf(scan, last)) : frame
+      sent += scan ? written(frame, this.#lastTextsOf(scan)) : frame
     }
-    sent += this.#frames.takeBuffered().toString()
     this.#final = { given, sent: Buffer.from(sent) }
     return this.#final.sent
   }
 
-  #lastTextsOf(scan: ScannedObject, last: HeldText[]): HeldText[] {
+  #lastTextsOf(scan: ScannedObject): HeldText[] {
     const { checks } = this.#stream
     return eventTexts(scan, this.#stream).texts.map((text): HeldText => {
       const given = textAt(scan.bytes, text.from, text.to)
       const spot = spotOf(text)
       if (this.#passes || given === '' || !checks.concerns(text.place)) return { spot, given, next: given }
-      if (!text.isRepeated && last[0]?.given === given) return { spot, given, next: last.shift()?.next ?? '' }
-      return { spot, given, next: this.#known(given) }
+      const judged = this.#last.find((one) => one.given === given && one.spot.place === spot.place)
+      return { spot, given, next: judged?.next ?? this.#known(given) }
     })
   }
 
@@ -464,8 +462,8 @@ function waitingBytes(frame: string): number {
   return EVENT_BYTES + 2 * frame.length
 }
 
-function spotOf({ from, to, place, isSigned, isJson, isRepeated }: EventText): HeldSpot {
-  return { from, to, place, isSigned, isJson, isRepeated: isRepeated === true }
+function spotOf({ from, to, place, isSigned, isJson, isNumber, isRepeated }: EventText): HeldSpot {
+  return { from, to, place, isSigned, isJson, isNumber: isNumber === true, isRepeated: isRepeated === true }
 }
 
 /** Whether a call was begun, and its arguments follow. */

@@ -1,6 +1,7 @@
 import {
   jsonTextOf,
   jsonTexts,
+  MIN_NUMBER,
   type FoundCall,
   type FoundParts,
   type JsonText,
@@ -32,6 +33,8 @@ export interface CheckedText {
   readonly isSigned: boolean
   /** Whether it is JSON, whose own strings count. */
   readonly isJson: boolean
+  /** Whether it is a number; a short one tells services nothing. */
+  readonly isNumber?: boolean
 }
 
 /** What services check at once. */
@@ -371,7 +374,8 @@ interface TextParts {
   readonly written: (next: (piece: Piece) => string) => string
 }
 
-function partsOf(text: string, { isJson }: CheckedText): TextParts {
+function partsOf(text: string, { isJson, isNumber }: CheckedText): TextParts {
+  if (isNumber && text.length < MIN_NUMBER) return { pieces: [], written: () => text }
   const json = isJson ? jsonTexts(text) : undefined
   if (json) return jsonParts(text, json)
   const piece = { text }
