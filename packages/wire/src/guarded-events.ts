@@ -298,7 +298,10 @@ function kindOf(scan: ScannedObject, part: Node): (typeof KINDS)[number] | 'othe
 }
 
 /** What ends with the parts of an event: a text ends where a part of another kind begins. */
-function partsOf(scan: ScannedObject): { readonly ends: readonly string[]; readonly last: ReadonlySet<Node> } {
+function partsOf(scan: ScannedObject): {
+  readonly ends: readonly string[]
+  readonly last: ReadonlySet<Node>
+} {
   const ends: string[] = []
   const last = new Set<Node>()
   for (const candidate of objectsIn(scan, 'candidates')) {

@@ -120,9 +120,23 @@ export const MEDIA: ReadonlySet<string> = new Set([
   'partial_image_b64',
 ])
 /** Members with the address of media, which may contain its bytes. */
-export const ADDRESSES: ReadonlySet<string> = new Set(['fileUri', 'file_uri', 'file_url', 'image_url', 'uri', 'url'])
+export const ADDRESSES: ReadonlySet<string> = new Set([
+  'fileUri',
+  'file_uri',
+  'file_url',
+  'image_url',
+  'uri',
+  'url',
+])
 /** Members that state of what kind the member `data` beside them is. */
-export const DATA_KINDS = ['media_type', 'mimeType', 'mime_type', 'format', 'transcript', 'expires_at'] as const
+export const DATA_KINDS = [
+  'media_type',
+  'mimeType',
+  'mime_type',
+  'format',
+  'transcript',
+  'expires_at',
+] as const
 /** Members that hold a signature. */
 export const SIGNATURES = ['signature'] as const
 /** Members with reasoning. */
@@ -151,7 +165,14 @@ export const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>
 ])
 
 /** Members of calls and results whose own members users and models name. */
-export const DATA: ReadonlySet<string> = new Set(['action', 'args', 'arguments', 'input', 'operation', 'response'])
+export const DATA: ReadonlySet<string> = new Set([
+  'action',
+  'args',
+  'arguments',
+  'input',
+  'operation',
+  'response',
+])
 export const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
 /** Roles of messages that are results of tools. */
 export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])

@@ -38,9 +38,7 @@ export function guardedAttempt(
       const [inner, held, outer] = sharedMemory(memory)
       const tap = request.tap(promptTokens, inner)
       const checks = guards.services?.concerns('output', 'tool_arguments') ? guards.services : undefined
-      const checked = checks
-        ? new HeldTap(tap, { checks, guards, ...origin, isArray }, held)
-        : tap
+      const checked = checks ? new HeldTap(tap, { checks, guards, ...origin, isArray }, held) : tap
       return new GuardedTap(checked, { guards, ...origin, isArray }, outer)
     },
     reply: (bytes) => guardedReply(request.reply(bytes), guards, origin),

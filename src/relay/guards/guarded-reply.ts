@@ -1,5 +1,11 @@
 import { callsAndImages } from '@sluice/wire/guarded-calls'
-import { type AnswerOrigin, answerTexts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import {
+  type AnswerOrigin,
+  answerTexts,
+  type TextChange,
+  textAt,
+  withTexts,
+} from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { refusalOf, refusedAnswer } from '@sluice/wire/refused-answer'
@@ -159,8 +165,7 @@ function withChecked(
     if (text !== undefined && text !== textAt(scan.bytes, from, to))
       changes.push({ from, to, text: JSON.stringify(text) })
   }
-  if (guards.changesAnswer)
-    for (const [from, to, text] of repeating) changes.push({ from, to, text })
+  if (guards.changesAnswer) for (const [from, to, text] of repeating) changes.push({ from, to, text })
   return withTexts(
     scan.bytes,
     changes.toSorted((a, b) => a.from - b.from),
