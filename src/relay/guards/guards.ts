@@ -34,7 +34,7 @@ export class Guards {
   readonly #random: () => number
   /** Compiled once for each declaration, which a reload replaces. */
   readonly #rules = new WeakMap<Guard, Rule>()
-  readonly #known = new KnownTexts()
+  readonly #known: KnownTexts
   readonly #asked = new WeakMap<Guard, Service>()
   /** Screens by the guards and what they do, for each version of the configuration. */
   readonly #screens = new WeakMap<Settings, Map<string, Screen>>()
@@ -42,6 +42,7 @@ export class Guards {
   /** `random` returns numbers in [0, 1), for samples. */
   constructor(services: GuardServices, random: () => number = Math.random) {
     this.#services = services
+    this.#known = new KnownTexts(services.memory)
     this.#random = random
   }
 
@@ -77,7 +78,7 @@ export class Guards {
     if (applying.length === 0) return undefined
     const pseudonyms = new Pseudonyms({ key: this.#services.key, user: String(caller.user.id) })
     const active = applying.map((guard) => new ActiveGuard(guard))
-    const known = this.#known.of(caller.user.id)
+    const known = this.#known.of({ client: caller.user.id, key: caller.token.id })
     const asked = active.flatMap((one) =>
       isServiceGuard(one.guard) ? [{ active: one, service: this.#serviceOf(one.guard) }] : [],
     )
