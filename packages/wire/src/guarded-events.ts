@@ -183,11 +183,12 @@ const REPEATED: ReadonlySet<string | undefined> = new Set(['response', 'item', '
 /** Events whose pieces are bytes. */
 const SOUND: ReadonlySet<string> = new Set(['audio', 'output_audio'])
 
-const responses: EventReader = (scan, found, { signsReasoning }) => {
+const responses: EventReader = (scan, texts, { signsReasoning }) => {
   const type = stringIn(scan, scan.root, 'type') ?? ''
   const [, stem = '', form = ''] = EVENT_TYPE.exec(type) ?? []
   const output = numberIn(scan, scan.root, 'output_index')
   const channel = `${output}/${stem}${indexesOf(scan)}`
+  const isOfReasoning = signsReasoning && /^(?:response\.)?reasoning/.test(type)
   const isOfTool = /_call_|_arguments$/.test(stem)
   const number = scan.span('sequence_number')
   const ends = LAST.test(type)
@@ -200,19 +201,21 @@ const responses: EventReader = (scan, found, { signsReasoning }) => {
   return {
     ends,
     ...(number && { sequence: [number.start, number.end] as const }),
-    read(text, way) {
+    read(found, way) {
       const root = way[0]?.name
+      const isSigned = found.isSigned || isOfReasoning
+      const text = isSigned === found.isSigned ? found : { ...found, isSigned }
       if (REPEATED.has(root)) return { ...text, isRepeated: true }
       if (form === '') return text
       if (SOUND.has(stem) && root === 'delta') return undefined
       const own: FoundText =
         isOfTool && way.length === 1
           ? { ...text, place: 'tool_arguments', isJson: stem.endsWith('arguments') }
-          : { ...text, isSigned: text.isSigned || (signsReasoning && stem.startsWith('reasoning')) }
+          : text
       if (form === 'done') return { ...own, isRepeated: true }
       if (!isPiece(own, way)) return own
       return pieceOf(own, `${channel} ${nameOf(scan, way)}`, (piece) =>
-        responseFrame(scan, type, found, own, piece),
+        responseFrame(scan, type, texts, own, piece),
       )
     },
   }
