@@ -110,6 +110,9 @@ export const NAMED: ReadonlySet<string> = new Set([
   'variables',
 ])
 
+/** Members whose texts are such names. */
+export const NAMES: ReadonlySet<string> = new Set(['$ref', 'propertyOrdering', 'required'])
+
 /** Members with the bytes of media in base64. */
 export const MEDIA: ReadonlySet<string> = new Set([
   'b64_json',

@@ -7,6 +7,7 @@ import {
   MEASURES,
   MEDIA,
   MODEL_ROLES,
+  NAMES,
   NAMED,
   UNGENERATED,
   PLACES,
@@ -38,6 +39,8 @@ export interface FoundText {
   readonly isJson: boolean
   /** Whether it is a number of what a tool was given or has answered. */
   readonly isNumber?: boolean
+  /** Whether it is a name in a schema, or of a variable. */
+  readonly isName?: boolean
   /** Whether it is within an object whose members users or models name. */
   readonly isData?: boolean
   /** How it is reached from the root of an answer. */
@@ -170,7 +173,10 @@ function collect(
 ): void {
   switch (scan.kindOf(node)) {
     case 'string':
-      add(scan, node, around, found, step, JSON_TEXTS.has(name) && around.place === 'tool_arguments')
+      add(scan, node, around, found, step, {
+        isJson: JSON_TEXTS.has(name) && around.place === 'tool_arguments',
+        ...(NAMES.has(name) && { isName: true }),
+      })
       return
     case 'number':
       if (around.isData || name === 'numberValue') add(scan, node, around, found, step)
@@ -199,7 +205,7 @@ function add(
   { place, isSigned, isInData }: Surroundings,
   { texts, repeating }: Found,
   step: Step | undefined,
-  isJson = false,
+  facts: Partial<Pick<FoundText, 'isJson' | 'isName'>> = {},
 ): void {
   const from = scan.startOf(node)
   texts.push({
@@ -208,7 +214,8 @@ function add(
     // Results are those of the request: what an answer has of them was generated for it.
     place: repeating && place === 'tool_results' ? 'output' : place,
     isSigned,
-    isJson,
+    isJson: false,
+    ...facts,
     ...(scan.bytes[from] !== QUOTE && { isNumber: true }),
     ...(isInData && { isData: true }),
     ...(step && { step }),
@@ -239,7 +246,7 @@ function collectNamed(
   step: Step | undefined,
 ): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-    add(scan, key, { ...around, isInData: true }, found, step)
+    add(scan, key, { ...around, isInData: true }, found, step, { isName: true })
     collect(scan, scan.valueOf(key), around, found, '', stepIn(found, step, scan.keyText(key), node))
   }
 }

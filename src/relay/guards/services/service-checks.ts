@@ -35,6 +35,8 @@ export interface CheckedText {
   readonly isJson: boolean
   /** Whether it is a number; a short one tells services nothing. */
   readonly isNumber?: boolean
+  /** Whether it is a name in a schema. There are many, about which services are not asked. */
+  readonly isName?: boolean
 }
 
 /** What services check at once. */
@@ -374,8 +376,8 @@ interface TextParts {
   readonly written: (next: (piece: Piece) => string) => string
 }
 
-function partsOf(text: string, { isJson, isNumber }: CheckedText): TextParts {
-  if (isNumber && text.length < MIN_NUMBER) return { pieces: [], written: () => text }
+function partsOf(text: string, { isJson, isNumber, isName }: CheckedText): TextParts {
+  if (isName || (isNumber && text.length < MIN_NUMBER)) return { pieces: [], written: () => text }
   const json = isJson ? jsonTexts(text) : undefined
   if (json) return jsonParts(text, json)
   const piece = { text }
