@@ -10,7 +10,7 @@ interface Pair {
   readonly value: string
 }
 
-/** Names with values, in rows of two fields. */
+/** Inputs for pairs of a name and a value, one pair in each row. */
 export function PairRows({
   label,
   description,

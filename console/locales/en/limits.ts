@@ -26,7 +26,7 @@ export const limits = {
   /** The name of a meter. */
   budgetOf: (name: string) => `Budget of ${name}`,
   meter: (used: string, budget: string, day: string) => `${used} of ${budget}, resets ${day}`,
-  /** The amount held for calls under way, in addition to the spent one. */
+  /** The amount that is held for calls under way, in addition to the amount already spent. */
   held: (amount: string) => `${amount} held`,
   pace: (day: string) => `used up on ${day}`,
   usedUp: 'used up',

@@ -18,7 +18,10 @@ const DEFAULT_BALANCE = 'weight'
 
 type Field = 'fallback' | 'successor' | 'balance' | 'cache'
 
-/** A setting by model: its fallbacks, its successor, how its channels are balanced, or how long its answers are kept. Models of the file are locked. */
+/**
+ * A setting that has a value for each model: fallbacks, successor, balancing of channels, or how long answers
+ * are cached. Models in gateway.yaml cannot be changed here.
+ */
 export function ModelRows({
   field,
   value,
@@ -26,7 +29,7 @@ export function ModelRows({
   onChange,
 }: {
   readonly field: Field
-  /** A JSON object. */
+  /** A JSON object: values by model. */
   readonly value: string
   readonly declared: DeclaredFile
   readonly onChange: (value: string) => void

@@ -6,7 +6,7 @@ import { openAiWrites } from './service-tier.ts'
 import { tokensOf } from './tokens.ts'
 import type { Frame } from './upstream.ts'
 
-/** Reasons for the end of a choice. */
+/** Names of the protocol for the causes that end a choice. */
 export const FINISH_REASON: Readonly<Record<StopCause, string>> = {
   done: 'stop',
   stop_text: 'stop',

@@ -68,7 +68,9 @@ export function completionsReply(
   }
 }
 
-/** Reads one prompt or several, each a text or token ids, which the model reads as their numbers. */
+/**
+ * Reads one prompt or several. Each is a text or a list of token ids, which stand for themselves as numbers.
+ */
 function promptTexts(prompt: unknown): string[] {
   if (typeof prompt === 'string') return [prompt]
   const items = asList(prompt)

@@ -11,33 +11,36 @@ import {
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
-/** A text of an answer that arrives in pieces, one in each event. */
+/** A text of an answer that arrives in pieces over several events. */
 export interface Channel {
-  /** Begins with its group and a slash. */
+  /** Identifies the text; begins with the name of a group and a slash. */
   readonly key: string
   readonly place: TextPlace
   readonly isSigned: boolean
   /** Whether the text is the JSON of a tool's arguments. */
   readonly isJson: boolean
-  /** Renders an event with a further piece, with its blank line. */
+  /** Renders an event that contains a further piece of this text, including the blank line at its end. */
   frame(text: string): string
 }
 
-/** A text in an event. */
+/** A text that an event contains. */
 export interface EventText extends FoundText {
-  /** Set for a piece of a text; otherwise the text is whole. */
+  /** Set if this is a piece of a longer text; otherwise the text is complete. */
   readonly channel?: Channel
-  /** Whether it repeats what came in pieces. */
+  /** Whether it repeats text that arrived in pieces before. */
   readonly isRepeated?: boolean
-  /** Whether the text of the channel ends with this piece. */
+  /** Whether the text of the channel is complete after this piece. */
   readonly isLast?: boolean
 }
 
-/** What an event has of texts. */
+/** The texts of an event, and what repeats them. */
 export interface EventTexts {
-  /** In the order of the bytes. */
+  /** In the order of their bytes in the event. */
   readonly texts: readonly EventText[]
-  /** Key prefixes of channels that end before this event. A channel may also end with its own text: see `isLast`. */
+  /**
+   * Prefixes of the keys of channels that end before this event. A channel may also end with one of its own
+   * pieces: see `isLast`.
+   */
   readonly ends: readonly string[]
   readonly repeating: readonly RepeatingSpan[]
   /** Offsets of the event's number, in a dialect that has one. */

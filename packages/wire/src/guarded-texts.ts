@@ -29,13 +29,13 @@ export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
 
 /** A text of a request or an answer, in any dialect. */
 export interface FoundText {
-  /** Offsets of its JSON text, with the quotes. */
+  /** Offsets of its JSON text in the bytes, including the quotes. */
   readonly from: number
   readonly to: number
   readonly place: TextPlace
-  /** Whether it is reasoning with a signature over it, so that it cannot be changed. */
+  /** Whether it is reasoning that has a signature, so that it must not be changed. */
   readonly isSigned: boolean
-  /** Whether it is the JSON of a tool's arguments, whose own strings count. */
+  /** Whether it is the JSON of a tool's arguments, whose strings are the actual texts. */
   readonly isJson: boolean
   /** Whether it is a number of what a tool was given or has answered. */
   readonly isNumber?: boolean
@@ -74,22 +74,22 @@ export interface AnswerOrigin {
   readonly signsReasoning: boolean
 }
 
-/** New JSON text for a part of the bytes. */
+/** A JSON text that replaces a range of the bytes. */
 export interface TextChange {
   readonly from: number
   readonly to: number
   readonly text: string
 }
 
-/** Where a value is. */
+/** What is known about a value from the values around it. */
 interface Surroundings {
   readonly place: TextPlace
-  /** Whether its members have names that users or models choose, which are texts too. */
+  /** Whether users or models choose the names of its members, so that the names count as texts too. */
   readonly isData: boolean
   readonly isSigned: boolean
-  /** Whether all reasoning is signed. */
+  /** Whether all reasoning of the answer is signed. */
   readonly signsReasoning?: boolean
-  /** Whether it is in a turn of the model; undefined outside of turns. */
+  /** Whether the value is in a turn of the model; undefined outside of turns. */
   readonly isOfModel?: boolean
   /** Whether it is an event of the responses dialect, or the object of a response. */
   readonly isRoot?: 'event' | 'response' | undefined
@@ -108,8 +108,8 @@ const BACKSLASH = 0x5c
 const DATA_URL = Buffer.from('"data:')
 
 /**
- * Finds the texts of a request, in the order of its bytes: all that a model may read, and what else a client
- * chooses, without terms of the protocol, ids, and the bytes of media.
+ * Finds the texts of a request, in the order of its bytes: everything that a model may read and whatever else
+ * the client may choose, but not terms of the protocol, ids, and the bytes of media.
  */
 export function requestTexts(scan: ScannedObject): FoundText[] {
   const found: Found = { texts: [] }
@@ -150,7 +150,7 @@ export function textAt(bytes: Buffer, from: number, to: number): string {
   return JSON.parse(bytes.toString('utf8', from, to)) as string
 }
 
-/** Applies changes, which must be in order and not overlap. All other bytes stay as they are. */
+/** Applies changes, which must be in order and must not overlap. All other bytes stay unchanged. */
 export function withTexts(bytes: Buffer, changes: readonly TextChange[]): Buffer {
   if (changes.length === 0) return bytes
   const parts: Buffer[] = []
@@ -259,9 +259,9 @@ function collectMembers(
   step: Step | undefined,
 ): void {
   const role = stringIn(scan, node, 'role')
-  // What has a role is a message in every dialect, whatever type it states besides.
+  // An object with a role is a message in every dialect, whatever its `type` says.
   const type = role === undefined ? (stringIn(scan, node, 'type') ?? '') : ''
-  // Only models reason: whoever else says so would keep its texts from being changed.
+  // Only models reason. Anyone else who claims to could keep a text from being changed.
   const isOfModel = role === undefined ? around.isOfModel !== false : MODEL_ROLES.has(role)
   const isSigned =
     around.isSigned ||
@@ -346,7 +346,7 @@ function isDataUrl(scan: ScannedObject, value: Node): boolean {
 
 function isReasoning(scan: ScannedObject, node: Node, type: string): boolean {
   if (REASONING.has(type)) return true
-  // A part of Gemini has no type.
+  // Parts in the Gemini dialect have no type; a member `thought` marks reasoning.
   const thought = type === '' ? scan.memberOf(node, 'thought') : undefined
   return thought !== undefined && scan.kindOf(thought) === 'true'
 }
@@ -360,7 +360,7 @@ function isSignedNode(scan: ScannedObject, node: Node): boolean {
   })
 }
 
-/** The text of a member that is a string. */
+/** The text of a member if it is a string, otherwise undefined. */
 export function stringIn(scan: ScannedObject, object: Node, name: string): string | undefined {
   const value = scan.memberOf(object, name)
   if (value === undefined || scan.bytes[scan.startOf(value)] !== QUOTE) return undefined

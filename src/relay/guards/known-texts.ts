@@ -3,7 +3,7 @@ import type { PoolOwner } from '../../limits/fair-pool.ts'
 import { MemoryAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Screen } from '../../redaction/screen.ts'
 
-/** Texts of one user that are remembered at most: those of several long conversations. */
+/** Maximum number of remembered texts per user; enough for several long conversations. */
 const MAX_OF_USER = 4_096
 /** Texts that are remembered at most in all: 10 MB. */
 const MAX_TEXTS = 65_536
@@ -20,16 +20,20 @@ interface UserTexts {
 
 /** The texts of a user in which guards have found nothing. */
 export interface KnownTextsOfUser {
-  /** The name of a text in JSON under these guards; undefined for a short one, which is not remembered. */
+  /**
+   * Identifies a text, given as JSON, together with the guards of the screen. Undefined for a short text,
+   * which is not remembered.
+   */
   nameOf(screen: Screen, bytes: Buffer, isJson: boolean): string | undefined
-  /** Whether nothing was found in it. It is then among the last to be forgotten. */
+  /** Whether guards have found nothing in the text with this name. If so, the text counts as just used. */
   has(name: string): boolean
   add(name: string): void
 }
 
 /**
- * Remembers by digests in which texts of requests guards have found nothing, so that a conversation is not checked anew as
- * a whole with each of its messages. What was found is not remembered. `docs/guards.md: Matching`.
+ * Remembers, as digests, texts of requests in which guards have found nothing. With each further message of a
+ * conversation, earlier messages then need not be checked again. Texts with matches are not remembered.
+ * `docs/guards.md: Matching`.
  */
 export class KnownTexts {
   readonly #memory: RequestMemory
@@ -49,7 +53,7 @@ export class KnownTexts {
     this.#maxTexts = maxTexts
   }
 
-  /** Texts that are remembered. */
+  /** Number of remembered texts. */
   get size(): number {
     return this.#texts
   }

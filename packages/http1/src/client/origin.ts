@@ -6,11 +6,14 @@ export interface Origin {
   readonly host: string
   readonly port: number
   readonly isSecure: boolean
-  /** Resolver of the host; undefined = the system's. */
+  /** Function that resolves the host name; undefined for that of the system. */
   readonly lookup: LookupFunction | undefined
-  /** Proxy that connections go through; its host is resolved, not the origin's own. */
+  /**
+   * Proxy that connections go through. Only the proxy's host name is resolved here, the proxy resolves that
+   * of the origin.
+   */
   readonly proxy: Proxy | undefined
-  /** Session of the latest TLS connection, which the next one resumes. */
+  /** Session of the latest TLS connection, which the next connection resumes. */
   session: Buffer | undefined
 }
 

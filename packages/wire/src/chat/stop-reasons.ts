@@ -23,8 +23,8 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
 ])
 
 /**
- * Derives the stop of a chat upstream's reply. A normal end with tool calls becomes `tool-calls`, because
- * forced calls end with `stop`. Unknown or missing reasons mean a normal end.
+ * Derives the stop reason of a chat upstream's reply. A normal end with tool calls becomes `tool-calls`,
+ * because forced calls end with `stop`. Unknown or missing reasons count as a normal end.
  */
 export function stopOf(
   finishReason: string | undefined,

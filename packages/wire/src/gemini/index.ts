@@ -33,7 +33,7 @@ export { maxTokensOf } from './encode/request.ts'
 /** The codec of the Gemini API. */
 export const geminiCodec: Codec = {
   decodeRequest,
-  // Upstreams can read only some URLs, so that files are always fetched and sent inline.
+  // Upstreams can read only some URLs, so files are always fetched and sent inline.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
   answerTool: () => undefined,
