@@ -113,7 +113,7 @@ export interface JsonText {
   readonly text: string
 }
 
-/** A number may be personal only if it has as many characters. */
+/** Minimum number of characters of a number that may be personal data. */
 export const MIN_NUMBER = 6
 const PREFIX = '{"a":'
 

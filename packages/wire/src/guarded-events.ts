@@ -47,14 +47,14 @@ export interface EventTexts {
   readonly sequence?: readonly [from: number, to: number]
 }
 
-/** Reads an event of a dialect: which texts are pieces, and what ends. */
+/** Reads an event of a dialect: which of its texts are pieces, and which channels end before it. */
 type EventReader = (
   scan: ScannedObject,
   found: GeneratedTexts,
   origin: AnswerOrigin,
 ) => {
   readonly ends: readonly string[]
-  /** Reads a text that is reached by these steps from the root; undefined if it is none. */
+  /** Reads a text at the end of this path from the root; undefined if it is not a text. */
   readonly read: (text: FoundText, way: readonly Step[]) => EventText | undefined
   readonly sequence?: readonly [from: number, to: number]
 }
@@ -62,8 +62,8 @@ type EventReader = (
 const ALL = ['']
 
 /**
- * Finds the texts in an event of a stream, in the dialect of the client. What a dialect sends in pieces is known by where it
- * is, so that members which its API does not describe are pieces as well.
+ * Finds the texts in an event of a stream, in the client's dialect. The place of a text decides whether it is a
+ * piece, so that members which the API does not describe can be pieces too.
  */
 export function eventTexts(scan: ScannedObject, origin: AnswerOrigin): EventTexts {
   const found = textsOfEvent(scan, origin)
@@ -78,7 +78,7 @@ function wayTo({ step }: FoundText): Step[] {
   return way.reverse()
 }
 
-/** Members of deltas that come at once. */
+/** Members of deltas whose texts are whole. */
 const WHOLE: ReadonlySet<string> = new Set([
   'annotations',
   'citation',
@@ -87,25 +87,25 @@ const WHOLE: ReadonlySet<string> = new Set([
   'search_results',
 ])
 
-/** Whether a text that is reached by these steps comes in pieces. */
+/** Whether a text at the end of this path is a piece. */
 function isPiece({ isData, isNumber }: FoundText, steps: readonly Step[]): boolean {
   return isData !== true && isNumber !== true && !steps.some(({ name = '' }) => WHOLE.has(name))
 }
 
-/** The text as a piece of the channel of this name in a group. */
+/** A text as a piece of the channel with this key. */
 function pieceOf(text: FoundText, key: string, frame: Channel['frame'], isLast = false): EventText {
   const { place, isSigned, isJson } = text
   return { ...text, channel: { key, place, isSigned, isJson, frame }, ...(isLast && { isLast }) }
 }
 
-/** Steps as a name, the same in each event with a piece of the text. */
+/** A path as a name that is the same in all events with a piece of the text. */
 function nameOf(scan: ScannedObject, steps: readonly Step[]): string {
   return steps
     .map(({ name }, at) => name ?? `[${steps[at + 1] ? identityOf(scan, steps[at + 1]?.of) : ''}]`)
     .join('.')
 }
 
-/** By what an element of a list is known in several events: its number, else its type. */
+/** What identifies an element of a list in several events: its `index`, otherwise its `type`. */
 function identityOf(scan: ScannedObject, element: Node | undefined): string {
   for (const member of ['index', 'type']) {
     const node = element === undefined ? undefined : scan.memberOf(element, member)
@@ -114,7 +114,7 @@ function identityOf(scan: ScannedObject, element: Node | undefined): string {
   return ''
 }
 
-/** The JSON of an object with nothing but a text that is reached by these steps. */
+/** The JSON of an object that contains only a text at the end of this path. */
 function objectWith(scan: ScannedObject, steps: readonly Step[], text: string): string {
   return steps.reduceRight((json, { name, of }, at) => {
     if (name === undefined) return `[${json}]`
@@ -123,7 +123,7 @@ function objectWith(scan: ScannedObject, steps: readonly Step[], text: string): 
   }, JSON.stringify(text))
 }
 
-/** Members that are no containers, as JSON, each with a comma. */
+/** Members that are not objects or lists, as JSON with a comma after each. */
 function membersOf(scan: ScannedObject, object: Node, names: readonly string[]): string {
   return names
     .map((name) => {
@@ -163,7 +163,7 @@ const messages: EventReader = (scan) => {
     ends: isOver ? ALL : type === 'content_block_stop' ? [`${index}/`] : [],
     read(text, [root, ...steps]) {
       const isDelta = root?.name === 'delta' && !isOver
-      // What begins a block of text goes on in its deltas; anything deeper is whole.
+      // The texts of a block itself continue in its deltas; texts deeper in it are whole.
       const isBegun = root?.name === 'content_block' && steps.length === 1
       const [first] = steps
       if (!first || !isPiece(text, steps) || !(isDelta || isBegun)) return text
@@ -177,13 +177,13 @@ const messages: EventReader = (scan) => {
   }
 }
 
-/** Events with pieces, and those that repeat what came in pieces. */
+/** Types of events with pieces (`delta`), and of those that repeat a text that came in pieces (`done`). */
 const EVENT_TYPE = /^(?:response\.)?([\w.]+)\.(delta|done)$/
-/** Events with the whole response at its end. */
+/** Types of events that contain the whole response at its end. */
 const LAST = /^response\.(?:completed|incomplete|failed)$/
-/** Members with objects that repeat what came in pieces. */
+/** Members with objects that repeat texts which came in pieces. */
 const REPEATED: ReadonlySet<string | undefined> = new Set(['response', 'item', 'part'])
-/** Events whose pieces are bytes. */
+/** Types of events whose pieces are bytes of sound. */
 const SOUND: ReadonlySet<string> = new Set(['audio', 'output_audio'])
 
 const responses: EventReader = (scan, texts, { signsReasoning }) => {
@@ -224,7 +224,7 @@ const responses: EventReader = (scan, texts, { signsReasoning }) => {
   }
 }
 
-/** The numbers of parts to which an event belongs within its item; the first is 0, or is not stated. */
+/** The indexes of an event within its item, as a part of a key. An index of 0 may be absent. */
 function indexesOf(scan: ScannedObject): string {
   return scan
     .entries(scan.root)
@@ -236,7 +236,7 @@ function indexesOf(scan: ScannedObject): string {
     .join('')
 }
 
-// The event again, with another piece, and without its other texts.
+// The same event with another piece, and without its other texts.
 function responseFrame(
   { bytes }: ScannedObject,
   type: string,
@@ -281,7 +281,7 @@ const gemini: EventReader = (scan) => {
           last.has(member.of),
         )
       }
-      // Arguments in pieces: each value has the path to where it belongs.
+      // Arguments in pieces: each piece states the path of its value.
       if (member.name !== 'functionCall' || leaf?.name !== 'stringValue' || text.isData === true) return text
       const path = membersOf(scan, leaf.of, ['jsonPath'])
       return pieceOf(
@@ -303,7 +303,7 @@ function kindOf(scan: ScannedObject, part: Node): (typeof KINDS)[number] | 'othe
   return isTrue(scan, part, 'thought') ? 'thought' : 'text'
 }
 
-/** What ends with the parts of an event: a text ends where a part of another kind begins. */
+/** The channels that the parts of an event end: a text ends where a part of another kind begins. */
 function partsOf(scan: ScannedObject): {
   readonly ends: readonly string[]
   readonly last: ReadonlySet<Node>

@@ -1,6 +1,6 @@
 import type { TextPlace } from './guarded-texts.ts'
 
-/** Members whose texts are terms of a protocol, names or ids. */
+/** Members whose texts are terms of a protocol, names or ids, and so are not checked. */
 export const TERMS: ReadonlySet<string> = new Set([
   'aspectRatio',
   'authorization',
@@ -59,9 +59,9 @@ export const TERMS: ReadonlySet<string> = new Set([
   'voice',
 ])
 
-/** Terms whose values are lists of terms. */
+/** Terms whose value may be a list of terms. */
 export const TERM_LISTS: ReadonlySet<string> = new Set(['include', 'modalities'])
-/** Terms that only answers have. */
+/** Terms that occur in answers only. */
 export const ANSWER_TERMS: ReadonlySet<string> = new Set([
   'blockReason',
   'createTime',
@@ -72,7 +72,7 @@ export const ANSWER_TERMS: ReadonlySet<string> = new Set([
   'responseId',
   'stop_sequence',
 ])
-/** Members of answers that only have terms and numbers. */
+/** Members of answers that contain nothing but terms and numbers. */
 export const MEASURES: ReadonlySet<string> = new Set([
   'content_filter_offsets',
   'content_filter_result',
@@ -82,7 +82,7 @@ export const MEASURES: ReadonlySet<string> = new Set([
   'usage',
   'usageMetadata',
 ])
-/** Members of a response that were not generated: what repeats its request, and how it ended. */
+/** Members of a response that were not generated: they repeat its request, or state how it ended. */
 export const UNGENERATED: ReadonlySet<string> = new Set([
   'error',
   'incomplete_details',
@@ -98,7 +98,10 @@ export const UNGENERATED: ReadonlySet<string> = new Set([
   'tools',
   'user',
 ])
-/** Members whose own members users name, and whose values are protocol again: schemas, variables of prompts. */
+/**
+ * Members of which users choose the names within, while the values are of the protocol again: properties of
+ * schemas, variables of prompts.
+ */
 export const NAMED: ReadonlySet<string> = new Set([
   '$defs',
   'definitions',
@@ -113,7 +116,7 @@ export const NAMED: ReadonlySet<string> = new Set([
 /** Members whose texts are such names. */
 export const NAMES: ReadonlySet<string> = new Set(['$ref', 'propertyOrdering', 'required'])
 
-/** Members with the bytes of media in base64. */
+/** Members that contain the bytes of media or of embeddings in base64. */
 export const MEDIA: ReadonlySet<string> = new Set([
   'b64_json',
   'embedding',
@@ -122,7 +125,7 @@ export const MEDIA: ReadonlySet<string> = new Set([
   'mask',
   'partial_image_b64',
 ])
-/** Members with the address of media, which may contain its bytes. */
+/** Members that contain the address of media; it may be a data URL, which contains the bytes. */
 export const ADDRESSES: ReadonlySet<string> = new Set([
   'fileUri',
   'file_uri',
@@ -131,7 +134,7 @@ export const ADDRESSES: ReadonlySet<string> = new Set([
   'uri',
   'url',
 ])
-/** Members that state of what kind the member `data` beside them is. */
+/** Members that stand beside `data` and state its type, by which it is recognized as media. */
 export const DATA_KINDS = [
   'media_type',
   'mimeType',
@@ -140,11 +143,11 @@ export const DATA_KINDS = [
   'transcript',
   'expires_at',
 ] as const
-/** Members that hold a signature. */
+/** Members that contain a signature. */
 export const SIGNATURES = ['signature'] as const
 /** Members with reasoning. */
 export const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
-/** Types of blocks and items that are reasoning. */
+/** Types of blocks, items and deltas that contain reasoning. */
 export const REASONING: ReadonlySet<string> = new Set([
   'thinking',
   'thinking_delta',
@@ -153,7 +156,7 @@ export const REASONING: ReadonlySet<string> = new Set([
   'reasoning.summary',
 ])
 
-/** Members of which everything belongs to one place. */
+/** Members whose whole content belongs to one place. */
 export const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
   ['tool_calls', 'tool_arguments'],
   ['function_call', 'tool_arguments'],
@@ -167,7 +170,7 @@ export const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>
   ['code_execution_result', 'tool_results'],
 ])
 
-/** Members of calls and results whose own members users and models name. */
+/** Members of calls and results that contain objects whose names users or models choose. */
 export const DATA: ReadonlySet<string> = new Set([
   'action',
   'args',
@@ -180,9 +183,9 @@ export const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'resul
 /** Roles of messages that are results of tools. */
 export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
 export const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model'])
-/** Members that are the JSON of arguments. */
+/** Members that contain the JSON of a tool's arguments. */
 export const JSON_TEXTS: ReadonlySet<string> = new Set(['arguments', 'partial_json'])
-/** Members of answers that repeat the text token by token, with what stands in their place if they are objects. */
+/** Members of answers that repeat the text token by token, and the JSON to put in the place of an object. */
 export const REPEATING: ReadonlyMap<string, string> = new Map([
   ['logprobs', 'null'],
   ['logprobsResult', '{}'],

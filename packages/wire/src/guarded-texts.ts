@@ -37,17 +37,17 @@ export interface FoundText {
   readonly isSigned: boolean
   /** Whether it is the JSON of a tool's arguments, whose strings are the actual texts. */
   readonly isJson: boolean
-  /** Whether it is a number of what a tool was given or has answered. */
+  /** Whether it is a number in the arguments or the result of a tool. */
   readonly isNumber?: boolean
-  /** Whether it is a name in a schema, or of a variable. */
+  /** Whether it is a name in a schema, or the name of a variable. */
   readonly isName?: boolean
-  /** Whether it is within an object whose members users or models name. */
+  /** Whether it is inside an object whose names users or models choose. */
   readonly isData?: boolean
-  /** How it is reached from the root of an answer. */
+  /** The last step of the path from the root of an answer to it. */
   readonly step?: Step
 }
 
-/** A step to a text: the member of an object, or an element of a list. */
+/** A step of the path to a text: a member of an object, or an element of a list. */
 export interface Step {
   readonly up: Step | undefined
   /** Undefined for an element. */
@@ -56,19 +56,19 @@ export interface Step {
   readonly of: Node
 }
 
-/** Offsets of the value of a list that repeats texts token by token, and what stands in its place. */
+/** Offsets of a value that repeats texts token by token, and the JSON to put in its place. */
 export type RepeatingSpan = readonly [from: number, to: number, instead: string]
 
-/** What an answer, or an event of one, has of texts. */
+/** The texts of an answer or of one of its events, and what repeats them. */
 export interface GeneratedTexts {
-  /** In the order of the bytes. */
+  /** In the order of their bytes. */
   readonly texts: readonly FoundText[]
   readonly repeating: readonly RepeatingSpan[]
 }
 
-/** Where an answer comes from, and who reads it. */
+/** Facts about an answer that it does not state itself. */
 export interface AnswerOrigin {
-  /** The dialect of the client. */
+  /** The client's dialect, in which the answer is. */
   readonly dialect: ClientProtocol
   /** Whether reasoning is signed by its provider, so that it cannot be changed. */
   readonly signsReasoning: boolean
@@ -91,15 +91,15 @@ interface Surroundings {
   readonly signsReasoning?: boolean
   /** Whether the value is in a turn of the model; undefined outside of turns. */
   readonly isOfModel?: boolean
-  /** Whether it is an event of the responses dialect, or the object of a response. */
+  /** Set at the root of an event of the responses dialect, and at the object of a response. */
   readonly isRoot?: 'event' | 'response' | undefined
   readonly isInData?: boolean
 }
 
-/** What is collected. */
+/** The texts that were found so far. */
 interface Found {
   readonly texts: FoundText[]
-  /** Set in an answer. */
+  /** Set if it is an answer that is searched. */
   readonly repeating?: RepeatingSpan[]
 }
 
@@ -118,14 +118,14 @@ export function requestTexts(scan: ScannedObject): FoundText[] {
 }
 
 /**
- * Finds the texts of an answer: each string that is not a term of the protocol, an id, the bytes of media, or what repeats the
- * request.
+ * Finds the texts of an answer: all strings except terms of the protocol, ids, the bytes of media, and what
+ * repeats the request.
  */
 export function answerTexts(scan: ScannedObject, origin: AnswerOrigin): GeneratedTexts {
   return generatedTexts(scan, origin, 'response')
 }
 
-/** Finds the texts of an event of an answer, each with its way. */
+/** Finds the texts of an event of a stream, in the same way. */
 export function textsOfEvent(scan: ScannedObject, origin: AnswerOrigin): GeneratedTexts {
   return generatedTexts(scan, origin, 'event')
 }
@@ -142,7 +142,7 @@ function generatedTexts(
   return found
 }
 
-/** The text of a JSON string, or of a number, at these offsets. */
+/** Decodes the JSON string between two offsets; of a number it returns the digits. */
 export function textAt(bytes: Buffer, from: number, to: number): string {
   if (bytes[from] !== QUOTE) return bytes.toString('utf8', from, to)
   const escape = bytes.indexOf(BACKSLASH, from)
@@ -211,7 +211,7 @@ function add(
   texts.push({
     from,
     to: scan.endOf(node),
-    // Results are those of the request: what an answer has of them was generated for it.
+    // `tool_results` are results in requests. Results in an answer are a part of it.
     place: repeating && place === 'tool_results' ? 'output' : place,
     isSigned,
     isJson: false,
@@ -222,7 +222,7 @@ function add(
   })
 }
 
-// Names that users choose may be values: `{"ann@example.com": 5}`.
+// The names are collected too, because users may choose them: `{"ann@example.com": 5}`.
 function collectData(
   scan: ScannedObject,
   node: Node,
@@ -237,7 +237,7 @@ function collectData(
   }
 }
 
-// The same, but what they name is protocol again.
+// The names are collected here as well, but the values are of the protocol again.
 function collectNamed(
   scan: ScannedObject,
   node: Node,
@@ -296,7 +296,7 @@ function collectMembers(
   }
 }
 
-/** Whether a member of an answer was not generated. Notes lists that repeat its text. */
+/** Whether a member of an answer was not generated. Records lists that repeat its text. */
 function isUngenerated(
   scan: ScannedObject,
   name: string,
@@ -306,7 +306,7 @@ function isUngenerated(
   step: Step | undefined,
 ): boolean {
   if (isRoot === 'response' && UNGENERATED.has(name)) return true
-  // Pieces of spoken answers do not say of what kind they are.
+  // Pieces of spoken answers do not state the type of their bytes.
   if (name === 'data' && step?.name === 'audio') return true
   if (!scan.isContainer(value)) return ANSWER_TERMS.has(name)
   const object = REPEATING.get(name)
@@ -316,7 +316,7 @@ function isUngenerated(
   return true
 }
 
-/** Whether a member is a term, an id, the name of a tool, or the bytes of media. */
+/** Whether a member is left out: a term, an id, the name of a tool, or the bytes of media. */
 function isLeftOut(
   scan: ScannedObject,
   object: Node,
@@ -325,7 +325,7 @@ function isLeftOut(
   type: string,
   role: string | undefined,
 ): boolean {
-  // A schema may have any of these names for its properties.
+  // A schema may use any of these names for its properties, so an object is not left out.
   if (scan.kindOf(value) === 'object') return false
   if (TERMS.has(name)) return !scan.isContainer(value) || TERM_LISTS.has(name)
   if (name === 'name') return role === undefined

@@ -246,14 +246,14 @@ export class CallGuards {
     )
   }
 
-  /** The guards of the answer. */
+  /** The guards that check answers. */
   get #ofAnswer(): readonly ActiveGuard[] {
     return this.all.filter(({ guard }) =>
       guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
     )
   }
 
-  /** Whether what cannot be checked of an answer may not be sent. */
+  /** Whether parts of an answer that cannot be checked must not be sent. */
   get withholds(): boolean {
     return this.#ofAnswer.some(({ guard }) => actionOf(guard, false) !== 'flag')
   }
@@ -270,7 +270,10 @@ export class CallGuards {
     return checked
   }
 
-  /** Notes that a text of the answer, or all of it, cannot be checked. Returns whether it passes nevertheless. */
+  /**
+   * Records that a text of the answer, or without `spot` all of it, cannot be checked. Returns whether it may be
+   * sent nevertheless.
+   */
   failed(spot?: TextSpot): boolean {
     let passes = true
     for (const active of spot ? (this.screenOf(spot)?.guards ?? []) : this.#ofAnswer) {

@@ -40,12 +40,12 @@ export function scanned(data: string): ScannedObject | undefined {
 const LINE_END = /\r\n|\n|\r/
 const FIELD = /^(?:data(?::|$)|event: ?[\w.-]+$)/
 
-/** Data that end a stream of chat. */
+/** Whether data are the terminator of a chat stream. */
 export function isTerminator(data: string | undefined): boolean {
   return data?.trim() === '[DONE]'
 }
 
-/** What can be checked of a frame: its event, without comments and other fields. Empty if there is none. */
+/** Returns a frame without comments and fields other than `event` and `data`; empty if nothing is left. */
 export function checkablePart(frame: string): string {
   const lines = frame.split(LINE_END)
   const fields = lines.filter((line) => FIELD.test(line))
