@@ -75,7 +75,7 @@ export function eventTexts(scan: ScannedObject, origin: AnswerOrigin): EventText
 function wayTo({ step }: FoundText): Step[] {
   const way: Step[] = []
   for (let at = step; at; at = at.up) way.push(at)
-  return way.reverse()
+  return way.toReversed()
 }
 
 /** Members of deltas whose texts are whole. */
