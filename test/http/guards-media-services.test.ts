@@ -43,6 +43,8 @@ beforeAll(async () => {
       where: ['output'],
       match: { webhook: { url: `${url}/${name === 'passing' ? 'failing' : name}` } },
       on_failure: name === 'passing' ? 'pass' : 'block',
+      // A busy machine takes longer than the default.
+      timeout: '30s',
       tokens: [`token-${name}`],
     })),
     users: [
