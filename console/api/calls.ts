@@ -11,12 +11,15 @@ import type { Usage } from './usage.ts'
 
 type AnyCall = z.output<typeof callSchema>
 
-/** A settled call; the channel and the upstream's model are only present for administrators. */
+/**
+ * A call that has ended and was charged; only administrators get the channel and the upstream's name of the
+ * model.
+ */
 export type Call = z.output<typeof ownUsageSchema> & Partial<Pick<AnyCall, 'channel' | 'upstream_model'>>
 
 /**
- * A call with its cost. Attempts are only present for administrators, and empty where the only attempt
- * succeeded.
+ * A call with the lines of its cost. Only administrators get the attempts; these are empty if the only
+ * attempt succeeded.
  */
 export type CallDetail = z.output<typeof ownCallSchema> &
   Partial<Pick<AnyCall, 'attempts' | 'channel' | 'upstream_model'>>
@@ -60,7 +63,7 @@ export interface CallFilter extends OriginFilter {
 /** One value of a filter, or several; a call must match one of them. */
 export type OneOrMore = string | readonly string[] | undefined
 
-/** `own`: the calls of the signed-in account. `all`: those of all users. */
+/** `own`: the calls of the signed-in account. `all`: the calls of all users. */
 export type Scope = 'own' | 'all'
 
 export const CALL_PAGE_SIZE = 50
@@ -154,7 +157,7 @@ export function callsCsvUrl(scope: Scope, filter: CallFilter): string {
   return `${callsPath(scope, 'export')}${queryText({ ...filter })}`
 }
 
-/** One settled or refused call by its id; null where it does not exist or belongs to another account. */
+/** One call by its id, charged or refused; null if it does not exist or belongs to another account. */
 export function loggedCallQuery(userId: number, scope: Scope, id: string) {
   return queryOptions({
     queryKey: [userId, 'logged-call', scope, id],

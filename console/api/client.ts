@@ -149,7 +149,7 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Value of a field in a query, or several. */
+/** The value of a query parameter, or several values. */
 export type QueryValue = string | number | undefined | readonly string[]
 
 /**

@@ -21,7 +21,7 @@ export type GuardTest = z.input<typeof guardTest>
 /** What guards would do with a text. */
 export type GuardTestResult = z.output<typeof guardTestSchema>
 
-/** All guards, those of the file first. */
+/** All guards; those from gateway.yaml come first. */
 export function guardsQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'guards'],

@@ -16,8 +16,8 @@ export interface CalledModel {
 }
 
 /**
- * Calls a model with one of the account's own keys, given by its id. The response is that of the model
- * endpoint.
+ * Calls a model with one of the account's own keys, given by its id. The response is the same as that of a
+ * call by a client.
  */
 export function callWithKey(
   called: CalledModel,

@@ -5,7 +5,7 @@ import { SignInForm } from '../components/sign-in-form.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { continueAfterSignIn, useIsSessionOver } from './session-recovery.ts'
 
-/** The z-index, above that of dialogs that are already open. */
+/** A z-index that is higher than that of dialogs that are already open. */
 const ABOVE_ALL = 1000
 
 /** A dialog for a new sign-in on top of the page, so that typed text is not lost. */

@@ -59,7 +59,7 @@ export function ContentInputs<Typed extends TypedContent>({
   )
 }
 
-/** The validation rules of these fields, for the form that contains them. */
+/** The validation rules of the content log's fields, for the form that contains them. */
 export function useContentRules() {
   const { content } = useTexts()
   return {
@@ -67,7 +67,9 @@ export function useContentRules() {
   }
 }
 
-/** The labels of these fields, for the dialog that asks which of two conflicting changes to keep. */
+/**
+ * The labels of the content log's fields, for the dialog that asks which of two conflicting changes to keep.
+ */
 export function useContentLabels() {
   const { content } = useTexts()
   return {

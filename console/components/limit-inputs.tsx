@@ -85,7 +85,7 @@ export function LimitInputs<Typed extends TypedLimits>({
   )
 }
 
-/** The validation rules of these fields, for the form that contains them. */
+/** The validation rules of the fields for limits, for the form that contains them. */
 export function useLimitRules() {
   const { common, limits } = useTexts()
   const { display } = useSignedIn()
@@ -107,7 +107,7 @@ export function useLimitRules() {
   }
 }
 
-/** The labels of these fields, for the dialog that asks which of two conflicting changes to keep. */
+/** The labels of the fields for limits, for the dialog that asks which of two conflicting changes to keep. */
 export function useLimitLabels() {
   const { limits } = useTexts()
   return { budget: limits.budget, budget_period: limits.budgetPeriod, ...limits.rateLimits }

@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** The languages of the console, by tag. */
+/** The languages of the console, by language tag. */
 export const LANGUAGES = { en: 'English', zh: '简体中文' } as const
 
 /** A language of the console. */

@@ -18,7 +18,7 @@ export function QueryResult<Data>({
   readonly query: UseQueryResult<Data>
   /** The number of rows of the placeholder. */
   readonly rows?: number
-  /** Shown where the object does not exist. */
+  /** Shown if the object does not exist. */
   readonly gone?: ReactNode
   readonly children: (data: Data) => ReactNode
 }) {

@@ -5,7 +5,7 @@ import type { MediumLine } from '../../../src/domain/token-kinds.ts'
 /** Cost lines that have a text of their own; the texts for audio and images are put together from parts. */
 type NamedLine = Exclude<CostKind, MediumLine> | 'reasoning'
 
-/** Texts in English: call. */
+/** Texts in English: the details of a call. */
 export const call = {
   title: 'Call',
   why: 'Why',

@@ -54,7 +54,7 @@ export const ADVANCED_NAMES: ReadonlySet<string> = new Set<keyof Advanced>([
   'protocols',
 ])
 
-/** The form values of a channel; without a channel, those of a new one. */
+/** The form values of a channel; without a channel, the values for a new one. */
 export function typedAdvanced(channel: Channel | undefined): Advanced {
   const fields = channel as Readonly<Record<string, unknown>> | undefined
   const stored = {

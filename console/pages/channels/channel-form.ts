@@ -54,7 +54,7 @@ export function useChannelForm(channel: Channel | undefined) {
   })
 }
 
-/** The form values of a channel; without a channel, those of a new one. */
+/** The form values of a channel; without a channel, the values for a new one. */
 export function typedChannel(channel: Channel | undefined): TypedChannel {
   return {
     name: channel?.name ?? nameFor(1),

@@ -9,12 +9,12 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { type ChannelForm, channelFieldsOf, showAtField } from './channel-form.ts'
 import classes from './fetch-models.module.css'
 
-/** A name for a new channel, because the gateway requires one to list the models. */
+/** A placeholder for the name of a new channel, because the gateway requires a name to list the models. */
 const UNNAMED = 'unnamed'
 /** Maximum number of models that are shown; the filter finds the others. */
 const DRAWN = 500
 
-/** Lists the models of the upstream, from which the user chooses those of the channel. */
+/** Lists the models of the upstream; the user chooses which of them the channel offers. */
 export function FetchModels({
   form,
   id,

@@ -1,4 +1,4 @@
-/** A provider as users choose it; `type` is its number in channels. */
+/** A provider in the list that users choose from; `type` is the number that channels store for it. */
 export interface Provider {
   readonly type: number
   readonly name: string
@@ -38,7 +38,7 @@ export const PROVIDERS: readonly Provider[] = [
   { type: 4, name: 'Ollama' },
 ]
 
-/** Any upstream that speaks chat completions. */
+/** Type of a channel to any upstream that offers chat completions. */
 export const COMPATIBLE_TYPE = 8
 
 /** Whether a channel of a type must have an address. */

@@ -27,7 +27,7 @@ export interface TypedGuard extends Readonly<Record<Scope, string[]>>, TypedMatc
   readonly where: string[]
   readonly with: string
   readonly sample: string
-  /** This field and the three below apply only if a service decides. */
+  /** The fields `timeout` to `most_delay` apply only if an external service decides. */
   readonly timeout: string
   readonly on_failure: Guard['on_failure']
   readonly charge: boolean
@@ -53,7 +53,7 @@ export function useGuardForm(guard: Guard | undefined) {
   })
 }
 
-/** The form values of a guard; without one, those of a new one. */
+/** The form values of a guard; without a guard, the values for a new one. */
 export function typedGuard(guard: Guard | undefined): TypedGuard {
   return {
     name: guard?.name ?? '',

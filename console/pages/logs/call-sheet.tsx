@@ -13,7 +13,7 @@ import classes from './call-sheet.module.css'
 import { RefusedDetails } from './refused-details.tsx'
 import { useNeighbours } from './use-neighbours.ts'
 
-/** The details of one call beside the list, with their own address. */
+/** The details of one call, in a panel beside the list; the panel has its own address. */
 export function CallSheet({
   id,
   scope,

@@ -95,7 +95,7 @@ function RefusedCalls() {
   )
 }
 
-/** The newest calls with their sums; one of them can be opened in a sheet beside the list. */
+/** The newest calls and their sums; each call can be opened in a panel beside the list. */
 function SettledCalls() {
   const { logs, call, common } = useTexts()
   const { profile, isAdmin } = useSignedIn()

@@ -28,10 +28,13 @@ import { toolsIn } from './tools-json.ts'
 import { type Call, useConversation } from './use-conversation.ts'
 import { useScrollFollowing } from './use-scroll-following.ts'
 
-/** The width from which the settings are beside the conversation. */
+/** The minimum width of the window at which the settings are beside the conversation. */
 const WIDE = '(width >= 900px)'
 
-/** A page to try models with one of the account's own keys. The conversation is kept in this tab alone. */
+/**
+ * A page to try models with one of the account's own keys. The conversation is stored only in this browser
+ * tab.
+ */
 export function PlaygroundPage() {
   const { profile } = useSignedIn()
   const keys = useQuery(keysQuery(profile.id, 1, ''))

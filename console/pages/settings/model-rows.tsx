@@ -49,7 +49,7 @@ export function ModelRows({
         const line = lineOf(declared, 'models', name, field)
         const isLocked = line !== undefined && JSON.parse(value)[name] !== undefined
         return (
-          // Rows have no other identity than their position.
+          // A row has no id, so its position is the React key.
           <div key={at} className={classes['row']}>
             <TextInput
               aria-label={settings.model}

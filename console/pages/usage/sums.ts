@@ -34,7 +34,7 @@ export const NO_POINT: UsagePoint = {
   hit_saved: 0,
 }
 
-/** Adds up points. Each field is an integer. */
+/** Adds up the sums of several intervals, field by field. Each field is an integer. */
 export function sumOf(points: readonly UsagePoint[]): UsagePoint {
   return points.reduce(added, NO_POINT)
 }

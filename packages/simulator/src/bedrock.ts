@@ -150,7 +150,7 @@ function converseFrames(
   ]
 }
 
-/** Parses a call's arguments; truncated ones become an empty object. */
+/** Parses a call's arguments; if they are cut off, returns an empty object. */
 function argumentsIn(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -8,7 +8,7 @@ import { Refusal } from './refusal.ts'
 
 const MAX_TOKENS = 4096
 
-/** Reads a chat request as a prompt; throws `Refusal` where a provider would. */
+/** Reads a chat request as a prompt; throws `Refusal` if a provider would refuse it. */
 export function chatPrompt(body: Fields, model: string): Prompt {
   const messages = asList(body.messages).map(asFields)
   if (messages.length === 0)

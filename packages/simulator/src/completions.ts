@@ -12,7 +12,9 @@ export const COMPLETIONS = '/completions'
 /** Maximum number of tokens if a request does not state one. */
 const MAX_TOKENS = 16
 
-/** Creates the reply to a request for completions of a prompt; throws `Refusal` where a provider would. */
+/**
+ * Creates the reply to a request for completions of a prompt; throws `Refusal` if a provider would refuse it.
+ */
 export function completionsReply(
   body: Fields,
   model: string,

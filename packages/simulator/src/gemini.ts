@@ -125,7 +125,7 @@ function joined(parts: readonly Fields[]): Fields[] {
   return whole
 }
 
-/** Parses a call's arguments; truncated ones become an empty object. */
+/** Parses a call's arguments; if they are cut off, returns an empty object. */
 function argumentsIn(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -9,7 +9,7 @@ import { Refusal } from './refusal.ts'
 const MIN_THINKING_TOKENS = 1024
 const MAX_MARKS = 4
 
-/** Reads a messages request as a prompt; throws `Refusal` where a provider would. */
+/** Reads a messages request as a prompt; throws `Refusal` if a provider would refuse it. */
 export function messagesPrompt(
   body: Fields,
   model: string,
@@ -110,7 +110,8 @@ function transcribed(
   }
   for (const { cache_control, ...tool } of tools) add(JSON.stringify(tool), { ...tool, cache_control })
   for (const block of blocks(body.system)) add(blockText(block), block)
-  // A change of these settings invalidates cached messages, but neither tools nor system.
+  // If tool choice or thinking change, cached messages are invalid, but cached tools and system texts stay
+  // valid.
   setting(JSON.stringify([body.tool_choice, body.thinking]))
   for (const { role, content } of messages) {
     setting(asString(role), `${asString(role)}:\n`)

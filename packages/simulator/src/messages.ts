@@ -174,7 +174,7 @@ function toolBlock(id: string, name: string, pieces: readonly string[]): Block {
   }
 }
 
-/** Parses a call's input; a truncated one becomes an empty object. */
+/** Parses a call's input; if it is cut off, returns an empty object. */
 function inputObject(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -13,33 +13,33 @@ import type { ClientProtocol } from './protocols.ts'
 
 /** A text of an answer that arrives in pieces over several events. */
 export interface Channel {
-  /** Identifies the text; begins with the name of a group and a slash. */
+  /** Identifies the text. It begins with the key of its group and a slash. */
   readonly key: string
   readonly place: TextPlace
   readonly isSigned: boolean
-  /** Whether the text is the JSON of a tool's arguments. */
+  /** Whether the text is JSON, the arguments of a tool. */
   readonly isJson: boolean
-  /** Renders an event that contains a further piece of this text, including the blank line at its end. */
+  /** Writes an event with another piece of the text, including the blank line after it. */
   frame(text: string): string
 }
 
 /** A text that an event contains. */
 export interface EventText extends FoundText {
-  /** Set if this is a piece of a longer text; otherwise the text is complete. */
+  /** The text to which this piece belongs; undefined if the text in the event is complete. */
   readonly channel?: Channel
-  /** Whether it repeats text that arrived in pieces before. */
+  /** Whether the text repeats one that arrived in pieces before. */
   readonly isRepeated?: boolean
   /** Whether the text of the channel is complete after this piece. */
   readonly isLast?: boolean
 }
 
-/** The texts of an event, and what repeats them. */
+/** The texts of an event, and which texts end with it. */
 export interface EventTexts {
-  /** In the order of their bytes in the event. */
+  /** The texts in the order of their bytes. */
   readonly texts: readonly EventText[]
   /**
-   * Prefixes of the keys of channels that end before this event. A channel may also end with one of its own
-   * pieces: see `isLast`.
+   * Beginnings of the keys of texts that have ended before this event. A text may also end with its own last
+   * piece: see `isLast`.
    */
   readonly ends: readonly string[]
   readonly repeating: readonly RepeatingSpan[]

@@ -24,18 +24,20 @@ import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
-/** Part of a call to which a text belongs. */
+/** Which part of a call a text belongs to. */
 export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
 
-/** A text of a request or an answer, in any dialect. */
+/** A text in a request or response of any protocol. */
 export interface FoundText {
-  /** Offsets of its JSON text in the bytes, including the quotes. */
+  /** Offsets of the JSON string, including its quotes. */
   readonly from: number
   readonly to: number
   readonly place: TextPlace
-  /** Whether it is reasoning that has a signature, so that it must not be changed. */
+  /** Whether the text is reasoning that is covered by a signature, so that it must not be changed. */
   readonly isSigned: boolean
-  /** Whether it is the JSON of a tool's arguments, whose strings are the actual texts. */
+  /**
+   * Whether the text is itself JSON, the arguments of a tool. The strings in it are then the texts to check.
+   */
   readonly isJson: boolean
   /** Whether it is a number in the arguments or the result of a tool. */
   readonly isNumber?: boolean
@@ -74,20 +76,20 @@ export interface AnswerOrigin {
   readonly signsReasoning: boolean
 }
 
-/** A JSON text that replaces a range of the bytes. */
+/** Replacement of a part of the bytes by another JSON text. */
 export interface TextChange {
   readonly from: number
   readonly to: number
   readonly text: string
 }
 
-/** What is known about a value from the values around it. */
+/** What surrounds a value in the JSON. */
 interface Surroundings {
   readonly place: TextPlace
-  /** Whether users or models choose the names of its members, so that the names count as texts too. */
+  /** Whether users or models choose the names of its members, so that these names are texts too. */
   readonly isData: boolean
   readonly isSigned: boolean
-  /** Whether all reasoning of the answer is signed. */
+  /** Whether all reasoning counts as signed. */
   readonly signsReasoning?: boolean
   /** Whether the value is in a turn of the model; undefined outside of turns. */
   readonly isOfModel?: boolean
@@ -108,8 +110,8 @@ const BACKSLASH = 0x5c
 const DATA_URL = Buffer.from('"data:')
 
 /**
- * Finds the texts of a request, in the order of its bytes: everything that a model may read and whatever else
- * the client may choose, but not terms of the protocol, ids, and the bytes of media.
+ * Finds the texts of a request, in the order of its bytes: everything that a model may read, and everything
+ * else that a client writes freely. Words of the protocol, ids and media are left out.
  */
 export function requestTexts(scan: ScannedObject): FoundText[] {
   const found: Found = { texts: [] }
@@ -150,7 +152,10 @@ export function textAt(bytes: Buffer, from: number, to: number): string {
   return JSON.parse(bytes.toString('utf8', from, to)) as string
 }
 
-/** Applies changes, which must be in order and must not overlap. All other bytes stay unchanged. */
+/**
+ * Applies changes to the bytes. The changes must be in order and must not overlap. All other bytes stay
+ * unchanged.
+ */
 export function withTexts(bytes: Buffer, changes: readonly TextChange[]): Buffer {
   if (changes.length === 0) return bytes
   const parts: Buffer[] = []
@@ -259,9 +264,10 @@ function collectMembers(
   step: Step | undefined,
 ): void {
   const role = stringIn(scan, node, 'role')
-  // An object with a role is a message in every dialect, whatever its `type` says.
+  // An object with a role is a message in every protocol, even if it also has a type.
   const type = role === undefined ? (stringIn(scan, node, 'type') ?? '') : ''
-  // Only models reason. Anyone else who claims to could keep a text from being changed.
+  // Reasoning counts only in turns of a model. Otherwise a client could mark its own texts as reasoning, so
+  // that they are not changed.
   const isOfModel = role === undefined ? around.isOfModel !== false : MODEL_ROLES.has(role)
   const isSigned =
     around.isSigned ||

@@ -153,7 +153,7 @@ const SIZES = [
 /** Maximum number of searches, by the name of a size. */
 export const MAX_SEARCHES_BY_SIZE: ReadonlyMap<string, number> = new Map(SIZES)
 
-/** The smallest size that allows this many searches. */
+/** The name of the smallest context size that allows this many searches. */
 export function searchSizeFor(maxUses: number): string {
   return SIZES.find(([, uses]) => maxUses <= uses)?.[0] ?? 'high'
 }

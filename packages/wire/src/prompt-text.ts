@@ -168,15 +168,15 @@ function textOfFile(data: string, type: string | undefined, name: string | undef
 type Reason =
   /** It controls how the reply is generated and how long it may be. */
   | 'sampling'
-  /** It controls how the request is served: model, streaming, storage, tier. */
+  /** The member controls how the request is served: model, streaming, storage, tier. */
   | 'service'
   /** It refers to something stored elsewhere, which is counted separately. */
   | 'id'
-  /** It is for the records of the client or the provider. */
+  /** The member is for the records of the client or the provider. */
   | 'metadata'
   /** It is one word that names the type of an object. */
   | 'kind'
-  /** It proves that a model wrote the text beside it. */
+  /** The member proves that a model wrote the text beside it. */
   | 'signature'
   /** It was copied from a response. By the provider's rules, the model does not read it again. */
   | 'of the answer'

@@ -1,10 +1,10 @@
 /** Properties of a protocol of upstreams. */
 interface ProtocolRow {
-  /** Whether its calls are conversations, which can be converted between protocols. */
+  /** Whether calls in this protocol are conversations, which can be converted to other protocols. */
   readonly isConversation: boolean
   /** Whether clients may use the protocol as well. */
   readonly hasClients: boolean
-  /** Whether its providers sign parts of their replies. */
+  /** Whether providers with this protocol sign parts of their replies. */
   readonly isSigned: boolean
   /** Whether a request can ask for several alternative replies. */
   readonly hasChoices: boolean

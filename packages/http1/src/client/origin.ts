@@ -6,11 +6,11 @@ export interface Origin {
   readonly host: string
   readonly port: number
   readonly isSecure: boolean
-  /** Function that resolves the host name; undefined for that of the system. */
+  /** Function that resolves the host name; undefined to use the operating system. */
   readonly lookup: LookupFunction | undefined
   /**
-   * Proxy that connections go through. Only the proxy's host name is resolved here, the proxy resolves that
-   * of the origin.
+   * Proxy that connections go through. Then only the proxy's host name is resolved here; the proxy itself
+   * resolves the host name of the origin.
    */
   readonly proxy: Proxy | undefined
   /** Session of the latest TLS connection, which the next connection resumes. */

@@ -8,7 +8,7 @@ export interface RequestToSend {
   readonly head: string
   readonly body: Buffer | OutgoingBody
   readonly connectMs: number
-  /** Maximum time to the first byte of the response. */
+  /** Maximum milliseconds until the first byte of the response. */
   readonly responseMs: number
   readonly idleMs: number
 }

@@ -16,7 +16,7 @@ const LF = 0x0a
 export interface ReadResult {
   /** Status and headers, if these bytes completed them. */
   readonly head: UpstreamResponseHead | undefined
-  /** Copy of those bytes that belong to the body. */
+  /** Copy of the bytes in this read that belong to the body; undefined if there are none. */
   readonly body: Buffer | undefined
   readonly isComplete: boolean
   /** Whether more bytes followed after the end of the response, although there was no request for them. */

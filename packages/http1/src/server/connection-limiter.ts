@@ -19,7 +19,7 @@ export interface ConnectionLimits {
 export interface Peer {
   /** The address block for which the connection counts. */
   readonly block: string
-  /** Whether it is a trusted proxy, to which no limit per block applies. */
+  /** Whether the peer is a trusted proxy, to which no limit per block applies. */
   readonly isProxy: boolean
   readonly isLoopback: boolean
 }

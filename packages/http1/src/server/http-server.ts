@@ -18,7 +18,7 @@ export type RequestListener<Name extends string = string> = (
 
 /** Options of a server. */
 export interface HttpServerOptions<Name extends string = string> {
-  /** Headers of a request that are read. */
+  /** The headers of a request that are read. */
   readonly headerNames: HeaderNames<Name>
   readonly listener: RequestListener<Name>
   /**

@@ -74,9 +74,9 @@ export function completionRequestSchema(): JsonSchema {
 }
 
 /**
- * Checks every row of the table in `docs/api.md: Completions`; null in an optional field counts as absent,
- * fields outside the table pass. Throws `invalid_request` that names the field and never contains the
- * client's text.
+ * Applies the checks for the table in `docs/api.md: Completions`. Null in an optional field counts as absent;
+ * fields outside the table are not checked. Throws `invalid_request` with the field; the error never contains
+ * the client's text.
  */
 export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
   checkMembers(scan, REQUIRED, COMPLETION_FIELD_CHECKS)

@@ -193,7 +193,7 @@ type FormType = Exclude<ToolForm['type'], 'function' | 'custom' | 'tool_search'>
 /** Description and schema of the function that stands for a tool with a type of its own. */
 interface Described {
   readonly description: string
-  /** JSON schema of its input, as text. */
+  /** JSON schema of the tool's input, as text. */
   readonly schema: string
 }
 

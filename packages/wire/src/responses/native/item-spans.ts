@@ -17,7 +17,7 @@ const MAX_TEXT = 1_024
 export interface ItemSpan {
   readonly start: number
   readonly end: number
-  /** Undefined if it has no id or if the id is not a string. */
+  /** Undefined if the item has no id, or if its id is not a string. */
   readonly id: string | undefined
 }
 

@@ -44,7 +44,7 @@ interface RenamedBytes {
 export class RenamedIds {
   readonly #renamings: Renaming[] = []
   #held: Buffer = EMPTY
-  /** The byte before the held ones. */
+  /** The last byte before the bytes that are held back. */
   #before = 0
 
   /** Adds an id and its replacement. If the id is already known, its first replacement is kept. */

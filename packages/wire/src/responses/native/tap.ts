@@ -237,9 +237,9 @@ export interface ResponseFacts extends ReplyFacts {
   readonly previousId: string
   /** Status such as `completed` or `queued`; undefined if it is missing. */
   readonly status: string | undefined
-  /** Encrypted contents of its items, which only the account that created them can read. */
+  /** Encrypted contents of the response's items; only the account that created them can read them. */
   readonly encrypted: readonly string[]
-  /** Ids of its items. */
+  /** Ids of the response's items. */
   readonly itemIds: readonly string[]
 }
 
