@@ -113,7 +113,7 @@ export interface JsonText {
   readonly text: string
 }
 
-/** Minimum number of characters of a number that may be personal data. */
+/** Minimum number of characters for a number to count as personal data. */
 export const MIN_NUMBER = 6
 const PREFIX = '{"a":'
 
