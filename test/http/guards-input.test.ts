@@ -33,6 +33,7 @@ const guards = [
   guard('group-only', { do: 'block', tokens: ['token-grouped'], groups: ['elsewhere'] }),
   guard('added', { do: 'block', tokens: ['nobody'] }),
   guard('for-model', { do: 'block', tokens: undefined, models: ['guarded'] }),
+  guard('number', { match: { regex: '4711[0-9]{4}' }, where: ['tool_arguments', 'tool_results'] }),
   guard('never', { do: 'block', tokens: ['token-never'], sample: 0 }),
 ]
 const NAMES = [...guards.map(({ name }) => String(name)), 'grouped', 'plain']
@@ -321,10 +322,104 @@ test.each<[string, string, string]>([
     '/v1/chat/completions',
     `{"model":"chat","messages":[{"role":"user","type":"x_tool_result","content":"${CODE}"}]}`,
   ],
+  ...(
+    [
+      ['the name of a property', `"properties":{"${CODE}":{"type":"string"}}`],
+      ['a property that must be given', `"properties":{},"required":["${CODE}"]`],
+      ['a schema without members', `"properties":{"a":{"type":"object","properties":{"${CODE}":true}}}`],
+      [
+        'the name of a definition',
+        `"$defs":{"${CODE}":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/a"}}`,
+      ],
+      ['a reference', `"properties":{"a":{"$ref":"#/$defs/${CODE}"}}`],
+      ['a property that is called properties', `"properties":{"properties":{"properties":{"${CODE}":{}}}}`],
+      ['the order of properties', `"properties":{},"propertyOrdering":["${CODE}"]`],
+    ] as const
+  ).flatMap(([what, members]): [string, string, string][] => {
+    const schema = `{"type":"object",${members}}`
+    return [
+      [
+        `${what} (chat)`,
+        '/v1/chat/completions',
+        `{"model":"chat","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":${schema}}}]}`,
+      ],
+      [
+        `${what} (messages)`,
+        '/v1/messages',
+        `{"model":"messages","max_tokens":5,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":${schema}}]}`,
+      ],
+      [
+        `${what} (responses)`,
+        '/v1/responses',
+        `{"model":"responses","input":"hi","tools":[{"type":"function","name":"f","parameters":${schema}}]}`,
+      ],
+      [
+        `${what} (gemini)`,
+        '/v1beta/models/gemini:generateContent',
+        `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":${schema}}]}]}`,
+      ],
+    ]
+  }),
+  ...['city', 'format', 'language', 'id', 'type', 'name', 'image_url'].map(
+    (name): [string, string, string] => [
+      `a variable of a prompt that is called ${name}`,
+      '/v1/responses',
+      `{"model":"responses","prompt":{"id":"pmpt_1","variables":{"${name}":"${CODE}"}}}`,
+    ],
+  ),
+  [
+    'the name of a variable of a prompt',
+    '/v1/responses',
+    `{"model":"responses","prompt":{"id":"pmpt_1","variables":{"${CODE}":"x"}}}`,
+  ],
+  [
+    'a text that is a variable of a prompt',
+    '/v1/responses',
+    `{"model":"responses","prompt":{"id":"pmpt_1","variables":{"city":{"type":"input_text","text":"${CODE}"}}}}`,
+  ],
 ])('a guard of the input finds its match in %s', async (_what, path, body) => {
-  const lane = path === '/v1/messages' ? 'messages' : 'chat'
+  const lane = CLIENTS.find((name) => body.includes(`"model":"${name}"`)) ?? 'gemini'
   const { answer, sent } = await post(path, body, keyOf('redact-input'), lane)
   expect(answer.status).toBe(200)
   expect(sent).toHaveLength(1)
   expect(sent[0]).not.toContain(CODE)
+})
+
+test.each<[string, string, string]>([
+  [
+    'arguments',
+    '/v1/chat/completions',
+    '{"model":"chat","messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"n\\": [47110815]}"}}]},{"role":"tool","tool_call_id":"c","content":"1"}]}',
+  ],
+  [
+    'arguments that are an object',
+    '/v1/chat/completions',
+    '{"model":"chat","messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{"n": [47110815]}}}]},{"role":"tool","tool_call_id":"c","content":"1"}]}',
+  ],
+  [
+    'the input of a tool',
+    '/v1/messages',
+    '{"model":"messages","max_tokens":5,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{"n": [47110815]}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"1"}]}]}',
+  ],
+  [
+    'arguments',
+    '/v1/responses',
+    '{"model":"responses","input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{\\"n\\": [47110815]}"},{"type":"function_call_output","call_id":"c","output":"1"}]}',
+  ],
+  [
+    'arguments of a call',
+    '/v1beta/models/gemini:generateContent',
+    '{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n": [47110815]}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r":1}}}]}]}',
+  ],
+  [
+    'the result of a call',
+    '/v1beta/models/gemini:generateContent',
+    '{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r": 47110815}}}]}]}',
+  ],
+])('a number in %s is a text (%s)', async (_what, path, body) => {
+  const lane = CLIENTS.find((name) => body.includes(`"model":"${name}"`)) ?? 'gemini'
+  const { answer, sent } = await post(path, body, 'number', lane)
+  expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([200, 'number=redacted;count=1'])
+  const isText = body.includes('\\"n')
+  expect(sent).toEqual([body.replace('47110815', isText ? '\\"[REDACTED]\\"' : '"[REDACTED]"')])
 })

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../fixtures/behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -43,6 +43,8 @@ beforeAll(async () => {
       where: ['output'],
       match: { webhook: { url: `${url}/${name === 'passing' ? 'failing' : name}` } },
       on_failure: name === 'passing' ? 'pass' : 'block',
+      // A busy machine takes longer than the default.
+      timeout: '30s',
       tokens: [`token-${name}`],
     })),
     users: [
@@ -140,4 +142,52 @@ test("a guard's service checks the revised prompt of a generated picture", async
   )
   expect(JSON.parse(answer.text)).toEqual({ created: 1, data: [] })
   expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', quota: 10_000 })
+})
+
+describe('in a stream of pictures, a service judges the revised prompt', () => {
+  const PARTIAL = { type: 'image_generation.partial_image', b64_json: 'aGk=', partial_image_index: 0 }
+  const COMPLETED = { type: 'image_generation.completed', b64_json: 'aGVsbG8=' }
+  const draw = (key: string, ...more: object[]): Promise<FullResponse> => {
+    fixture.upstream.script('pictures', events(PARTIAL, ...more.map((one) => ({ ...COMPLETED, ...one }))))
+    return call(
+      fixture.gateway.url,
+      { model: 'pictures', prompt: 'x', stream: true, partial_images: 1 },
+      { path: '/v1/images/generations', key },
+    )
+  }
+  const eventsIn = ({ text }: FullResponse): unknown[] =>
+    text.split('\n\n').flatMap((frame) => {
+      const [, data] = /^data: (.+)$/m.exec(frame) ?? []
+      return data === undefined ? [] : [JSON.parse(data)]
+    })
+
+  test('and nothing of a blocked stream is sent, which is charged', async () => {
+    const answer = await draw('block', { revised_prompt: `A ${CODE}` })
+    expect(answer.text).not.toMatch(/aGk=|aGVsbG8=|four/)
+    expect(eventsIn(answer)).toEqual([
+      { error: expect.objectContaining({ code: 'guard_blocked' }) as unknown },
+    ])
+    expect(rowOf(answer)).toMatchObject({
+      note: 'guard_blocked',
+      guards: 'block=blocked;count=1',
+      quota: 10_000,
+    })
+    expect(asked.at(-1)).toMatchObject({ texts: [`A ${CODE}`], input_type: 'response' })
+  })
+
+  test('and what it changes takes its place; all other events are as they came', async () => {
+    const answer = await draw('redact', { revised_prompt: `A ${CODE}` })
+    expect(eventsIn(answer)).toEqual([PARTIAL, { ...COMPLETED, revised_prompt: 'A #' }])
+    expect(rowOf(answer)).toMatchObject({ guards: 'redact=redacted;count=1' })
+    const free = await draw('redact', { revised_prompt: 'A square' })
+    expect(eventsIn(free)).toEqual([PARTIAL, { ...COMPLETED, revised_prompt: 'A square' }])
+  })
+
+  test('and if it fails, the pictures are sent only where the guard says so', async () => {
+    const blocked = await draw('failing', { revised_prompt: 'A square' })
+    expect(blocked.text).not.toMatch(/aGk=|square/)
+    expect(rowOf(blocked).guards).toBe('failing=failed_blocked;count=0')
+    const passed = await draw('passing', { revised_prompt: 'A square' })
+    expect(eventsIn(passed)).toEqual([PARTIAL, { ...COMPLETED, revised_prompt: 'A square' }])
+  })
 })

@@ -122,7 +122,16 @@ describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
     expect(['', 'It is ']).toContain(given.text)
   })
 
-  test('a flagged answer is sent unchanged', async () => {
+  test('a match that is replaced in an answer gives way to its kind', async () => {
+    const given = await ask(client, to, form, 'replacetext', { text: SAID })
+    expect(given.text).toBe('It is [[REPLACE_TEXT]], yes: "[[REPLACE_TEXT]]"')
+    expect(given.raw).not.toContain(CODE)
+    const args = await ask(client, to, form, 'replaceargs', { text: 'ok', input: JSON.stringify(ARGS) })
+    expect(args.args).toEqual({ to: 'a "[[REPLACE_ARGS]]"\n', x: 1 })
+    expect(args.raw).not.toContain(CODE)
+  })
+
+  test('a flagged answer is what the model said', async () => {
     const given = await ask(client, to, form, 'flagtext', { text: SAID })
     expect(given.text).toBe(SAID)
   })

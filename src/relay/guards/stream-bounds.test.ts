@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { NO_USAGE } from '@sluice/wire/usage'
 import { expect, test } from 'vitest'
 import type { Guard } from '../../domain/guard.ts'
+import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { Screen } from '../../redaction/screen.ts'
@@ -14,6 +15,11 @@ import { HeldTap } from './held-tap.ts'
 import { KnownTexts } from './known-texts.ts'
 import type { Checked } from './services/service-checks.ts'
 import { ServiceChecks } from './services/service-checks.ts'
+
+const MEMORY = new RequestMemory(
+  () => 1024,
+  () => performance.now(),
+)
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -38,7 +44,7 @@ const GUARD: Guard = {
 
 function callGuards(...active: readonly ActiveGuard[]): CallGuards {
   const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
-  return new CallGuards(active, pseudonyms, new KnownTexts().of(1), (rules) => {
+  return new CallGuards(active, pseudonyms, new KnownTexts(MEMORY).of({ client: 1, key: 1 }), (rules) => {
     const rule = compileRule('codes', { regex: ['code-[0-9]+-x'] })
     return new Screen(rules.map((one) => ({ rule, do: one.do, with: '[R]' })))
   })
