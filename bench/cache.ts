@@ -26,7 +26,8 @@ const { values: options } = parseArgs({
 })
 
 const LIMIT = 1.02
-const SESSIONS = options.quick ? 6 : 20
+// As many as the run of all at once has roads.
+const SESSIONS = options.quick ? 7 : 20
 const TURNS = options.quick ? 10 : 30
 /** Time between two turns of a session, by the clock of the providers. */
 const TURN_MS = 20_000
