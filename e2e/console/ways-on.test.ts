@@ -69,7 +69,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('122: where no answer came, a form says to look whether it was saved', async () => {
+  test('122: a form that got no answer asks to check whether it was saved', async () => {
     const page = await stage.open('root', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('emil')

@@ -63,7 +63,7 @@ const channel = channelOf({ name: 'a', base_url: 'https://x.example/v1', keys: [
 const destination = destinationOf(channel, 'sk-one')
 
 describe('a destination', () => {
-  test('a destination is the same for the same channel, origin and key, however often it was configured', () => {
+  test('connections are shared by calls with the same channel, origin and key, also after a reload', () => {
     const again = channelOf({ name: 'a', base_url: 'https://x.example/v2', keys: ['sk-three', 'sk-one'] })
     expect(destinationOf(again, 'sk-one').id).toBe(destination.id)
   })
@@ -77,7 +77,7 @@ describe('a destination', () => {
     expect(destinationOf(other, key).id).not.toBe(destination.id)
   })
 
-  test('a destination does not contain the key', () => {
+  test('the name under which connections are shared does not contain the key', () => {
     expect(JSON.stringify(destination)).not.toContain('sk-one')
   })
 
@@ -91,7 +91,7 @@ describe('a destination', () => {
     expect(isConfigured(destination, channels)).toBe(expected)
   })
 
-  test('a destination without a key is that of a channel without keys', () => {
+  test('a channel without keys has connections of its own', () => {
     const open = channelOf({ ...channel, keys: [] })
     expect(isConfigured(destinationOf(open, ''), [open])).toBe(true)
     expect(isConfigured(destinationOf(open, ''), [channel])).toBe(false)

@@ -44,7 +44,7 @@ describe.skipIf(folder === undefined)('recorded answers of providers', () => {
       expect(count).toBeGreaterThan(3)
     })
 
-    test(`a streamed ${protocol} answer says the same as a whole, and as a stream again`, () => {
+    test(`a streamed ${protocol} answer has the same content as a whole answer and as a stream again`, () => {
       let count = 0
       for (const [name, stream] of recordings(protocol, '.sse')) {
         const whole = form.whole(eventsIn(stream))
