@@ -216,7 +216,7 @@ describe('what a stream holds', () => {
   })
 })
 
-test('balances are what was granted and charged', () => {
+test('after calls that waited, the balance of the user is the granted quota less the charges', () => {
   for (const { gateway } of [waiting, atOnce]) {
     const ann = databaseOf(gateway.dataDir).user('ann')
     expect(ann.quota + ann.used_quota).toBe(AMPLE)
