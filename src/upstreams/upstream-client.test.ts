@@ -73,7 +73,7 @@ describe('a destination', () => {
     ['origin', channelOf({ ...channel, base_url: 'https://x.example:8443/v1' }), 'sk-one'],
     ['scheme', channelOf({ ...channel, base_url: 'http://x.example/v1' }), 'sk-one'],
     ['key', channel, 'sk-two'],
-  ])('a destination is different for another %s', (_, other, key) => {
+  ])('connections are not shared with calls of another %s', (_, other, key) => {
     expect(destinationOf(other, key).id).not.toBe(destination.id)
   })
 
@@ -87,9 +87,12 @@ describe('a destination', () => {
     ['has moved', false, [channelOf({ ...channel, base_url: 'https://y.example/v1' })]],
     ['has other keys', false, [channelOf({ ...channel, keys: ['sk-two'] })]],
     ['has no keys any more', false, [channelOf({ ...channel, keys: [] })]],
-  ])('a destination is configured where its channel %s: %s', (_, expected, channels) => {
-    expect(isConfigured(destination, channels)).toBe(expected)
-  })
+  ])(
+    'the connections of a channel stay open after a reload only if they can still be used: it %s: %s',
+    (_, expected, channels) => {
+      expect(isConfigured(destination, channels)).toBe(expected)
+    },
+  )
 
   test('a channel without keys has connections of its own', () => {
     const open = channelOf({ ...channel, keys: [] })

@@ -313,7 +313,7 @@ describe('the cache of Gemini', () => {
   test.each([
     ['gemini-2.5-flash', 1024],
     ['gemini-2.5-pro', 4096],
-  ])('%s caches prefixes of %i tokens by itself', async (model, minimum) => {
+  ])('the simulated cache of Gemini stores prefixes: %s from %i tokens on', async (model, minimum) => {
     const ask = async (tokens: number): Promise<unknown> => {
       const url = `${simulator.geminiUrl}/models/${model}:generateContent`
       const body = { contents: [{ role: 'user', parts: [{ text: long(tokens, String(tokens)[0]) }] }] }
@@ -342,7 +342,7 @@ describe('diagnostics of a missed cache', () => {
     ['system_changed', system(1999)],
     ['messages_changed', { messages: [turn(block('good day'))] }],
     ['unavailable', { tool_choice: { type: 'any' } }],
-  ])('messages state %s', async (type, changed) => {
+  ])('simulated messages diagnostics report %s', async (type, changed) => {
     const { id } = await messages(body)
     expect(await asked(id, changed)).toMatchObject({ cache_miss_reason: { type } })
   })
@@ -385,7 +385,7 @@ describe('diagnostics of a missed cache', () => {
         ],
       },
     ],
-  ])('responses state %s', async (reason, changed) => {
+  ])('simulated responses diagnostics report %s', async (reason, changed) => {
     const { id } = await respond({})
     expect(await compared(id, changed)).toMatchObject({ type: 'cache_miss', reason })
   })

@@ -28,7 +28,7 @@ test.each([
     'The tool returned:\n\nDone:\nM a.txt',
   ],
   ['an empty result is reported as such', '', 'According to the tool, there is nothing to report.'],
-])('a tool result in an answer: %s', (_, result, said) => {
+])('the simulator quotes a tool result in its answer: %s', (_, result, said) => {
   expect(paraphraseResults([result])).toBe(said)
 })
 
