@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('30: thoughts are folded; both protocols answer side by side, each with its cost', async () => {
+  test('30: the playground folds thoughts, and compares two protocols side by side with their costs', async () => {
     const page = await stage.open('root', '/playground?model=demo-reason')
     await page.getByText('Both', { exact: true }).click()
     await page.getByRole('combobox', { name: 'Thinking' }).click()
@@ -130,7 +130,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('33: the code of a request sends the same body', async () => {
+  test('33: the code example of a playground request sends the same body', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     let sent: string | null = null
     page.on('request', (request) => {

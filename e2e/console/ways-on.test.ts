@@ -49,7 +49,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     }
   })
 
-  test('122: a refused form shows the sentence of the gateway, and folds only the id of the request', async () => {
+  test("122: a refused form shows the gateway's message, with the request id folded away", async () => {
     const page = await stage.open('root', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('ann')
@@ -84,7 +84,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('122: two editors of different fields of one key both succeed without a question', async () => {
+  test('122: two users who edit different fields of one key both succeed', async () => {
     const id = await keyOf(stage, 'edited twice')
     const open = async (): Promise<Page> => {
       const page = await stage.open('root', `/keys/${id}?tab=settings`)
@@ -104,7 +104,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await second.context().close()
   })
 
-  test('126: j and k lead to the neighbours of an open call, Esc back to its row, links to user, key and channel', async () => {
+  test('126: on the page of a call j and k open its neighbours, Esc its row, and links its user, key and channel', async () => {
     for (const model of ['demo-chat', 'demo-reason', 'demo-claude']) expect(await stage.call(model)).toBe(200)
     const page = await stage.open('root', '/logs')
     const rows = page.getByRole('table', { name: 'Calls' }).locator('[data-row-link]')

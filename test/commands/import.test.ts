@@ -224,7 +224,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
     expect((await importInto(dataDir, source.place, '--dry-run', '--apply')).code).toBe(1)
   })
 
-  test('a new-api is imported: its keys and access tokens work, at its prices, and its accounts add up', async () => {
+  test('a database of new-api is imported: its keys and access tokens work, and prices and balances are the same', async () => {
     await fill()
     const { gateway, upstream } = fixture
     const running = await commandOn(gateway, 'import', source.place, '--apply')
@@ -388,7 +388,7 @@ function storeIn(dataDir: string): Promise<Store> {
 }
 
 describe('a one-api', () => {
-  test('a one-api is recognized by its columns: limits of models and addresses, its own channel types, users that it deleted', async () => {
+  test('a database of one-api is recognized by its columns, and imported with its own channel types', async () => {
     const source = await familyDatabase('one-api', 'SQLite')
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 10, used_quota: 4 })
     await source.insert('users', {

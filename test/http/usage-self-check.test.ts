@@ -57,7 +57,7 @@ async function usage(key: string): Promise<Record<string, unknown>> {
 }
 
 describe('GET /api/usage/token/', () => {
-  test('the response is the token usage object in the usage envelope', async () => {
+  test('GET /api/usage/token returns the documented usage object of the key', async () => {
     const answer = await get('used')
     expect(answer.headers['content-type']).toBe('application/json')
     expect(answer.headers['cache-control']).toContain('no-store')

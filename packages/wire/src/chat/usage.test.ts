@@ -143,7 +143,7 @@ describe('disjoint usage', () => {
     ).toBe(2)
   })
 
-  test('null is the same as absence', () => {
+  test('null in a usage is the same as a missing member', () => {
     expect(
       readInclusiveUsage({
         ...plain,
@@ -216,7 +216,7 @@ describe('a total that cannot be true', () => {
     expect(without(said, 50)).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
-  test('an output that only an implausible total gives is unknown', () => {
+  test('an output count that could only follow from an implausible total is unknown', () => {
     const said = { prompt_tokens: 100, total_tokens: 151 }
     expect(without(said, 51)).toEqual(usage({ input: 100, output: 51 }))
     expect(withCredibleTotal(readInclusiveUsage(said) ?? usage({}), 50)).toEqual({
@@ -225,7 +225,7 @@ describe('a total that cannot be true', () => {
     })
   })
 
-  test('a total that details explain is plausible whatever the maximum: reasoning before cached tokens', () => {
+  test('a total of usage that its details explain is accepted, whatever the maximum', () => {
     const details = {
       prompt_tokens_details: { cached_tokens: 15, audio_tokens: 15 },
       completion_tokens_details: { reasoning_tokens: 15 },

@@ -84,7 +84,7 @@ describe('a response of embeddings', () => {
     expect(read(text, 'base64').text).toContain(String.raw`\"embedding\": [`)
   })
 
-  test('a response with lists of vectors passes unchanged', () => {
+  test('an embeddings response with lists of vectors passes unchanged', () => {
     const text = '{"data":[{"embedding":[[1,2],[3,4]]}],"usage":{"total_tokens":3}}'
     expect(read(text)).toMatchObject({ valid: true, text, usage: { input: 3 } })
   })
@@ -119,7 +119,7 @@ describe('a response of embeddings', () => {
     expect(read(text)).toMatchObject({ valid: false, error: false, text })
   })
 
-  test('a response may be an error', () => {
+  test('an embeddings response with an error is recognized as one', () => {
     expect(read('{"error":{"message":"no"}}')).toMatchObject({ valid: false, error: true })
   })
 })

@@ -118,7 +118,7 @@ describe('messages', () => {
     expect(ids[0]).not.toBe(ids[2])
   })
 
-  test('an empty message makes no turn; a result without a call is passed on', () => {
+  test('an empty chat message is left out of the conversation; a tool result without a call is kept', () => {
     const { turns } = read(
       { role: 'user', content: '' },
       { role: 'assistant', content: null },
@@ -529,7 +529,7 @@ describe('fields that the conversation cannot express', () => {
     expect([...(conversation.shared ?? [])]).toEqual([[field, JSON.stringify(value)]])
   })
 
-  test('the name of an unknown field is never sent back', () => {
+  test('the name of an unknown field of a chat request is never repeated to the client', () => {
     expect(decode({ 'X-secret': 1, other: 2, nothing: null }).dropped).toEqual(['unknown'])
     expect(decode({ messages: [{ ...hello, 'X-secret': 1 }] }).dropped).toEqual(['unknown'])
   })

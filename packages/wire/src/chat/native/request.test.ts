@@ -184,7 +184,7 @@ describe('refusals of a chat request', () => {
 })
 
 describe('the parsed request', () => {
-  test('the parsed request has the defaults of the table', () => {
+  test('a parsed chat request has the documented defaults', () => {
     expect(read({})).toMatchObject({
       model: 'gpt-4o',
       stream: false,
@@ -204,7 +204,7 @@ describe('the parsed request', () => {
     expect(read({ web_search_options: null, tools: [{ type: 'function' }] }).providerTools).toBeUndefined()
   })
 
-  test('the parsed request has the values of the request', () => {
+  test('a parsed chat request has the values that were sent', () => {
     expect(
       read({
         n: 3,
@@ -232,7 +232,7 @@ describe('the parsed request', () => {
     expect(readChatRequest(scanObject(body))).toMatchObject({ model: 'gpt-4o', n: 3 })
   })
 
-  test('no body causes a crash: it is read or refused', () => {
+  test('any bytes as a chat request are either read or refused, without a crash', () => {
     const field = fc.constantFrom(...Object.keys(TABLE), 'top_logprobs', '__proto__', 'constructor')
     fc.assert(
       fc.property(fc.dictionary(field, fc.jsonValue({ maxDepth: 3 })), (fields) => {

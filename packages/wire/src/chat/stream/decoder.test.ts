@@ -317,7 +317,7 @@ describe('the end of a stream', () => {
     },
   )
 
-  test('calls that were cut off by the maximum do not expect results', () => {
+  test('tool calls that were cut off by the maximum of tokens do not expect results', () => {
     expect(stopOf(calls(piece(0, 'a', 'f', '{')), finish('length'))).toBe('length')
   })
 
@@ -329,7 +329,7 @@ describe('the end of a stream', () => {
     })
   })
 
-  test('usage counts wherever it is, and the last report counts', () => {
+  test('usage is read from any chunk of a chat stream, and the last report counts', () => {
     const late = frame({ choices: [], usage: USAGE })
     for (const frames of [
       [chunk({ content: 'x' }), finish('stop', { usage: USAGE })],
