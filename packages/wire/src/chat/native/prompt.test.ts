@@ -58,7 +58,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(many - one).toBe(99 * (JSON.stringify(message).length + 1 + 8))
   })
 
-  test('an image costs the same whatever its bytes, and not too much', () => {
+  test('an image adds the same number of tokens to the bound of a prompt, whatever its bytes', () => {
     const picture = (url: string, model = 'm'): number =>
       bound({ ...user([{ type: 'image_url', image_url: { url } }]), model })
     const small = picture(`data:image/png;base64,${base64(100)}`)
@@ -70,7 +70,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(picture('https://example.com/a.png', 'gpt-4o-mini')).toBeGreaterThan(2833 + 8 * 5667)
   })
 
-  test('sound counts by its length, a video and a document have a fixed number of tokens', () => {
+  test('the bound of a prompt counts sound by its length, and a video or document by a fixed number of tokens', () => {
     const part = (type: string, size: number): number => {
       const held =
         type === 'video_url'
@@ -133,7 +133,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(two - plain).toBeLessThan(30_200)
   })
 
-  test('unusual contents are bounded by their bytes', () => {
+  test('content of an unusual form adds its bytes to the bound of a prompt', () => {
     for (const content of [
       null,
       1,
