@@ -203,7 +203,7 @@ export function written(frame: string, texts: readonly HeldText[]): string {
 
 /** Returns the place of a text that an event contains. */
 export function spotOf({ from, to, place, isSigned, isJson, isNumber, isRepeated }: EventText): HeldSpot {
-  return { from, to, place, isSigned, isJson, isNumber: isNumber === true, isRepeated: isRepeated === true }
+  return { from, to, place, isSigned, isJson, isNumber, isRepeated: isRepeated === true }
 }
 
 /** Returns what identifies a text that came whole. */
