@@ -88,7 +88,7 @@ const textsOf = ({ text }: FullResponse): unknown[] =>
     .map((data) => JSON.parse(data) as { type: string; delta?: string; text?: string })
     .map(({ delta, text }) => delta ?? { done: text })
 
-test('a service blocks a whole transcript, which is charged', async () => {
+test("a transcript that a guard's service blocks is empty, and is charged", async () => {
   const answer = await transcribe('block', json(TRANSCRIPT))
   expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { text: '', segments: [] }])
   expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', guards: 'block=blocked;count=1' })
@@ -96,7 +96,7 @@ test('a service blocks a whole transcript, which is charged', async () => {
   expect(asked.at(-1)).toMatchObject({ texts: [`Say ${CODE} now.`], input_type: 'response' })
 })
 
-test('a service changes a whole transcript, without what repeats it', async () => {
+test("a transcript that a guard's service changes loses its segments, which repeat the text", async () => {
   const answer = await transcribe('redact', json(TRANSCRIPT))
   expect(JSON.parse(answer.text)).toEqual({ text: 'Say # now.', segments: [] })
   expect(answer.headers['x-gateway-guards']).toBe('redact=redacted;count=1')
@@ -104,7 +104,7 @@ test('a service changes a whole transcript, without what repeats it', async () =
   expect((await transcribe('redact', answered('application/json', plain))).text).toBe(plain)
 })
 
-test('a service judges transcripts as text and as subtitles', async () => {
+test("a guard's service checks transcripts that are plain text or subtitles", async () => {
   const text = (key: string, body: string) => transcribe(key, answered('text/plain', body))
   expect((await text('block', `Say ${CODE}.\n`)).text).toBe('')
   expect((await text('redact', `Say ${CODE}.\n`)).text).toBe('Say #.\n')
@@ -112,7 +112,7 @@ test('a service judges transcripts as text and as subtitles', async () => {
   expect((await text('block', 'Nothing.\n')).text).toBe('Nothing.\n')
 })
 
-test('a streamed transcript waits for the service', async () => {
+test("a streamed transcript is sent only after the guard's service has checked it", async () => {
   expect(textsOf(await transcribe('redact', STREAM, true))).toEqual(['Say # now.', { done: 'Say # now.' }])
   const blocked = await transcribe('block', STREAM, true)
   expect(textsOf(blocked)).toEqual([{ done: '' }])
@@ -121,7 +121,7 @@ test('a streamed transcript waits for the service', async () => {
   expect(textsOf(await transcribe('block', free, true))).toEqual(['Not', 'hing.', { done: 'Nothing.' }])
 })
 
-test('a service that fails blocks or lets pass, as the guard says', async () => {
+test("where a guard's service fails, on_failure decides whether the transcript is sent", async () => {
   const blocked = await transcribe('failing', json(TRANSCRIPT))
   expect(JSON.parse(blocked.text)).toEqual({ text: '', segments: [] })
   expect(rowOf(blocked).guards).toBe('failing=failed_blocked;count=0')
@@ -130,7 +130,7 @@ test('a service that fails blocks or lets pass, as the guard says', async () => 
   expect(rowOf(passed).guards).toBe('passing=failed_passed;count=0')
 })
 
-test('a service judges the revised prompt of a picture', async () => {
+test("a guard's service checks the revised prompt of a generated picture", async () => {
   fixture.upstream.script(
     'pictures',
     json({ created: 1, data: [{ b64_json: 'aGk=', revised_prompt: CODE }] }),

@@ -87,7 +87,7 @@ const respond = (key: string, body: object): Promise<FullResponse> =>
 const read = (key: string, id: string): Promise<FullResponse> =>
   call(fixture.gateway.url, '', { path: `/v1/responses/${id}`, key, method: 'GET' })
 
-test('a kept response is stored as it was sent, and read as the guards of the key that asks allow', async () => {
+test('a stored response is guarded when it is made and when it is read, by the guards of the reading key', async () => {
   fixture.upstream.script('claude', wholeMessage([{ text: `it is ${KEPT}` }]))
   const made = await respond('ann', { model: 'claude', input: 'hi' })
   expect(made.text).toContain('it is [REDACTED]')
@@ -103,7 +103,7 @@ test('a kept response is stored as it was sent, and read as the guards of the ke
   expect(refused.text).not.toContain('code-1-x')
 })
 
-test('a guard with a sample checks a kept response at each read, or at none', async () => {
+test('a guard with a sample checks either every read of a stored response or none', async () => {
   const verdicts = new Set<string>()
   for (let made = 0; made < 16; made += 1) {
     fixture.upstream.script('claude', wholeMessage([{ text: 'it is code-1-x' }]))
@@ -171,7 +171,7 @@ test('a blocked request costs nothing, has no row, and is among the refused call
   expect(after.used_quota).toBe(before.used_quota)
 })
 
-test('what repeats a redacted text token by token is left out', async () => {
+test('the log probabilities of a redacted text are removed from the answer', async () => {
   const logprobs = { content: [{ token: SAID, logprob: -1, bytes: [99], top_logprobs: [] }] }
   const choice = (rest: object): object => ({ index: 0, ...rest, logprobs })
   const body = { id: 'c', object: 'chat.completion', created: 1, model: 'm' }
@@ -201,7 +201,7 @@ test('what repeats a redacted text token by token is left out', async () => {
   expect(streamed.text).not.toContain(SAID)
 })
 
-test('the choices of a stream are guarded each by itself', async () => {
+test('a guard checks each choice of a stream separately', async () => {
   const piece = (index: number, content: string): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index, delta: { content }, finish_reason: null }] })}\n\n`
   const end = (index: number): string =>
@@ -227,7 +227,7 @@ test('the choices of a stream are guarded each by itself', async () => {
   expect(said).toEqual(['a [REDACTED]!', 'b code-1y-x'])
 })
 
-test('a stream cut at any byte is redacted alike', async () => {
+test('a stream is redacted in the same way, at whatever bytes the network divides it', async () => {
   const text = `It is ${SAID}, and "${SAID}".`
   for (const upstream of [streamedResponse({ text }), { ...streamedResponse({ text }), drip: true }]) {
     fixture.upstream.script('native', upstream)

@@ -117,7 +117,7 @@ async function feed(tap: Tap, events: Iterable<Buffer>): Promise<string> {
   return sent
 }
 
-test('a text that is judged in windows keeps its characters in memory, and nothing of its pieces', () => {
+test('a text that is checked in windows takes memory for its characters, and not for its pieces', () => {
   const channel = new HeldChannel({ key: '0/content', ...PLAIN, frame: String })
   const spot = { from: 0, to: 0, ...PLAIN, isRepeated: false }
   collect()
@@ -134,7 +134,7 @@ test('a text that is judged in windows keeps its characters in memory, and nothi
 
 const PLAIN = { place: 'output', isSigned: false, isJson: false } as const
 
-test('what is held of a stream is counted, and given back when it was sent', async () => {
+test('the memory of the held part of a stream is counted, and released once that part is sent', async () => {
   const memory = new Memory()
   const tap = held(new Passing([new ActiveGuard(GUARD)], 0), memory)
   const events = Array.from({ length: 5000 }, (_, at) => chunk(0, { content: `word ${at}` }))
@@ -152,7 +152,7 @@ test('what is held of a stream is counted, and given back when it was sent', asy
   expect(memory.bytes).toBeLessThan(whole / 10)
 })
 
-test('windows of a text are judged in linear time behind arguments of a tool that are not over', async () => {
+test('the windows of a text are checked in linear time while the arguments of an earlier tool call are incomplete', async () => {
   const tap = held(new Passing([new ActiveGuard(GUARD)], 400))
   const call = { tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{"a":"' } }] }
   const piece = chunk(0, { content: 'hello '.repeat(70) })
@@ -186,7 +186,7 @@ test.each([
   },
 )
 
-test('guards of the request alone have no say in an answer that cannot be held', async () => {
+test('a guard of requests alone does not decide about an answer with more texts than can be held', async () => {
   const before = new ActiveGuard({ ...GUARD, where: ['input'] })
   const after = new ActiveGuard({ ...GUARD, on_failure: 'pass' })
   const tap = held(new Passing([before, after], 400))
@@ -199,7 +199,7 @@ test('guards of the request alone have no say in an answer that cannot be held',
   expect(new Passing([before, new ActiveGuard({ ...GUARD, mode: 'monitor' })], 0).withholds).toBe(false)
 })
 
-test('what repeats texts is not kept in memory', () => {
+test('the events that repeat a whole text of a guarded stream are not kept in memory', () => {
   const memory = new Memory()
   const tap = new GuardedTap(
     passing(),
