@@ -55,7 +55,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     expect(nodes.upstream.received('m')).toHaveLength(1)
   })
 
-  test(`${CALLS} equal calls of which one node is killed: the others get equal answers, and each that asked is charged once`, async () => {
+  test(`when a node is killed during ${CALLS} equal calls, the other nodes' clients get equal answers for one charge a node`, async () => {
     const nodes = await started()
     const go = Promise.withResolvers<void>()
     nodes.upstream.script('slow', { kind: 'whole', after: go.promise, usage: usageText(10, 5) })

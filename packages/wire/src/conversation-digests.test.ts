@@ -61,7 +61,7 @@ describe('what separates conversations', () => {
     ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }],
     ['a choice of tools', { tool_choice: { type: 'any' } }],
     ['an unknown member', { persona: 'pirate' }],
-  ])('%s makes another conversation', (_, member) => {
+  ])('a request member that changes the answer makes another conversation: %s', (_, member) => {
     expect(last(MESSAGES_CONVERSATION, { messages: [hi], ...member })).not.toBe(
       last(MESSAGES_CONVERSATION, { messages: [hi] }),
     )
@@ -118,13 +118,16 @@ describe("Claude Code's billing line", () => {
   test.each([
     ['a block', (nonce: string) => [block(`x-anthropic-billing-header: ${nonce}`), block('You are Claude.')]],
     ['the first line of a text', (nonce: string) => `x-anthropic-billing-header: ${nonce}\nYou are Claude.`],
-  ])('as %s, it may differ, and its bytes count', (_, system) => {
-    const [one, another] = ['a', 'bbbb'].map((nonce) =>
-      digests(MESSAGES_CONVERSATION, request(system(nonce))),
-    )
-    expect(one?.digest(1)).toEqual(another?.digest(1))
-    expect((another?.bound(1, 10) ?? 0) - (one?.bound(1, 10) ?? 0)).toBe(3)
-  })
+  ])(
+    'the billing line of Claude Code may differ between requests, and its bytes count: as %s',
+    (_, system) => {
+      const [one, another] = ['a', 'bbbb'].map((nonce) =>
+        digests(MESSAGES_CONVERSATION, request(system(nonce))),
+      )
+      expect(one?.digest(1)).toEqual(another?.digest(1))
+      expect((another?.bound(1, 10) ?? 0) - (one?.bound(1, 10) ?? 0)).toBe(3)
+    },
+  )
   test('a change after the billing line is another conversation', () => {
     const system = (words: string): string => `x-anthropic-billing-header: a\n${words}`
     expect(last(MESSAGES_CONVERSATION, request(system('You are Claude.')))).not.toBe(

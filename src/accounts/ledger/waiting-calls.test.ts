@@ -117,7 +117,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await refused
   })
 
-  test('a hold that could not grow grows when another call ends, before calls that wait', async () => {
+  test('when a call ends, a hold that needs to grow gets the quota before waiting calls', async () => {
     const { call } = await stage()
     const growing = await call({ amount: 100 })
     const first = await call({ amount: 800 })
@@ -174,7 +174,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect((await small).amount).toBe(300)
   })
 
-  test('a waiting call is refused at once when a charge leaves its key too little, while others hold what its user has', async () => {
+  test('a waiting call is refused at once when a charge leaves its key too little quota', async () => {
     const { call, otherId } = await stage()
     const first = await call({ amount: 80, token: otherId, isOfNoGroup: true })
     await call({ amount: 499_990, isOfNoGroup: true })

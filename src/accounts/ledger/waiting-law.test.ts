@@ -7,7 +7,7 @@ import { byTier } from '../../../test/tier.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 test.each(LEDGER_PLACES)(
-  '$name: whatever calls wait, grow, exceed their holds or are lost, nothing is overdrawn, every hold ends, and each wait ends in time',
+  'random waiting, growing and lost calls on $name overdraw nothing, and every hold and every wait ends',
   async ({ open, isLeased }) => {
     const rounds = isLeased ? byTier(12, 300) : byTier(60, 2000)
     const report = await runWaiting(open, SEED, { rounds, calls: 40 })
