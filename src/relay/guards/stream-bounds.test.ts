@@ -223,3 +223,29 @@ test('the events that repeat a whole text of a guarded stream are not kept in me
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000)
   expect(tap.refusalBytes(NO_USAGE)).toBeDefined()
 })
+
+test('what each event repeats is checked once, and changed in each', async () => {
+  const events = Array.from({ length: 50 }, (_, at) =>
+    Buffer.from(
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: `${at} ` } }], citations: ['code-1-x'] })}\n\n`,
+    ),
+  )
+  const active = new ActiveGuard(GUARD)
+  const sent = await feed(guarded(callGuards(active)), events)
+  expect([active.matches, sent.split('"citations":["[R]"]').length]).toEqual([1, 51])
+  expect(sent).not.toContain('code-1-x')
+  const checks = new Passing([new ActiveGuard(GUARD)], 0)
+  const tap = held(checks)
+  await feed(tap, events)
+  tap.end()
+  let passed = ''
+  do {
+    await tap.checking
+    passed += String(tap.push(Buffer.alloc(0)).forward ?? '')
+  } while (tap.checking)
+  expect(checks.asked.flatMap(({ texts }) => texts.map(({ text }) => text))).toEqual([
+    Array.from({ length: 50 }, (_, at) => `${at} `).join(''),
+    'code-1-x',
+  ])
+  expect(passed).toBe(Buffer.concat(events).toString())
+})
