@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await stage?.close()
   })
 
-  test('83: the result of a test is a line below the row, and nothing moves, also with a long name', async () => {
+  test('83: the result of a channel test is a line below its row, and nothing else moves', async () => {
     expect(long).toHaveLength(80)
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: new RegExp(long) })
@@ -256,7 +256,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('86: a key of a channel is added, retired and used again; its text is shown nowhere', async () => {
+  test('86: a key of a channel can be added, retired and used again, and is never shown', async () => {
     const { ids } = await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
       mode: 'single',
       channel: { name: 'rotated', type: 1, key: 'sk-first-key-0123456789', models: 'm', group: 'default' },

@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await own.context().close()
   })
 
-  test('96: ticks are round amounts, the tooltip of a bar has its sum and shares, and few calls before give no change in per cent', async () => {
+  test('96: charts have ticks at round amounts, and tooltips with the sum and the shares of a bar', async () => {
     const page = await open('?period=today&by=user')
     const figure = page.getByRole('figure', { name: 'Spend' })
     const ticks = figure.locator('.recharts-cartesian-axis-tick-value').filter({ hasText: /^\$/ })

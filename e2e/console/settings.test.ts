@@ -21,7 +21,7 @@ describe.skipIf(withoutBrowser())('the settings of the console', () => {
     return JSON.parse(options.find(({ key }) => key === wanted)?.value ?? 'null')
   }
 
-  test('72, 116: fallback, balance and budgets of groups are set; changes wait in a bar in view, with Discard', async () => {
+  test('72, 116: fallbacks, balancing and budgets can be set; unsaved changes are in a bar with Discard', async () => {
     const page = await stage.open('root', '/settings')
     const budget = page
       .getByRole('region', { name: 'Budgets of groups' })

@@ -35,7 +35,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     },
   )
 
-  test('127: lists without rows have a button where the next step is one', async () => {
+  test('127: empty lists have a button for the next step, if there is one', async () => {
     for (const [path, role, name] of [
       ['/keys', 'button', 'Create key'],
       ['/playground', 'link', 'Create key'],
