@@ -2,10 +2,19 @@
  * Uses of kept answers: for requests that repeat an idempotency key, and for equal requests.
  * `docs/api.md: Idempotency keys`.
  */
-export type AnswerKind = 'idempotency' | 'cache'
+export const ANSWER_KINDS = ['idempotency', 'cache'] as const
+export type AnswerKind = (typeof ANSWER_KINDS)[number]
 
 /** Owner of the bytes of answers that have a bound of their own; no user has this id. */
 export const NO_OWNER = 0
+
+/** Which answers are removed; all that is given must match. */
+export interface RemovalFilter {
+  readonly kind: AnswerKind
+  readonly userId?: number | undefined
+  readonly tokenId?: number | undefined
+  readonly model?: string | undefined
+}
 
 /** Status and headers of an answer. */
 export interface AnswerHead {

@@ -9,6 +9,8 @@ const PART_BYTES = 262_144
 /** An answer that is to be stored: its content in pieces of any size. */
 export type AnswerToStore = Omit<KeptAnswer, 'answerId' | 'parts' | 'bytes'> & {
   readonly pieces: readonly Buffer[]
+  /** The last removal before its call began; absent if it is stored whatever was removed. */
+  readonly lastRemoval?: number
 }
 
 /** Writer of the contents of kept answers, one part at a time for all calls. */

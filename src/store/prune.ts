@@ -18,6 +18,7 @@ export async function pruneExpired(
   kind:
     | 'pruneResponses'
     | 'pruneAnswers'
+    | 'pruneAnswerRemovals'
     | 'pruneIdempotentCalls'
     | 'pruneAnswerParts'
     | 'pruneSignatures'

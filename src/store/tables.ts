@@ -224,6 +224,21 @@ export const TABLES = {
     rows: 'plain',
   },
 
+  /** Removals of kept answers; a call that began before one does not store its answer. Kept for a day. */
+  answer_removals: {
+    columns: {
+      /** The number before it, and 1: in the order of the commits. */
+      id: 'integer primary key',
+      /** `AnswerKind` */
+      kind: 'text',
+      /** What was removed; null stands for all. */
+      user_id: 'integer?',
+      token_id: 'integer?',
+      model: 'text?',
+      removed_ms: 'integer',
+    },
+  },
+
   /** Calls with an idempotency key, whose answers may be among `kept_answers`. */
   idempotent_calls: {
     columns: {

@@ -50,6 +50,7 @@ export const NOT_COPIED: readonly string[] = Object.freeze([
   'alert_sender',
   'alert_thresholds',
   'answer_parts',
+  'answer_removals',
   'holds',
   'idempotent_calls',
   'kept_answers',

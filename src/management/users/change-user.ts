@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
+import { removeStoredOfUser } from '../../store/stored-of-user.ts'
 import {
   type Actor,
   fairQueueKey,
@@ -297,9 +298,10 @@ export async function deleteUser(
   apiKeys.forgetUser(userId)
   if (!user) return
   try {
+    await removeStoredOfUser(store, userId)
     await deleteContentOfUser(services, user)
   } catch (cause) {
-    // The account no longer exists, so the request cannot be repeated. The next pruning deletes the content.
+    // The account no longer exists, so the request cannot be repeated. The next pruning deletes the rest.
     const message = 'the user is deleted; what was said in its calls will be within an hour'
     throw new GatewayError('storage_unavailable', message, { cause })
   }

@@ -201,7 +201,7 @@ export class AnswerCache {
     ask: AskUpstream,
   ): Promise<void> {
     const { caller, request, lookup } = call
-    const keeping = this.#services.answers.begin({
+    const keeping = await this.#services.answers.begin({
       kind: 'cache',
       userId: caller.user.id,
       tokenId: caller.token.id,

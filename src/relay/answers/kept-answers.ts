@@ -1,5 +1,5 @@
 import type { Response, ResponseHeaders } from '@sluice/http1'
-import { type AnswerKind, dayOf, type KeptAnswer } from '../../domain/kept-answer.ts'
+import { type AnswerKind, dayOf, type KeptAnswer, type RemovalFilter } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
 import { AnswerContents, type AnswerToStore } from '../../store/answer-contents.ts'
@@ -13,23 +13,18 @@ const MEMORY_PER_BYTE = 2.5
 /** Rows that one write removes. */
 const REMOVED_AT_A_TIME = 20
 
-/** Which answers are removed; all that is given must match. */
-interface RemovalFilter {
-  readonly kind: AnswerKind
-  readonly userId?: number | undefined
-  readonly tokenId?: number | undefined
-  readonly model?: string | undefined
-}
-
 /** A call under way, whose answer may be kept. */
 export interface CallToKeep extends Required<RemovalFilter> {
   /** Called when answers like its own are removed. */
   readonly onRemoved?: () => void
 }
 
-/** Whether answers like that of a call were removed while it was under way. */
+/** A call whose answer may be kept, unless answers like it are removed while it is under way. */
 export interface KeepingCall {
+  /** Whether this process knows of such a removal. */
   readonly isRemoved: boolean
+  /** The last removal before it began, here or elsewhere; undefined if that is unknown. */
+  readonly lastRemoval: number | undefined
   /** The call is over, and its answer is kept or not. */
   end(): void
 }
@@ -70,25 +65,27 @@ export class KeptAnswers {
 
   /**
    * Stores an answer; one that is found by the same lookup is replaced. Resolves to false if there is no room
-   * for it, or if answers like it were removed since its call began. Rejects if the database is unavailable.
+   * for it, or if answers like it were removed since its call began, by any process: the write that stores it checks
+   * that. Rejects if the database is unavailable.
    */
   async keep(answer: AnswerToStore, call?: KeepingCall): Promise<boolean> {
     const bound = this.#bounds[answer.kind]
     const bytes = answer.pieces.reduce((sum, piece) => sum + piece.length, 0)
-    if (call?.isRemoved || !bound.admits('responses', bytes)) return false
-    const sum = await this.#contents.store(answer)
+    if (call && (call.isRemoved || call.lastRemoval === undefined)) return false
+    if (!bound.admits('responses', bytes)) return false
+    const lastRemoval = call?.lastRemoval
+    const sum = await this.#contents.store({ ...answer, ...(lastRemoval !== undefined && { lastRemoval }) })
     if (sum) bound.note([sum])
-    if (!call?.isRemoved) return sum !== undefined
-    const { kind, lookup } = answer
-    await this.#rows.write('removeAnswers', { kind, lookup, limit: 1 })
-    return false
+    return sum !== undefined && !call?.isRemoved
   }
 
-  /** A call begins whose answer may be kept: what is removed meanwhile applies to it too. */
-  begin(call: CallToKeep): KeepingCall {
+  /** A call begins whose answer may be kept: what is removed meanwhile applies to it too. Never rejects. */
+  async begin(call: CallToKeep): Promise<KeepingCall> {
     const underWay = { ...call, isRemoved: false }
     this.#underWay.add(underWay)
+    const lastRemoval = await this.#rows.read('lastAnswerRemoval').catch(() => undefined)
     return {
+      lastRemoval,
       get isRemoved() {
         return underWay.isRemoved
       },
@@ -172,12 +169,13 @@ export class KeptAnswers {
   }
 
   /**
-   * Removes the answers to which all that is given applies, and forbids keeping those of calls under way. Resolves to the
-   * number of removed ones.
+   * Removes the answers to which all that is given applies, and forbids keeping those of calls under way, in all
+   * processes. Resolves to the number of removed ones.
    */
   async remove(filter: RemovalFilter): Promise<number> {
     this.#removedUnderWay(filter)
-    // A process that is out of reach keeps what it has under way.
+    await this.#rows.write('recordAnswerRemoval', { ...filter, nowMs: Date.now() })
+    // In a process that is out of reach, later calls wait for those under way; their answers are not kept either.
     await Promise.resolve(this.#announcer?.announce(`${REMOVED} ${JSON.stringify(filter)}`)).catch(() => {})
     for (let count = 0; ; ) {
       const removed = await this.#rows.write('removeAnswers', { ...filter, limit: REMOVED_AT_A_TIME })

@@ -4,6 +4,7 @@ import {
   dayOf,
   type KeptAnswer,
   NO_OWNER,
+  type RemovalFilter,
 } from '../../domain/kept-answer.ts'
 import { type Secrets, seal, unseal, unsealBytes, type SealContext } from '../secrets.ts'
 import type { Db } from './operation.ts'
@@ -15,6 +16,9 @@ import {
   type StoredBytesOfUser,
   updateStoredBytes,
 } from './signatures-and-response-parts.ts'
+
+/** How long removals are remembered; calls that take longer keep nothing. */
+const REMOVALS_KEPT_MS = 86_400_000
 
 /** Position of a part, counted from 0. */
 interface AnswerPart {
@@ -40,17 +44,22 @@ export async function storeAnswerPart(
 
 /**
  * Stores the row of an answer, and its content if that is one part. A row that is found by the same lookup is
- * replaced, with its parts. Nothing is stored for a deleted user, and parts stored before are removed. Resolves to what
- * is kept for the owner of the bytes.
+ * replaced, with its parts. Nothing is stored for a deleted user, or if answers like it were removed after the removal
+ * `lastRemoval`; parts stored before are then removed. Resolves to what is kept for the owner of the bytes.
  */
 export async function storeAnswer(
   db: Db,
-  { content, ...answer }: KeptAnswer & { readonly content: Uint8Array | undefined },
+  {
+    content,
+    lastRemoval,
+    ...answer
+  }: KeptAnswer & { readonly content: Uint8Array | undefined; readonly lastRemoval?: number | undefined },
   secrets: Secrets,
 ): Promise<StoredBytesOfUser | undefined> {
   const { kind, lookup, answerId, head, facts } = answer
   const day = dayOf(answer.expiresMs)
-  if (await isDeleted(db, answer.userId)) {
+  const isRemoved = lastRemoval !== undefined && (await wasRemovedSince(db, lastRemoval, answer))
+  if (isRemoved || (await isDeleted(db, answer.userId))) {
     await removeParts(db, [{ day, answerId }])
     return undefined
   }
@@ -130,12 +139,71 @@ export async function readAnswerPart(
 }
 
 /** What is removed: everything that is given must match. */
-interface AnswerFilter {
-  readonly kind: AnswerKind
-  readonly userId?: number | undefined
-  readonly tokenId?: number | undefined
-  readonly model?: string | undefined
+interface AnswerFilter extends RemovalFilter {
   readonly lookup?: string | undefined
+}
+
+/** The number of the last removal that is committed; 0 if there was none. */
+export async function lastAnswerRemoval(db: Db): Promise<number> {
+  const { last } = await db
+    .selectFrom('answer_removals')
+    .select(({ fn }) => fn.max('id').as('last'))
+    .executeTakeFirstOrThrow()
+  return Number(last ?? 0)
+}
+
+/**
+ * Records a removal, before the answers are removed: whatever is stored later, and began earlier, is refused. Two at a
+ * time conflict, so that the numbers are in the order of the commits.
+ */
+export async function recordAnswerRemoval(
+  db: Db,
+  { kind, userId, tokenId, model, nowMs }: RemovalFilter & { readonly nowMs: number },
+): Promise<void> {
+  const filter = { user_id: userId ?? null, token_id: tokenId ?? null, model: model ?? null }
+  const id = (await lastAnswerRemoval(db)) + 1
+  await db
+    .insertInto('answer_removals')
+    .values({ id, kind, ...filter, removed_ms: nowMs })
+    .execute()
+}
+
+/** Removes at most `limit` records of removals that are older than a day, but never the last; resolves to their number. */
+export async function pruneAnswerRemovals(
+  db: Db,
+  { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
+): Promise<number> {
+  const last = await lastAnswerRemoval(db)
+  const old = db
+    .selectFrom('answer_removals')
+    .select('id')
+    .where('removed_ms', '<', nowMs - REMOVALS_KEPT_MS)
+    .where('id', '<', last)
+    .orderBy('id')
+    .limit(limit)
+  const result = await db.deleteFrom('answer_removals').where('id', 'in', old).executeTakeFirst()
+  return Number(result.numDeletedRows)
+}
+
+/** Whether answers like this one were removed after a removal, or may have been, because records of that time are pruned. */
+async function wasRemovedSince(
+  db: Db,
+  lastRemoval: number,
+  { kind, userId, tokenId, model }: KeptAnswer,
+): Promise<boolean> {
+  const later = db.selectFrom('answer_removals').where('id', '>', lastRemoval)
+  const { first } = await later.select(({ fn }) => fn.min('id').as('first')).executeTakeFirstOrThrow()
+  if (first === null) return false
+  if (Number(first) > lastRemoval + 1) return true
+  const found = await later
+    .select('id')
+    .where('kind', '=', kind)
+    .where(({ eb, or }) => or([eb('user_id', 'is', null), eb('user_id', '=', userId)]))
+    .where(({ eb, or }) => or([eb('token_id', 'is', null), eb('token_id', '=', tokenId)]))
+    .where(({ eb, or }) => or([eb('model', 'is', null), eb('model', '=', model)]))
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 /** Removes at most `limit` answers, and no more than have `MAX_PARTS`; resolves to their number. */
@@ -185,11 +253,6 @@ export async function removeAnswerParts(
 ): Promise<void> {
   const [row] = await rowsFoundBy(db, kind, lookup)
   if (row?.answer_id !== place.answerId) await removeParts(db, [place])
-}
-
-/** Removes all answers of a user. */
-export async function removeAnswersOfUser(db: Db, userId: number): Promise<void> {
-  await removeAll(db, await answerRows(db).where('user_id', '=', userId).execute())
 }
 
 type AnswerRow = Awaited<ReturnType<typeof rowsFoundBy>>[number]

@@ -259,6 +259,22 @@ export async function removeOldestStored(
   return { responseIds, more: excess > 0 && dropped.length > 0 }
 }
 
+/** Deleted users of whom something may still be kept: `deleteUser` leaves their sum, and it is removed last. */
+export async function deletedUsersWithStored(db: Db): Promise<number[]> {
+  const rows = await db
+    .selectFrom('users')
+    .innerJoin('kept_sums', 'kept_sums.user_id', 'users.id')
+    .select('users.id')
+    .where('users.deleted_time', 'is not', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Removes the sum of a user of whom nothing is kept any more. */
+export async function removeStoredSum(db: Db, { userId }: { readonly userId: number }): Promise<void> {
+  await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
+}
+
 /** The oldest rows of all kinds, in the order of their age. */
 async function oldestRows(db: Db, userId: number, limit: number) {
   const responses = await db

@@ -24,7 +24,7 @@ import { inChunks, type Db } from './operation.ts'
 import type { Origin } from '../../domain/audit.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
 import { liveUser } from './find-accounts.ts'
-import { removeAnswersOfUser } from './kept-answers.ts'
+import { updateStoredBytes } from './signatures-and-response-parts.ts'
 import { Role } from '../../domain/role.ts'
 
 /** Creates a user, like `createUsers`. */
@@ -277,7 +277,7 @@ export async function setAccessToken(
 
 /**
  * Marks a user and all its tokens as deleted; removes its sessions, identities, password and access token.
- * False if there is no such user. The row stays because charges refer to it, but under another name, so that
+ * What is kept for it is removed afterwards, in short writes (`removeStoredOfUser`). False if there is no such user. The row stays because charges refer to it, but under another name, so that
  * the username becomes free.
  */
 export async function deleteUser(
@@ -313,15 +313,8 @@ export async function deleteUser(
     .where('user_id', '=', userId)
     .where('deleted_time', 'is', null)
     .execute()
-  // Rows without content stay, because a background call may have to be charged by one.
-  await db
-    .deleteFrom('stored_responses')
-    .where('user_id', '=', userId)
-    .where('content_cipher', 'is not', null)
-    .execute()
-  await db.deleteFrom('kept_signatures').where('user_id', '=', userId).execute()
-  await removeAnswersOfUser(db, userId)
-  await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
+  // By this row, an interrupted removal of what is kept is found again.
+  await updateStoredBytes(db, { written: [{ user_id: userId, bytes: 0 }] })
   await db.deleteFrom('identities').where('user_id', '=', userId).execute()
   await endSessionsOf(db, userId)
   return true
