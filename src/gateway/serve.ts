@@ -151,9 +151,7 @@ export async function serve({
   )
   const modelEnds = await openModelEnds(accounts, secrets, changes)
   const { ends } = modelEnds
-  const reread = async (): Promise<void> => {
-    await Promise.all([inForce.reread(), modelEnds.reread()])
-  }
+  const reread = async () => void (await Promise.all([inForce.reread(), modelEnds.reread()]))
   if (changes)
     opened.adopt(followChanges(changes, apiKeys, { reread }, warn), (following) => following.stop())
 
@@ -210,6 +208,7 @@ export async function serve({
     metrics,
     telemetry,
     count: tokens,
+    threads,
     limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
     settings: () => inForce.settings,

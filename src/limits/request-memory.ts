@@ -34,10 +34,10 @@ export class MemoryAllocation {
 }
 
 /**
- * What takes turns with memory beyond the shares: reading a large answer, or converting a large request. They
- * are apart, so that no answer waits for as long as a converted call takes.
+ * What takes turns with memory beyond the shares: reading a large answer, converting a large request, or reading an
+ * answer that is shared. They are apart, so that no answer waits for as long as a converted call takes.
  */
-type Turn = 'answers' | 'conversions'
+type Turn = 'answers' | 'conversions' | 'shared answers'
 
 /** A request that waits for memory. */
 interface Waiting {

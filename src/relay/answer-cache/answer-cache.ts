@@ -7,10 +7,12 @@ import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import type { Claims } from '../answers/idempotent-calls.ts'
 import type { KeepingCall, KeptAnswers } from '../answers/kept-answers.ts'
 import type { Call } from '../call.ts'
+import type { HelperThreads } from '../helper-threads.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import { GUARDS_HEADER } from '../guards/call-guards.ts'
 import type { IncomingCall } from '../request-stages.ts'
-import { CONTENT_TYPES, isSameBody, mayBeKept } from './answer-bodies.ts'
+import { CONTENT_TYPES, isSameBody } from './answer-bodies.ts'
+import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
 import { type AnswerFacts, factsIn, factsOf } from './answer-facts.ts'
 import type { EqualCallsElsewhere } from './equal-calls-elsewhere.ts'
 import { type HitServices, Hits } from './hits.ts'
@@ -40,6 +42,7 @@ export interface AnswerCacheServices extends HitServices {
   readonly answers: KeptAnswers
   readonly reads: StoreReads
   readonly memory: RequestMemory
+  readonly threads: Pick<HelperThreads, 'start'>
   readonly claims: Pick<Claims, 'tag'>
   /** Equal calls of the other processes of this machine; absent if there are none. */
   readonly elsewhere?: EqualCallsElsewhere | undefined
@@ -64,11 +67,18 @@ type AskUpstream = (incoming: IncomingCall, leading: Leading) => Promise<void>
 export class AnswerCache {
   readonly #services: AnswerCacheServices
   readonly #hits: Hits
+  readonly #conversions: AnswerConversions
   readonly #underWay = new Map<string, SharedAnswer>()
 
   constructor(services: AnswerCacheServices) {
     this.#services = services
     this.#hits = new Hits(services)
+    this.#conversions = new AnswerConversions(services)
+  }
+
+  /** Ends its thread. */
+  close(): Promise<void> {
+    return this.#conversions.close()
   }
 
   /** A call whose answer may be shared; undefined if it may not. */
@@ -150,11 +160,13 @@ export class AnswerCache {
 
   #sharedAnswer({ caller: { user, token }, equal, wanted }: SharableCall): SharedAnswer {
     const owner = { client: user.id, key: token.id }
-    return new SharedAnswer(
-      { memory: this.#services.memory, owner, maxBytes: MAX_BYTES },
-      equal.keeping,
-      wanted,
-    )
+    const inputs = {
+      memory: this.#services.memory,
+      conversions: this.#conversions,
+      owner,
+      maxBytes: MAX_BYTES,
+    }
+    return new SharedAnswer(inputs, equal.keeping, wanted)
   }
 
   /** Looks for the answer where it is kept, and in the other processes of this machine. */
@@ -247,24 +259,23 @@ export class AnswerCache {
     // Until it is kept, the newest answer is given from here.
     if (facts && !keeping.isRemoved) this.#underWay.set(call.lookup, answer)
     if (facts && end.kind === 'complete' && end.pieces && end.head.status === 200)
-      await this.#keep(call, facts, end.head.headers, end.pieces, leading, keeping)
+      await this.#keep(call, answer.toRead(facts, end.pieces), facts, end.head.headers, leading, keeping)
     if ((await attached) === false) incoming.response.destroy()
     if (end.kind === 'failed') throw end.error
   }
 
   async #keep(
-    { caller, routes, equal, request, lookup, ttlMs }: SharableCall,
+    { caller, routes, request, lookup, ttlMs }: SharableCall,
+    answer: AnswerToRead,
     facts: AnswerFacts,
     head: ResponseHeaders,
-    pieces: readonly Buffer[],
     { call }: Leading,
     keeping: KeepingCall,
   ): Promise<void> {
     // The answer of a fallback is not that of the model.
     if (call?.plan.request.model !== routes.resolutions[0]?.name) return
-    const { form, includeUsage, usage } = facts
-    const bytes = Buffer.concat(pieces)
-    if (!mayBeKept({ keeping: equal.keeping, form, includeUsage, usage, bytes })) return
+    const owner = { client: caller.user.id, key: caller.token.id }
+    if (keeping.isRemoved || !(await this.#conversions.mayBeKept(answer, owner))) return
     const createdMs = Date.now()
     const isKept = await this.#services.answers
       .keep(
@@ -276,7 +287,7 @@ export class AnswerCache {
           model: request.model,
           head: { status: 200, headers: sharedHeaders(head) },
           facts: JSON.stringify(facts),
-          pieces,
+          pieces: answer.pieces,
           createdMs,
           expiresMs: createdMs + ttlMs,
         },
@@ -329,8 +340,8 @@ export class AnswerCache {
         await read.begin()
         await read.hold(kept.bytes)
         const pieces = await this.#pieces(kept, read)
-        const body = answer.converted(facts, call.wanted, pieces)
-        return await this.#giveBody(body, facts, kept.head.headers, ageMs, call, incoming)
+        const body = await answer.converted(facts, call.wanted, pieces)
+        return await this.#giveBody(body && [body], facts, kept.head.headers, ageMs, call, incoming)
       }
       return true
     } catch (error) {
@@ -414,7 +425,7 @@ export class AnswerCache {
   }
 
   async #giveBody(
-    body: Buffer | undefined,
+    body: readonly Buffer[] | undefined,
     facts: AnswerFacts,
     head: ResponseHeaders,
     ageMs: number,
@@ -423,7 +434,7 @@ export class AnswerCache {
   ): Promise<boolean> {
     const { token, user } = call.caller
     const held = new ResizableAllocation(this.#services.memory, { client: user.id, key: token.id })
-    if (!body || !held.take(body.length)) return false
+    if (!body || !held.take(body.reduce((sum, { length }) => sum + length, 0))) return false
     // Until its client has read it.
     incoming.response.onClosed(() => held.release())
     const content = this.#hits.capture(call, incoming)
@@ -444,9 +455,14 @@ export class AnswerCache {
           call.wanted.form === facts.form ? (head['content-type'] ?? '') : CONTENT_TYPES[call.wanted.form],
         ...headersOf(call, incoming, ageMs, facts),
       })
-      .end(body)
+      .end(joined(body))
     return true
   }
+}
+
+function joined(pieces: readonly Buffer[]): Buffer {
+  const [only] = pieces
+  return pieces.length === 1 && only ? only : Buffer.concat(pieces)
 }
 
 /** Headers of a hit that belong to its call. */

@@ -1,22 +1,17 @@
-import {
-  type AnswerForm,
-  chatAnswers,
-  completionsAnswers,
-  geminiAnswers,
-  messagesAnswers,
-  responsesAnswers,
-} from '@sluice/wire/answer-forms'
 import { canonicalDigest } from '@sluice/wire/canonical-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Headers } from '../../http/request.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
 
-/** How the answers of an endpoint are kept for equal requests. */
+/** Dialects of answers that have a whole and a streamed form. */
+export type FormsName = 'chat' | 'completions' | 'messages' | 'gemini' | 'responses'
+
+/** How the answers of an endpoint are kept for equal requests. Can be posted to a thread. */
 export interface AnswerKeeping {
   /** Name that separates its answers from those of other endpoints of the dialect. */
   readonly endpoint: string
-  /** The two forms of its answers; absent if it has no streams. */
-  readonly forms?: AnswerForm
+  /** Dialect of the two forms of its answers; absent if it has no streams. */
+  readonly forms?: FormsName
   /** Whether streams end with their usage only for clients that ask for it. */
   readonly hasUsageOption?: true
   /** Whether a channel may store the answer, so that clients can refer to it. */
@@ -35,15 +30,15 @@ export interface EqualRequest {
   identity(): readonly string[]
 }
 
-const CHAT: AnswerKeeping = { endpoint: 'chat', forms: chatAnswers, hasUsageOption: true }
+const CHAT: AnswerKeeping = { endpoint: 'chat', forms: 'chat', hasUsageOption: true }
 const COMPLETIONS: AnswerKeeping = {
   endpoint: 'completions',
-  forms: completionsAnswers,
+  forms: 'completions',
   hasUsageOption: true,
 }
-const MESSAGES: AnswerKeeping = { endpoint: 'messages', forms: messagesAnswers }
-const GEMINI: AnswerKeeping = { endpoint: 'gemini', forms: geminiAnswers }
-const RESPONSES: AnswerKeeping = { endpoint: 'responses', forms: responsesAnswers, hasOwnIds: true }
+const MESSAGES: AnswerKeeping = { endpoint: 'messages', forms: 'messages' }
+const GEMINI: AnswerKeeping = { endpoint: 'gemini', forms: 'gemini' }
+const RESPONSES: AnswerKeeping = { endpoint: 'responses', forms: 'responses', hasOwnIds: true }
 const STORED_RESPONSES: AnswerKeeping = { ...RESPONSES, mayBeStored: true }
 
 /** Members by which a response continues another one. */

@@ -1,10 +1,12 @@
 import { Response } from '@sluice/http1'
 import type { AnswerHead, KeptAnswer } from '../../domain/kept-answer.ts'
+import { ResizableAllocation } from '../../limits/request-memory.ts'
 import { NO_SINK } from '../answers/answer-recorder.ts'
 import { AnswerUnderWay } from '../answers/answer-under-way.ts'
 import type { AnswerKeeping } from './answer-keeping.ts'
 import type { AnswerFacts } from './answer-facts.ts'
-import { bodyFor, type GivenBody, isSameBody, type WantedBody } from './answer-bodies.ts'
+import { isSameBody, type WantedBody } from './answer-bodies.ts'
+import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
 
 /** Where an answer comes from: it is kept, or the call is under way. */
 export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFacts } | 'call'
@@ -21,18 +23,28 @@ export class SharedAnswer {
   readonly source: Promise<AnswerSource>
   /** Resolves at the end of the call; to undefined if its answer is of no use to others. */
   readonly facts: Promise<AnswerFacts | undefined>
-  /** The body in the forms that were wanted so far. */
-  readonly #bodies = new Map<string, Buffer | undefined>()
+  readonly #inputs: AnswerUnderWayInputs
+  readonly #conversions: Pick<AnswerConversions, 'bodyFor'>
+  /** The body in the forms that were wanted so far, with memory of the first call's client. */
+  readonly #bodies = new Map<string, Promise<Buffer | undefined>>()
+  readonly #memoryOfBodies: ResizableAllocation
   readonly #isFrom: (source: AnswerSource) => void
   readonly #isKnown: (facts: AnswerFacts | undefined) => void
   /** The first call, and those that wait for it. */
   #users = 1
 
   /** `given`: what the client of the first call gets. */
-  constructor(inputs: AnswerUnderWayInputs, keeping: AnswerKeeping, given: WantedBody) {
+  constructor(
+    inputs: AnswerUnderWayInputs & { readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
+    keeping: AnswerKeeping,
+    given: WantedBody,
+  ) {
     const source = Promise.withResolvers<AnswerSource>()
     const facts = Promise.withResolvers<AnswerFacts | undefined>()
     this.answer = new AnswerUnderWay({ ...inputs, staysWithoutClients: () => false })
+    this.#inputs = inputs
+    this.#conversions = inputs.conversions
+    this.#memoryOfBodies = new ResizableAllocation(inputs.memory, inputs.owner)
     this.given = given
     this.keeping = keeping
     this.source = source.promise
@@ -49,7 +61,10 @@ export class SharedAnswer {
   /** A call no longer needs the answer. */
   leave(): void {
     this.#users -= 1
-    if (this.#users === 0) this.answer.release()
+    if (this.#users > 0) return
+    this.answer.release()
+    this.#bodies.clear()
+    this.#memoryOfBodies.release()
   }
 
   /** Replays a kept answer. */
@@ -87,30 +102,45 @@ export class SharedAnswer {
     return !response.isAborted
   }
 
-  /** The whole answer in the form that a client wants; undefined if there is none. */
-  async bodyFor(facts: AnswerFacts, wanted: WantedBody): Promise<Buffer | undefined> {
+  /**
+   * The whole answer in the form that a client wants, in pieces; undefined if there is none, or if it cannot be put
+   * together.
+   */
+  async bodyFor(facts: AnswerFacts, wanted: WantedBody): Promise<readonly Buffer[] | undefined> {
     const end = await this.answer.end
     if (end.kind !== 'complete' || !end.pieces) return undefined
     const { pieces } = end
-    const make = (): Buffer | undefined => this.converted(facts, wanted, pieces)
-    if (this.keeping.hasOwnIds) return make()
-    if (isSameBody({ keeping: this.keeping, ...facts }, wanted)) return joined(pieces)
-    const form = `${wanted.form} ${wanted.includeUsage}`
-    if (!this.#bodies.has(form)) this.#bodies.set(form, make())
-    return this.#bodies.get(form)
+    if (isSameBody({ keeping: this.keeping, ...facts }, wanted)) return pieces
+    const body = await (this.keeping.hasOwnIds
+      ? this.converted(facts, wanted, pieces)
+      : this.#convertedOnce(facts, wanted, pieces))
+    return body && [body]
   }
 
   /** The answer of these pieces in the form that a client wants; undefined if it cannot be put together. */
-  converted(facts: AnswerFacts, wanted: WantedBody, pieces: readonly Buffer[]): Buffer | undefined {
-    return bodyFor(this.#given(facts, pieces), wanted)
+  converted(facts: AnswerFacts, wanted: WantedBody, pieces: readonly Buffer[]): Promise<Buffer | undefined> {
+    return this.#conversions.bodyFor(this.toRead(facts, pieces), wanted, this.#inputs.owner)
   }
 
-  #given({ form, includeUsage, usage }: AnswerFacts, pieces: readonly Buffer[]): GivenBody {
-    return { keeping: this.keeping, form, includeUsage, bytes: joined(pieces), usage }
+  /** The answer of these pieces, as it is read. */
+  toRead({ form, includeUsage, usage }: AnswerFacts, pieces: readonly Buffer[]): AnswerToRead {
+    return { keeping: this.keeping, form, includeUsage, usage, pieces }
   }
-}
 
-function joined(pieces: readonly Buffer[]): Buffer {
-  const [only] = pieces
-  return pieces.length === 1 && only ? only : Buffer.concat(pieces)
+  #convertedOnce(
+    facts: AnswerFacts,
+    wanted: WantedBody,
+    pieces: readonly Buffer[],
+  ): Promise<Buffer | undefined> {
+    const form = `${wanted.form} ${wanted.includeUsage}`
+    const known = this.#bodies.get(form)
+    if (known) return known
+    const body = this.converted(facts, wanted, pieces)
+    this.#bodies.set(form, body)
+    void body.then((made) => {
+      // Without memory for it, the next client has it made again.
+      if (this.#users === 0 || !made || !this.#memoryOfBodies.take(made.length)) this.#bodies.delete(form)
+    })
+    return body
+  }
 }

@@ -147,9 +147,9 @@ interface AnswerFilter extends RemovalFilter {
 export async function lastAnswerRemoval(db: Db): Promise<number> {
   const { last } = await db
     .selectFrom('answer_removals')
-    .select(({ fn }) => fn.max('id').as('last'))
+    .select((of) => of.fn.max('id').as('last'))
     .executeTakeFirstOrThrow()
-  return Number(last ?? 0)
+  return last ?? 0
 }
 
 /**
@@ -192,15 +192,15 @@ async function wasRemovedSince(
   { kind, userId, tokenId, model }: KeptAnswer,
 ): Promise<boolean> {
   const later = db.selectFrom('answer_removals').where('id', '>', lastRemoval)
-  const { first } = await later.select(({ fn }) => fn.min('id').as('first')).executeTakeFirstOrThrow()
+  const { first } = await later.select((of) => of.fn.min('id').as('first')).executeTakeFirstOrThrow()
   if (first === null) return false
-  if (Number(first) > lastRemoval + 1) return true
+  if (first > lastRemoval + 1) return true
   const found = await later
     .select('id')
     .where('kind', '=', kind)
-    .where(({ eb, or }) => or([eb('user_id', 'is', null), eb('user_id', '=', userId)]))
-    .where(({ eb, or }) => or([eb('token_id', 'is', null), eb('token_id', '=', tokenId)]))
-    .where(({ eb, or }) => or([eb('model', 'is', null), eb('model', '=', model)]))
+    .where((on) => on.or([on('user_id', 'is', null), on('user_id', '=', userId)]))
+    .where((on) => on.or([on('token_id', 'is', null), on('token_id', '=', tokenId)]))
+    .where((on) => on.or([on('model', 'is', null), on('model', '=', model)]))
     .limit(1)
     .executeTakeFirst()
   return found !== undefined
