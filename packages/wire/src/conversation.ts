@@ -1,8 +1,9 @@
 import type { ConversionProtocol } from './protocols.ts'
 
 /**
- * Request in a form that at least two dialects can express. Decoders create it, rules change it, encoders
- * write it. Only converted calls use it; native calls keep their bytes.
+ * A request in a form that at least two dialects can express. Decoders create it, rules change it, and
+ * encoders write it. It is used only for calls that are converted to another dialect; other calls keep their
+ * bytes.
  */
 export interface Conversation {
   readonly model: string
@@ -19,7 +20,7 @@ export interface Conversation {
   readonly temperature: number | undefined
   readonly topP: number | undefined
   readonly topK: number | undefined
-  /** Integer that makes replies repeatable, as in chat and Gemini. */
+  /** Integer that makes replies reproducible; chat and Gemini have it. */
   readonly seed: number | undefined
   /** From -2 to 2, as in chat and Gemini. */
   readonly presencePenalty: number | undefined
@@ -32,24 +33,26 @@ export interface Conversation {
   readonly outputFormat: OutputFormat | undefined
   /** Web search by the provider; undefined if not requested. */
   readonly webSearch: WebSearch | undefined
-  /** Whether the client requested usage at the end of a stream, in dialects where it must be requested. */
+  /** Whether the client requested usage at the end of a stream; only some dialects have this option. */
   readonly includeUsage: boolean
-  /** Absent if one choice is requested. */
+  /** Absent if only one choice is requested. */
   readonly choices?: RequestedChoices
   /** Log probabilities of the reply's tokens; absent if not requested. */
   readonly logprobs?: RequestedLogprobs
   /**
-   * Identifier of the client's user, from responses and messages requests. For chat requests it is not set:
+   * The id of the client's user, from responses and messages requests. It is not set for chat requests:
    * `docs/api.md: Chat completions`, fields without an equivalent.
    */
   readonly endUser?: EndUser
   /** Whether the request demands the provider's standard tier, in responses and messages requests. */
   readonly isStandardTier?: true
-  /** Whether requests of the upstream's dialect may name any tier, although the dialect itself lacks most. */
+  /**
+   * Whether requests to the upstream may name any tier, although its dialect itself defines only a few.
+   */
   readonly takesAnyTier?: true
   /** Fields that some dialects have under the same name; undefined if there are none. */
   readonly shared?: SharedFields
-  /** Members of the request that the response repeats in some dialects, as JSON text. */
+  /** Members of the request, as JSON text, which the response repeats in some dialects. */
   readonly repeated?: RepeatedFields
 }
 
@@ -57,24 +60,24 @@ export interface Conversation {
 export interface RequestedChoices {
   /** At least 2. */
   readonly count: number
-  /** The client's field for it. */
+  /** The field in which the client states the count. */
   readonly field: 'n' | 'candidateCount'
 }
 
 /** Log probabilities that a client requests. */
 export interface RequestedLogprobs {
-  /** Number of the most probable tokens to report for each position; undefined for none. */
+  /** Number of the most probable tokens to report at each position; undefined if the client requests none. */
   readonly top: number | undefined
 }
 
-/** Identifier of the client's user. */
+/** The id that identifies the client's user. */
 export interface EndUser {
   readonly id: string
-  /** The client's field for it. */
+  /** The field in which the client states the id. */
   readonly field: 'metadata' | 'safety_identifier' | 'user'
 }
 
-/** Fields that chat and responses have with the same name and meaning. */
+/** Fields that have the same name and meaning in chat and responses. */
 export const SHARED_FIELDS = [
   'metadata',
   'prompt_cache_key',
@@ -107,7 +110,7 @@ export type OutputFormat =
 /** JSON that matches a schema. */
 export interface OutputSchema {
   readonly kind: 'json-schema'
-  /** Text of a JSON object, unchanged. */
+  /** The JSON text of the schema, unchanged. */
   readonly schema: string
   /** Name that the client gave to the schema, in dialects that have one. */
   readonly name: string | undefined
@@ -116,12 +119,12 @@ export interface OutputSchema {
   readonly strict: boolean | undefined
 }
 
-/** Web search by the provider, with its limits. */
+/** A web search by the provider, and its limits. */
 export interface WebSearch {
   readonly maxUses: number
   /**
-   * Whether the search is only offered, as one tool among others. It is then left out unless the upstream is
-   * known to search.
+   * Whether the client only offers the search, as one tool among others. It is then left out unless the
+   * upstream is known to support it.
    */
   readonly isOptional?: true
   /** Whether the client shows the pages that were found. */
@@ -140,17 +143,21 @@ export interface SearchLocation {
 
 /** Amount of thinking before a reply. */
 export type Thinking =
-  /** `said`: the effort with which the client switched thinking off. */
+  /** No thinking. `effort` is the effort with which the client switched it off. */
   | { readonly kind: 'off'; readonly effort?: 'none' | 'minimal' }
-  /** A maximum in tokens. */
+  /** A maximum number of thinking tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
-  /** The model decides, guided by an effort; undefined means the model's default effort. */
+  /**
+   * The model decides how much it thinks, guided by an effort; undefined means the model's default effort.
+   */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/** Effort of thinking. `thinking-effort.ts` maps it to tokens and to the names of dialects. */
+/**
+ * How much the model should think. `thinking.ts` maps it to tokens and to the names in the dialects.
+ */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
-/** Messages of one side, up to the next of the other side. */
+/** The messages of one side, until the other side continues. */
 export interface Turn {
   readonly role: 'user' | 'assistant'
   readonly parts: readonly Part[]
@@ -166,28 +173,28 @@ export type Part =
   | SearchPart
   | OpaquePart
 
-/** Mark that the prompt may be cached up to this point. */
+/** Cache mark: the prompt may be cached up to this point. */
 export interface Cache {
   /** Undefined means the default of the field: 5m for `cache_control`, 30m for `prompt_cache_breakpoint`. */
   readonly ttl: CacheLifetime | undefined
-  /** The member that expresses the mark in the client's dialect, and later in the upstream's. */
+  /** The field that expresses the mark: in the client's dialect, and after conversion in the upstream's. */
   readonly field?: 'prompt_cache_breakpoint'
 }
 
-/** Lifetimes of cached prompts that some dialect has, ascending. */
+/** Lifetimes of cached prompts that dialects have, shortest first. */
 export const CACHE_LIFETIMES = ['5m', '30m', '1h', '12h'] as const
 
 /** Lifetime of a cached prompt. */
 export type CacheLifetime = (typeof CACHE_LIFETIMES)[number]
 
-/** System text. `at` is its position if it came after the first turn. */
+/** A system text. `at` is its position if it came after the first turn. */
 export interface SystemText extends TextPart {
   readonly at?: PartPosition
 }
 
 /**
- * Position before a part of a turn, by number. If the turn does not exist yet, the position before its first
- * part.
+ * A position before a part of a turn; both are given by index. If the turn does not exist yet, it is the
+ * position before its first part.
  */
 export interface PartPosition {
   readonly turn: number
@@ -201,13 +208,13 @@ export interface TextPart {
   readonly cache?: Cache
 }
 
-/** Image, document or audio recording. */
+/** An image, a document or an audio recording. */
 export interface MediaPart {
   readonly kind: 'media'
   readonly source: MediaSource
   /** Name of a document, if the client gave one. */
   readonly name?: string
-  /** Resolution of an image, in the words of chat and responses; absent means the model's default. */
+  /** Resolution of an image, as chat and responses name it; absent means the model's default. */
   readonly detail?: string
   readonly cache?: Cache
 }
@@ -216,7 +223,7 @@ export interface MediaPart {
 export type MediaSource =
   /** `data` is base64. The type is as stated, or `application/octet-stream` if unknown. */
   | { readonly kind: 'inline'; readonly mediaType: string; readonly data: string }
-  /** Media type, or a family such as `image/*`; undefined if unknown. */
+  /** `mediaType` is a type, or a family such as `image/*`; undefined if unknown. */
   | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | undefined }
 
 /** Thinking of the model before its reply. */
@@ -233,7 +240,7 @@ export interface ToolCallPart {
   readonly name: string
   /** JSON text as the model wrote it; empty means `{}`. */
   readonly input: string
-  /** Whether it calls a custom tool of a chat client. */
+  /** Whether the call is one of a custom tool, which a chat client declared. */
   readonly isCustom?: true
   readonly cache?: Cache
   readonly proof?: Proof
@@ -248,7 +255,10 @@ export interface ToolResultPart {
   readonly cache?: Cache
 }
 
-/** Part that only one dialect has. The encoder of that dialect writes it back; others drop and report it. */
+/**
+ * A part that only one dialect has. The encoder of that dialect writes it back unchanged; other encoders
+ * leave it out and report it as dropped.
+ */
 export interface OpaquePart {
   readonly kind: 'opaque'
   readonly protocol: ConversionProtocol
@@ -256,15 +266,15 @@ export interface OpaquePart {
 }
 
 /**
- * Signature by which a provider recognizes a part that its model wrote. Only the encoder of the same dialect
- * writes it.
+ * A signature by which a provider recognizes a part that its own model wrote. Only the encoder of the same
+ * dialect writes it.
  */
 export interface Proof {
   readonly protocol: ConversionProtocol
   readonly value: string
   /**
-   * The part that carries the signature instead of the thought, in dialects that sign other parts: the next
-   * call, or an empty text at this position.
+   * The part that carries the signature of the thought, in dialects that do not sign thoughts themselves: the
+   * next call, or an empty text at this position.
    */
   readonly signs?: 'call' | 'text'
 }
@@ -277,18 +287,21 @@ export interface Tool {
   readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
-  /** Form in which the client knows the tool; absent if it is a function of this name. */
+  /** How the client declared the tool; absent if it is a function with this name. */
   readonly form?: ToolForm
 }
 
-/** Tool of the client's dialect that is sent as a function. Its calls are converted back for the client. */
+/**
+ * A tool of the client's dialect that is sent to the upstream as a function. Its calls are converted back for
+ * the client.
+ */
 export interface ToolForm {
-  /** A `custom` tool takes plain text; a `function` here belongs to a namespace. */
+  /** `custom`: the tool takes plain text. `function`: a function in a namespace. */
   readonly type: 'function' | 'custom' | 'local_shell' | 'shell' | 'apply_patch' | 'tool_search'
-  /** The client's name for it. */
+  /** The name that the client uses. */
   readonly name: string
   readonly namespace?: string
-  /** Definition of a custom tool as a chat client writes it, for dialects that have custom tools. */
+  /** Definition of a custom tool in the format of chat, for dialects that have custom tools. */
   readonly custom?: CustomDefinition
 }
 
@@ -310,17 +323,17 @@ export type ToolChoice =
   | { readonly kind: 'auto' | 'any' | 'none' }
   | { readonly kind: 'tool'; readonly name: string }
 
-/** Web search that a provider ran while it replied, as far as several dialects can express it. */
+/** A web search that a provider ran during its reply, with the facts that several dialects can express. */
 export interface SearchPart {
   readonly kind: 'search'
   /**
-   * Dialect of the provider that ran the search. In messages, the opaque parts before it contain what that
-   * provider wants back.
+   * Dialect of the provider that ran the search. For messages, the opaque parts before it contain what the
+   * provider needs when the client sends the conversation again.
    */
   readonly protocol: ConversionProtocol
   /** Empty if the provider does not report it. */
   readonly query: string
-  /** Pages that were found; none if the provider does not report them. */
+  /** The pages that were found; empty if the provider does not report them. */
   readonly pages: readonly FoundPage[]
   readonly isFailed: boolean
 }

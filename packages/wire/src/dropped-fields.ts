@@ -3,7 +3,7 @@ import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 import { reroutingName } from './upstream-settings.ts'
 
-/** Reports whether a value has another meaning than the absence of its field. */
+/** Reports whether a value has another effect than leaving out the field. */
 export type IsMeaningful = (value: unknown) => boolean
 
 export const isAnyValue: IsMeaningful = () => true
@@ -16,8 +16,8 @@ export const isOtherThan =
     !defaults.includes(value as string)
 
 /**
- * Reports the top-level fields of a request that a conversion drops, if their values matter: all but those
- * that it reads (`read`). `known` has the fields that may be named; others are `unknown`.
+ * Reports the top-level fields that a conversion drops: all except those in `read`, unless their values have
+ * no effect. Only names in `known` are reported by name, other fields as `unknown`.
  */
 export function reportDroppedFields(
   scan: ScannedObject,

@@ -11,7 +11,7 @@ import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { Dropped } from './codec.ts'
 
-/** Native request for a channel. */
+/** A native request, adapted to a channel. */
 export interface EditedRequest {
   /** The client's own Buffer if nothing had to change. */
   readonly body: Buffer
@@ -19,14 +19,14 @@ export interface EditedRequest {
   readonly dropped: readonly string[]
 }
 
-/** Hosts of Google. Their chat endpoint accepts settings of thinking only in `extra_body`. */
+/** Matches hosts of Google, whose chat endpoint accepts settings of thinking only in `extra_body`. */
 const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/
 
 const NOTHING: readonly string[] = []
 
 /**
- * Applies changes to a native request and removes what may lead to another model or price unless the channel
- * allows it. `isOpen` is pass-through mode, which removes nothing. `docs/api.md: Other models and prices`.
+ * Applies changes to a native request. Unless the channel allows it, removes what may lead to another model
+ * or price. In pass-through mode (`isOpen`) nothing is removed. `docs/api.md: Other models and prices`.
  */
 export function editRequest(
   scan: ScannedObject,
@@ -55,7 +55,7 @@ interface Removal extends Edits {
   readonly dropped: string[]
 }
 
-/** `replaced`: members that are sent with a text other than the client's. */
+/** Determines what must be removed. `replaced`: members for which the gateway sends its own text. */
 function rerouting(
   scan: ScannedObject,
   { allow, base_url: baseUrl }: UpstreamSettings,
@@ -90,7 +90,7 @@ export function keepsGoogleThinking({ allow, base_url: baseUrl }: UpstreamSettin
   return allow.has('extra_body') || GOOGLE_HOST.test(new URL(baseUrl).hostname)
 }
 
-/** JSON text of the part of a member that is always kept; undefined if there is none. */
+/** JSON text of the part of a member that is always allowed; undefined if there is none. */
 function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined
   if (key === 'provider') return restrictingPart(scan, node)
@@ -104,15 +104,14 @@ function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: strin
 }
 
 /**
- * Members with tools, or with items that have tools, and functions that remove the model names from those
- * tools.
+ * Functions that remove model names from tools, by the member that contains the tools, or items with tools.
  */
 const WITHOUT_MODELS: ReadonlyMap<string, (scan: ScannedObject, list: Node) => string | undefined> = new Map([
   ['tools', toolsWithoutModels],
   ['input', itemsWithoutModels],
 ])
 
-/** Applies a change to JSON text that will replace a member of the request. */
+/** Applies a change to a JSON text that replaces a member of the request. */
 function changedText(
   text: string,
   change: (scan: ScannedObject, list: Node) => string | undefined,
@@ -122,7 +121,7 @@ function changedText(
   return list && change(scan, list.node)
 }
 
-/** Tools without the models that they name; undefined if none of them names one. */
+/** Returns the tools without the model names in them; undefined if none of them contains one. */
 function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefined {
   if (scan.kindOf(tools) !== 'array') return undefined
   return renderArray(scan, tools, (tool) => {
@@ -132,7 +131,8 @@ function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefine
 }
 
 function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefined {
-  // The input of embeddings is texts or thousands of numbers, so looking at the first element is enough.
+  // The input of embeddings consists of texts or of thousands of numbers, so checking the first element is
+  // enough.
   const [first] = scan.kindOf(items) === 'array' ? scan.elements(items) : []
   if (first === undefined || scan.kindOf(first) !== 'object') return undefined
   return renderArray(scan, items, (item) => {
@@ -142,7 +142,7 @@ function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefine
   })
 }
 
-/** Members of OpenRouter's `provider` that only restrict which providers may answer and at which price. */
+/** Members of OpenRouter's `provider` that only restrict which providers may answer, and at which price. */
 const RESTRICTING: ReadonlySet<string> = new Set([
   'data_collection',
   'zdr',
@@ -152,19 +152,19 @@ const RESTRICTING: ReadonlySet<string> = new Set([
   'max_price',
 ])
 
-/** OpenRouter's `provider` member of a request, as JSON text. */
+/** The member `provider` of a request to OpenRouter, as JSON text. */
 export interface ClientProvider {
   readonly whole: string
-  /** The members that are always kept; undefined if there are none. */
+  /** The part of `provider` with members that are always allowed; undefined if there is none. */
   readonly restricting: string | undefined
 }
 
-/** JSON text of the restricting members of `provider`; undefined if there are none. */
+/** JSON text of the members of `provider` that only restrict; undefined if there are none. */
 function restrictingPart(scan: ScannedObject, provider: Node): string | undefined {
   return withMembers(scan, provider, (name) => RESTRICTING.has(name))
 }
 
-/** The `provider` member of a request that is to be converted; undefined if there is none. */
+/** The member `provider` of a request that will be converted; undefined if there is none. */
 export function clientProvider(scan: ScannedObject): ClientProvider | undefined {
   const member = scan.span('provider')
   if (!member || scan.kindOf(member.node) !== 'object') return undefined
@@ -172,9 +172,8 @@ export function clientProvider(scan: ScannedObject): ClientProvider | undefined 
 }
 
 /**
- * The part of a client's `provider` member that a converted request passes to a channel; undefined if there
- * is none. If nothing of the member is left out, its name is removed from the dropped fields. `docs/api.md:
- * Other models and prices`.
+ * The part of a client's `provider` that a converted request passes to a channel; undefined if there is none.
+ * If it is passed completely, its name is removed from `dropped`. `docs/api.md: Other models and prices`.
  */
 export function providerFor(
   given: ClientProvider | undefined,
@@ -195,12 +194,12 @@ export function withProvider(body: Buffer, provider: string | undefined): Buffer
   return Buffer.concat([body.subarray(0, -1), Buffer.from(`,"provider":${provider}}`)])
 }
 
-/** A client's request with the model's name as one channel knows it. */
+/** A client's request in which `model` is the name that a channel uses. */
 export interface MappedRequest extends EditedRequest {
   readonly upstreamModel: string
 }
 
-/** Replaces the requested `model` by the channel's name for it, or adds it if the request names none. */
+/** Replaces `model` by the name that the channel uses, or adds it if the request has none. */
 export function withMappedModel(
   scan: ScannedObject,
   model: string,

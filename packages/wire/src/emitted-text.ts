@@ -2,27 +2,27 @@ import type { CopiedText } from './frame-writer.ts'
 
 const INITIAL_BYTES = 256
 /**
- * Maximum bytes of text that are kept. Beyond it bytes are only counted, which is exact enough for so long a
- * reply.
+ * Maximum number of bytes of text that are stored. Bytes beyond it are only counted, which is exact enough
+ * for so long a reply.
  */
 const MAX_BYTES = 8 * 1024 * 1024
-/** Texts up to this size are copied faster by a loop than by a call. */
+/** Size in bytes up to which a loop copies a text faster than a call of `copy`. */
 const MAX_LOOP_BYTES = 48
 const BACKSLASH = 0x5c
-/** Bytes that one-letter escape sequences represent, by their letter. */
+/** The bytes for which one-letter escape sequences stand, indexed by the letter. */
 const UNESCAPED = Buffer.alloc(128)
 for (const letter of '"\\bfnrt')
   UNESCAPED[letter.charCodeAt(0)] = (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0)
 
-/** Texts in bytes of JSON whose only escape sequences have one letter. */
+/** Texts in JSON bytes whose escape sequences all have one letter (no `\u`). */
 type JsonTexts = Pick<CopiedText, 'bytes' | 'spans' | 'size' | 'escapes'>
 
-/** Text that grows by small pieces, kept as UTF-8 in one buffer. */
+/** A text that grows in small pieces, stored as UTF-8 in one buffer. */
 export class EmittedText {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
 
-  /** Number of kept bytes. */
+  /** Number of stored bytes. */
   get length(): number {
     return this.#length
   }

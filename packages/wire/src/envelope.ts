@@ -4,28 +4,28 @@ import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Prefix of a signature that the gateway made, not the provider. It carries what a provider of another
- * dialect wants back unchanged.
+ * Prefix of an envelope: a value in place of a signature, made by the gateway. An envelope carries data that
+ * a provider of another dialect wants back unchanged.
  */
 export const ENVELOPE_PREFIX = 'sluice-1.'
-/** The prefix at the beginning of a JSON string. */
+/** How a JSON string with an envelope begins. */
 const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 
 const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsWith(({ isConversation }) => isConversation))
 
-/** Content of an envelope: the proof of a thought, if it has one, or a part that only its own dialect has. */
+/** Content of an envelope: the proof of a thought, if it has one, or an opaque part of another dialect. */
 export type EnvelopeContent = ({ readonly proof?: Proof } | { readonly opaque: OpaquePart }) & {
-  /** Position of the thought, in dialects that do not report it otherwise. */
+  /** Position of the thought, for dialects that have no other place for it. */
   readonly place?: unknown
 }
 
-/** Envelope of an unsigned thought, for clients that discard thoughts without a signature. */
+/** Envelope for a thought without a signature, for clients that discard thoughts without one. */
 export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
 
-/** Replaces the provider's index of a web page that another provider found. */
+/** Used in place of the provider's index of a web page, if another provider found the page. */
 export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
 
-/** Renders a proof for a dialect: its own proofs unchanged, those of others in an envelope. */
+/** Renders a proof for a dialect: a proof of that dialect unchanged, any other in an envelope. */
 export function sealProof(
   { protocol, value, signs }: Proof,
   wire: ConversionProtocol,
@@ -34,7 +34,7 @@ export function sealProof(
   return protocol === wire ? value : seal({ protocol, proof: value, signs, place })
 }
 
-/** Renders a part of another dialect in an envelope. */
+/** Renders an opaque part of another dialect in an envelope. */
 export function sealOpaque(
   { protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>,
   place?: object,
@@ -47,12 +47,12 @@ export function isEnvelope(content: string): boolean {
   return content.startsWith(ENVELOPE_PREFIX)
 }
 
-/** Reports whether a body may contain an envelope. False is certain. */
+/** Reports whether a body may contain an envelope; if false, it certainly contains none. */
 export function mayHoldEnvelope(body: ScannedObject): boolean {
   return body.hasStringFrom(ENVELOPE_BEGINNING)
 }
 
-/** Opens an envelope. Content that is not an envelope is a proof of the dialect itself. */
+/** Opens an envelope. Content that is not an envelope is taken for a proof of the dialect `wire` itself. */
 export function openEnvelope(content: string, wire: ConversionProtocol): EnvelopeContent {
   const own: EnvelopeContent = { proof: { protocol: wire, value: content } }
   if (!isEnvelope(content)) return own
@@ -77,7 +77,9 @@ function seal(content: object): string {
   return ENVELOPE_PREFIX + Buffer.from(JSON.stringify(content)).toString('base64url')
 }
 
-/** Member of an opaque part, by which it is recognized as signed; undefined if there are no such parts. */
+/**
+ * Recognizes the opaque parts that are signed or encrypted thoughts; undefined for dialects that have none.
+ */
 const SIGNED: Readonly<
   Record<ConversionProtocol, ((block: Readonly<Record<string, unknown>>) => boolean) | undefined>
 > = {
@@ -88,9 +90,7 @@ const SIGNED: Readonly<
   converse: ({ reasoningContent }) => reasoningContent !== undefined,
 }
 
-/**
- * Reports whether a provider wants an opaque part back unchanged, as it does for thoughts that it encrypted.
- */
+/** Reports whether a provider wants an opaque part back unchanged, for example an encrypted thought. */
 export function isSignedOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
   return SIGNED[protocol]?.(asRecord(value) ?? {}) ?? false
 }

@@ -2,14 +2,17 @@ import { WireError } from './wire-error.ts'
 import { asRecord } from './json/record.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 
-/** Largest accepted maximum of output tokens (`docs/api.md: Errors`, max_tokens too large). */
+/**
+ * Maximum value that is accepted for a maximum of output tokens (`docs/api.md: Errors`, max_tokens too
+ * large).
+ */
 const MAX_OUTPUT_TOKENS = 10_000_000
 const MAX_MODEL_LENGTH = 256
 const MAX_PREVIEW = 60
-/** Pattern for JSON Schema; not all implementations support \p{Cc}. */
+/** Pattern for a JSON Schema. It does not use `\p{Cc}`, which not all implementations support. */
 const NO_CONTROL_CHARACTER = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 
-/** Check of a member that is present and not null. Throws `invalid_request`. */
+/** A check for a member that is present and not null. It throws `invalid_request`. */
 export interface Check {
   (scan: ScannedObject, member: Member): void
   /** Schema of the accepted values; undefined if any value passes. */
@@ -34,8 +37,8 @@ export const isInteger = (from: number, to: number): ValueTest =>
   )
 
 /**
- * Checks a request against a table: first the required fields, then the members in the body's order. Null in
- * an optional field counts as absent; fields outside the table pass.
+ * Applies a table of checks to a request: first for required fields, then for each member in the order of the
+ * body. Null in an optional field counts as absent; fields outside the table are not checked.
  */
 export function checkMembers(
   scan: ScannedObject,
@@ -57,8 +60,8 @@ export function isPresent(scan: ScannedObject, field: string): boolean {
 }
 
 /**
- * Builds the JSON Schema of requests that `checkMembers` accepts. `passed`: fields whose values only the
- * provider checks; the schema describes them.
+ * Builds the JSON Schema of requests that `checkMembers` accepts. `passed`: fields that only the provider
+ * checks, with the schemas that describe them.
  */
 export function requestSchema(
   required: readonly string[],
@@ -75,7 +78,7 @@ export function requestSchema(
   return { type: 'object', required, properties: Object.fromEntries(properties) }
 }
 
-/** Creates a check of the parsed value. The error shows an invalid scalar. */
+/** Creates a check of the parsed value. An error shows the value if it is a scalar. */
 export function checkValue(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     const value = scan.value(key)
@@ -83,7 +86,7 @@ export function checkValue(expected: string, isValid: ValueTest): Check {
   })
 }
 
-/** Creates a check of a field that may contain a prompt. The error shows only the kind of value. */
+/** Creates a check of a field that may contain a prompt. An error shows only the kind of the value. */
 export function checkSecret(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     if (!isValid(scan.value(key))) refuse(key, expected, kindName(scan, node))
@@ -123,7 +126,7 @@ function maximumFrom(min: number): Check {
   return checkValue(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))
 }
 
-/** The path of an element. A function, because only errors show paths. */
+/** Returns the path of an element. It is a function because the path is needed only for an error. */
 export type PathOf = () => string
 
 /** Like `checkEachObject`, for the `messages` of a conversation, which must not be empty. */
@@ -171,7 +174,7 @@ function preview(value: unknown): string {
   return json.length <= MAX_PREVIEW ? json : `${json.slice(0, MAX_PREVIEW)}…`
 }
 
-/** Names the kind of a value with its article, for a message. */
+/** Returns the kind of a value, with an article, for an error message. */
 export function kindName(scan: ScannedObject, node: Node): string {
   const kind = scan.kindOf(node)
   if (kind === 'true' || kind === 'false' || kind === 'null') return kind
@@ -186,7 +189,7 @@ export function refuse(field: string, expected: string, actual: string): never {
 /** A JSON Schema, version 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Test of a parsed value. `schema`, if given, describes the values that pass. */
+/** A test of a parsed value. `schema`, if present, describes the values that pass. */
 export interface ValueTest {
   (value: unknown): boolean
   readonly schema?: JsonSchema
@@ -200,7 +203,7 @@ export function withSchema<Checked extends (...given: never[]) => unknown>(
   return Object.assign(check, { schema })
 }
 
-/** Schema that requires `must` if `is` matches. */
+/** A schema for "if a value matches `is`, it must also match `must`". */
 export function schemaImplies(is: JsonSchema, must: JsonSchema): JsonSchema {
   return { anyOf: [{ not: is }, must] }
 }
@@ -208,14 +211,14 @@ export function schemaImplies(is: JsonSchema, must: JsonSchema): JsonSchema {
 const DIGIT_0 = 0x30
 const DIGIT_9 = 0x39
 
-/** Schema of token ids: one text that the client has already tokenized. */
+/** Schema of a list of token ids, which is one text that the client has already tokenized. */
 export const tokenIdsSchema: JsonSchema = {
   type: 'array',
   minItems: 1,
   items: { type: 'integer', minimum: 0 },
 }
 
-/** Reports whether all elements are numbers, so that together they are one tokenized text. */
+/** Reports whether all elements are numbers: they are then the token ids of one text. */
 export function areNumbers(scan: ScannedObject, elements: readonly Node[]): boolean {
   return elements.every((element) => scan.kindOf(element) === 'number')
 }

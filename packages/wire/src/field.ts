@@ -3,7 +3,7 @@ import { kindName, refuse } from './field-check.ts'
 import { asRecord } from './json/record.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** Parsed JSON object. */
+/** A parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the value; undefined if it is null. */
@@ -37,7 +37,7 @@ export function enumAt<T>(values: ReadonlyMap<string, T>, value: unknown, path: 
   return found ?? refuse(path, `one of ${[...values.keys()].join(', ')}`, 'another string')
 }
 
-/** Names the kind of a value with its article. The value itself is not shown. */
+/** Returns the kind of a value, with an article. The value itself is not shown. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
@@ -62,8 +62,8 @@ export function schemaText(
 }
 
 /**
- * Reads the parts of content. A string is one text; null, undefined and empty texts are left out. `read`
- * decodes a part of a type. Throws `invalid_request` for a part without a type.
+ * Reads the parts of content. A string counts as one text; null, undefined and empty texts are left out.
+ * `read` decodes a part of a known type. Throws `invalid_request` for a part without a type.
  */
 export function contentParts<Part>(
   content: unknown,

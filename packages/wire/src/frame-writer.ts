@@ -1,26 +1,23 @@
 import { codePointsIn, type ReplyEvent } from './reply.ts'
 import type { TextMatch } from './sse/frame-template.ts'
 
-/**
- * Buffer in which frames are joined within one call. It is large enough for most conversions of a 64 KiB
- * read.
- */
+/** Buffer in which the frames of one call are joined. It is large enough for most conversions of 64 KiB. */
 const SCRATCH = Buffer.allocUnsafeSlow(262_144)
-/** Maximum UTF-8 bytes of one UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes of one UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
-/** Texts up to this size are copied faster by a loop than by a call. */
+/** Size in bytes up to which a loop copies a text faster than a call of `copy`. */
 const MAX_LOOP_BYTES = 32
 
 /**
- * Joins frames as UTF-8. Texts are not joined as strings first: one character beyond Latin-1 would make the
- * whole string two bytes wide, which takes several times as long to encode. All writers share one buffer, so
- * that only one may be in use at a time, from its first write to `take`, without an await in between.
+ * Joins frames as UTF-8 bytes. They are not joined as strings first: a single character beyond Latin-1 would
+ * make the whole string two bytes wide, which takes several times as long to encode. All writers share one
+ * buffer, so only one may be in use at a time: from its first write to `take`, without an `await` in between.
  */
 export class FrameWriter {
   readonly #full: Buffer[] = []
   #at = 0
 
-  /** Discards what a failed writer has left in the buffer. */
+  /** Discards what a writer that failed has left in the buffer. */
   clear(): void {
     this.#full.length = 0
     this.#at = 0
@@ -47,7 +44,7 @@ export class FrameWriter {
     else source.copy(SCRATCH, at, from, to)
   }
 
-  /** Writes copied texts unchanged, each into a frame. */
+  /** Writes the copied texts unchanged, each inside a frame. */
   copied(frame: TextFrame, { bytes, spans, size, frames }: CopiedText): void {
     const { head, tail, between } = frame
     if (!this.#fits(size + frames * between.length)) {
@@ -94,7 +91,7 @@ export class FrameWriter {
   }
 }
 
-/** Part to which a text is appended. */
+/** The part of a reply to which a text is added. */
 export interface CopiedPart {
   readonly kind: 'text' | 'thinking' | 'tool-input'
   /** Number of the part. */
@@ -102,19 +99,19 @@ export interface CopiedPart {
 }
 
 /**
- * Event with text of one part, from one frame or several consecutive ones, whose JSON is the same in every
- * dialect, so that encoders can copy its bytes. It refers to the pushed bytes and is valid until the next
- * push.
+ * An event with text of one part, from one or several consecutive frames. Its JSON is the same in every
+ * dialect, so that encoders can copy its bytes. It refers to the pushed bytes, and is valid only until the
+ * next push.
  */
 export class CopiedText implements CopiedPart {
   readonly kind: CopiedPart['kind']
   readonly index: number
   readonly bytes: Buffer
-  /** Offsets at which the text of each frame begins and ends, without its quotes: two per frame. */
+  /** Offsets at which the text of each frame begins and ends, without its quotes: two numbers per frame. */
   readonly spans: number[] = []
   /** Number of bytes in all spans. */
   size = 0
-  /** Number of escape sequences in them; each is one character in two bytes. */
+  /** Number of escape sequences in all spans; each has two bytes and stands for one character. */
   escapes = 0
   codePoints = 0
 
@@ -146,7 +143,9 @@ export class CopiedText implements CopiedPart {
     return text
   }
 
-  /** Removes the first frame's text and returns it as an event that does not refer to the bytes. */
+  /**
+   * Removes the text of the first frame, and returns it as an event that does not refer to the pushed bytes.
+   */
   takeFirst(): ReplyEvent {
     const { kind, index } = this
     const text = this.#textAt(0)
@@ -170,7 +169,7 @@ export function textOf(bytes: Buffer, { from, to, escapes }: Omit<TextMatch, 'co
   return JSON.parse(bytes.toString('utf8', from - 1, to + 1)) as string
 }
 
-/** Bytes of a frame around its text. */
+/** The bytes of a frame around its text. */
 export interface TextFrame {
   /** From the start of the frame to the opening quote of the text. */
   readonly head: Buffer

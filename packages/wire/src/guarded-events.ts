@@ -2,41 +2,47 @@ import { generatedTexts, stringIn, type FoundText, type TextPlace } from './guar
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
-/** A text of an answer that arrives in pieces, one in each event. */
+/** A text of an answer that arrives in pieces over several events. */
 export interface Channel {
-  /** Begins with its group and a slash. */
+  /** Identifies the text; begins with the name of a group and a slash. */
   readonly key: string
   readonly place: TextPlace
   readonly isSigned: boolean
   /** Whether the text is the JSON of a tool's arguments. */
   readonly isJson: boolean
-  /** Renders an event with a further piece, with its blank line. */
+  /** Renders an event that contains a further piece of this text, including the blank line at its end. */
   frame(text: string): string
 }
 
-/** A text in an event. */
+/** A text that an event contains. */
 export interface EventText extends FoundText {
-  /** Set for a piece of a text; otherwise the text is whole. */
+  /** Set if this is a piece of a longer text; otherwise the text is complete. */
   readonly channel?: Channel
-  /** Whether it repeats what came in pieces. */
+  /** Whether the text repeats text that arrived in pieces before. */
   readonly isRepeated?: boolean
-  /** Whether the text of the channel ends with this piece. */
+  /** Whether the text of the channel is complete after this piece. */
   readonly isLast?: boolean
 }
 
-/** What an event has of texts. */
+/** The texts of an event, and what repeats them. */
 export interface EventTexts {
-  /** In the order of the bytes. */
+  /** In the order of their bytes in the event. */
   readonly texts: readonly EventText[]
-  /** Key prefixes of channels that end before this event. A channel may also end with its own text: see `isLast`. */
+  /**
+   * Prefixes of the keys of channels that end before this event. A channel may also end with one of its own
+   * pieces: see `isLast`.
+   */
   readonly ends: readonly string[]
-  /** Offsets of the values of lists that repeat texts token by token, and what stands in their place. */
+  /**
+   * Offsets of lists (log probabilities) that repeat texts token by token, and the JSON to put in their
+   * place.
+   */
   readonly logprobs: readonly (readonly [from: number, to: number, instead: string])[]
-  /** Offsets of the event's number, in a dialect that has one. */
+  /** Offsets of the event's sequence number, in dialects that have one. */
   readonly sequence?: readonly [from: number, to: number]
 }
 
-/** Facts of a stream that its events do not state. */
+/** Facts about a stream that its events do not state. */
 export interface AnswerOrigin {
   /** Whether reasoning is signed by its provider, so that it cannot be changed. */
   readonly signsReasoning: boolean
@@ -52,7 +58,7 @@ export function eventTexts(dialect: ClientProtocol, scan: ScannedObject, origin:
   return READERS[dialect](scan, origin)
 }
 
-/** Members of deltas that are text in pieces, with whether they are reasoning. */
+/** Members of deltas that contain pieces of text, and whether they are reasoning. */
 const CHAT_PIECES: ReadonlyMap<string, { readonly isReasoning: boolean }> = new Map([
   ['content', { isReasoning: false }],
   ['refusal', { isReasoning: false }],
@@ -120,7 +126,8 @@ function chatTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Event
         else if (isDelta) texts.push(...generatedTexts(scan, node, key))
       }
     }
-    // Some providers stream lists of blocks: the texts of all events are one text, and their thoughts another.
+    // Some providers stream lists of blocks. The texts of all events together are one text, and the thoughts
+    // another.
     const readContent = (blocks: Node): void => {
       for (const block of scan.elements(blocks)) {
         const kind = scan.kindOf(block) === 'object' ? stringIn(scan, block, 'type') : undefined
@@ -202,13 +209,13 @@ function chatTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Event
   return { texts: texts.sort((a, b) => a.from - b.from), ends, logprobs }
 }
 
-/** Where calls of the chat dialect have their arguments. */
+/** Members in which calls of the chat dialect have their arguments. */
 const CALL_PIECES = [
   ['function', 'arguments'],
   ['custom', 'input'],
 ] as const
 
-/** Members of deltas of the messages dialect. */
+/** Members of messages deltas that contain pieces of text. */
 const MESSAGE_PIECES = [
   { name: 'text', type: 'text_delta', place: 'output', isReasoning: false, isJson: false },
   { name: 'thinking', type: 'thinking_delta', place: 'output', isReasoning: true, isJson: false },
@@ -256,7 +263,7 @@ function messageTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Ev
   return { ...NOTHING, texts: generatedTexts(scan, object.node, object.key) }
 }
 
-/** Pieces of items of the responses dialect, by the type of their events without `response.` and `.delta`. */
+/** Pieces of items in the responses dialect, by the type of their events without `response.` and `.delta`. */
 const RESPONSE_PIECES: ReadonlyMap<string, { readonly place: TextPlace; readonly isJson: boolean }> = new Map<
   string,
   { readonly place: TextPlace; readonly isJson: boolean }
@@ -273,10 +280,10 @@ const RESPONSE_PIECES: ReadonlyMap<string, { readonly place: TextPlace; readonly
   ['code_interpreter_call_code', { place: 'tool_arguments', isJson: false }],
 ])
 
-/** Members of `.done` events that repeat what came in pieces. */
+/** Members of `.done` events that repeat text which arrived in pieces before. */
 const DONE = ['text', 'refusal', 'transcript', 'arguments', 'input', 'code'] as const
 const EVENT_TYPE = /^response\.(.+)\.(delta|done)$/
-/** Events with the whole response at its end. */
+/** Matches the events at the end of a stream that contain the whole response. */
 const LAST = /^response\.(?:completed|incomplete|failed)$/
 
 function responseTexts(scan: ScannedObject, origin: AnswerOrigin): EventTexts {
@@ -342,7 +349,7 @@ function repeatedTexts(scan: ScannedObject, node: Node, name: string, signsReaso
   return generatedTexts(scan, node, name, signsReasoning).map((text) => ({ ...text, isRepeated: true }))
 }
 
-// The event again, with another piece, and without the list that repeats it.
+// Renders the same event with another piece of text, and without the list that repeats it token by token.
 function responseFrame(
   { bytes }: ScannedObject,
   type: string,
@@ -400,7 +407,7 @@ function geminiTexts(scan: ScannedObject): EventTexts {
 
 const KINDS = ['text', 'thought'] as const
 
-/** A text ends where a part of another kind begins. */
+/** Finds the texts of Gemini parts. A text ends where a part of another kind begins. */
 function geminiParts(scan: ScannedObject, content: Node, index: number): Pick<EventTexts, 'texts' | 'ends'> {
   const parts = scan.memberOf(content, 'parts')
   if (parts === undefined || scan.kindOf(parts) !== 'array') return { texts: [], ends: [] }
@@ -444,7 +451,7 @@ function isTrue(scan: ScannedObject, object: Node, name: string): boolean {
   return value !== undefined && scan.kindOf(value) === 'true'
 }
 
-/** A member that is a whole number; 0 if it is not. */
+/** The value of a member if it is a whole number, otherwise 0. */
 function numberIn(scan: ScannedObject, object: Node, name: string): number {
   const node = scan.memberOf(object, name)
   const value = node === undefined ? 0 : Number(scan.textOf(node))

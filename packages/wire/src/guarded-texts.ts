@@ -6,36 +6,36 @@ export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
 
 /** A text of a request or an answer, in any dialect. */
 export interface FoundText {
-  /** Offsets of its JSON text, with the quotes. */
+  /** Offsets of the text's JSON string in the bytes, including the quotes. */
   readonly from: number
   readonly to: number
   readonly place: TextPlace
-  /** Whether it is reasoning with a signature over it, so that it cannot be changed. */
+  /** Whether the text is reasoning that has a signature, so that it must not be changed. */
   readonly isSigned: boolean
-  /** Whether it is the JSON of a tool's arguments, whose own strings count. */
+  /** Whether the text is the JSON of a tool's arguments; the actual texts are then the strings in it. */
   readonly isJson: boolean
 }
 
-/** New JSON text for a part of the bytes. */
+/** A JSON text that replaces a range of the bytes. */
 export interface TextChange {
   readonly from: number
   readonly to: number
   readonly text: string
 }
 
-/** Where a value is. */
+/** What is known about a value from the values around it. */
 interface Surroundings {
   readonly place: TextPlace
-  /** Whether its members have names that users or models choose, which are texts too. */
+  /** Whether users or models choose the names of its members, so that the names count as texts too. */
   readonly isData: boolean
   readonly isSigned: boolean
-  /** Whether all reasoning is signed. */
+  /** Whether all reasoning of the answer is signed. */
   readonly signsReasoning?: boolean
-  /** Whether it is in a turn of the model; undefined outside of turns. */
+  /** Whether the value is in a turn of the model; undefined outside of turns. */
   readonly isOfModel?: boolean
 }
 
-/** Members whose texts are terms of a protocol, names or ids. */
+/** Members whose texts are terms of a protocol, names or ids, and so are not checked. */
 const TERMS: ReadonlySet<string> = new Set([
   '$ref',
   'aspectRatio',
@@ -97,17 +97,17 @@ const TERMS: ReadonlySet<string> = new Set([
   'voice',
 ])
 
-/** Members with the bytes of media in base64. */
+/** Members that contain the bytes of media in base64. */
 const MEDIA: ReadonlySet<string> = new Set(['b64_json', 'file_data', 'image', 'mask', 'partial_image_b64'])
-/** Members with the address of media, which may contain its bytes. */
+/** Members that contain the address of media; it may be a data URL, which contains the bytes. */
 const ADDRESSES: ReadonlySet<string> = new Set(['fileUri', 'file_uri', 'file_url', 'image_url', 'uri', 'url'])
-/** Members that state of what kind the member `data` beside them is. */
+/** Members that stand beside `data` and state its type, by which it is recognized as media. */
 const DATA_KINDS = ['media_type', 'mimeType', 'mime_type', 'format', 'transcript', 'expires_at'] as const
-/** Members that hold a signature. */
+/** Members that contain a signature. */
 const SIGNATURES = ['signature'] as const
 /** Members with reasoning. */
 const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
-/** Types of blocks and items that are reasoning. */
+/** Types of blocks and items that contain reasoning. */
 const REASONING: ReadonlySet<string> = new Set([
   'thinking',
   'reasoning',
@@ -115,7 +115,7 @@ const REASONING: ReadonlySet<string> = new Set([
   'reasoning.summary',
 ])
 
-/** Members of which everything belongs to one place. */
+/** Members whose whole content belongs to one place. */
 const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
   ['tool_calls', 'tool_arguments'],
   ['function_call', 'tool_arguments'],
@@ -128,15 +128,15 @@ const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
   ['code_execution_result', 'tool_results'],
 ])
 
-/** Members of calls and results whose own members users and models name. */
+/** Members of calls and results that contain objects whose names users or models choose. */
 const DATA: ReadonlySet<string> = new Set(['action', 'args', 'arguments', 'input', 'operation', 'response'])
 const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
 /** Roles of messages that are results of tools. */
 const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
 const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model'])
-/** Members of an answer with what was generated; others repeat the request or count. */
+/** Members of an answer with generated content; other members repeat the request or contain counts. */
 const GENERATED: ReadonlySet<string> = new Set(['candidates', 'choices', 'content', 'output'])
-/** Members of choices and candidates that repeat the text, token by token. */
+/** Members of choices and candidates that repeat the text token by token. */
 const REPEATING: ReadonlySet<string> = new Set(['logprobs', 'logprobsResult'])
 
 const QUOTE = 0x22
@@ -144,8 +144,8 @@ const BACKSLASH = 0x5c
 const DATA_URL = Buffer.from('"data:')
 
 /**
- * Finds the texts of a request, in the order of its bytes: all that a model may read, and what else a client
- * chooses, without terms of the protocol, ids, and the bytes of media.
+ * Finds the texts of a request, in the order of its bytes: everything that a model may read and whatever else
+ * the client may choose, but not terms of the protocol, ids, and the bytes of media.
  */
 export function requestTexts(scan: ScannedObject): FoundText[] {
   const found: FoundText[] = []
@@ -153,7 +153,10 @@ export function requestTexts(scan: ScannedObject): FoundText[] {
   return found
 }
 
-/** Finds the texts of a part of an answer: of a message, an item or a block. `name`: of the member that has it. */
+/**
+ * Finds the texts of a part of an answer: a message, an item or a block. `name` is the name of the member
+ * that contains it.
+ */
 export function generatedTexts(
   scan: ScannedObject,
   node: Node,
@@ -166,15 +169,16 @@ export function generatedTexts(
   return found
 }
 
-/** Finds the texts of an answer that were generated, without the lists that repeat them token by token. */
+/** Finds the generated texts of an answer, without the lists that repeat them token by token. */
 export function answerTexts(scan: ScannedObject, signsReasoning: boolean): FoundText[] {
   return [...scan.members.values()].flatMap(({ key, node }) =>
     GENERATED.has(key) ? generatedTexts(scan, node, key, signsReasoning) : [],
   )
 }
 
-/** Where the lists of an answer are that repeat its texts token by token: offsets of their values, and what
- * stands in their place.
+/**
+ * Finds the lists of an answer that repeat its texts token by token: the offsets of each list, and the JSON
+ * to put in its place.
  */
 export function repeatingSpans(
   scan: ScannedObject,
@@ -205,14 +209,14 @@ function findLogprobs(scan: ScannedObject, node: Node, spans: (readonly [number,
   }
 }
 
-/** The text of a JSON string at these offsets. */
+/** Decodes the JSON string between two offsets. */
 export function textAt(bytes: Buffer, from: number, to: number): string {
   const escape = bytes.indexOf(BACKSLASH, from)
   if (escape === -1 || escape >= to) return bytes.toString('utf8', from + 1, to - 1)
   return JSON.parse(bytes.toString('utf8', from, to)) as string
 }
 
-/** Applies changes, which must be in order and not overlap. All other bytes stay as they are. */
+/** Applies changes, which must be in order and must not overlap. All other bytes stay unchanged. */
 export function withTexts(bytes: Buffer, changes: readonly TextChange[]): Buffer {
   if (changes.length === 0) return bytes
   const parts: Buffer[] = []
@@ -250,7 +254,7 @@ function collect(scan: ScannedObject, node: Node, around: Surroundings, found: F
   }
 }
 
-// Names that users choose may be values: `{"ann@example.com": 5}`.
+// The names are collected too, because users may choose them: `{"ann@example.com": 5}`.
 function collectData(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[]): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
     const { place, isSigned } = around
@@ -261,9 +265,9 @@ function collectData(scan: ScannedObject, node: Node, around: Surroundings, foun
 
 function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[]): void {
   const role = stringIn(scan, node, 'role')
-  // What has a role is a message in every dialect, whatever type it states besides.
+  // An object with a role is a message in every dialect, whatever its `type` says.
   const type = role === undefined ? (stringIn(scan, node, 'type') ?? '') : ''
-  // Only models reason: whoever else says so would keep its texts from being changed.
+  // Only models reason. Anyone else who claims to could keep a text from being changed.
   const isOfModel = role === undefined ? around.isOfModel !== false : MODEL_ROLES.has(role)
   const isSigned =
     around.isSigned ||
@@ -291,7 +295,7 @@ function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, f
   }
 }
 
-/** Whether a member is a term, an id, the name of a tool, or the bytes of media. */
+/** Whether a member is left out: a term, an id, the name of a tool, or the bytes of media. */
 function isLeftOut(
   scan: ScannedObject,
   object: Node,
@@ -300,7 +304,7 @@ function isLeftOut(
   type: string,
   role: string | undefined,
 ): boolean {
-  // A schema may have any of these names for its properties.
+  // A schema may use any of these names for its properties, so an object is not left out.
   if (scan.kindOf(value) === 'object' && !REPEATING.has(name)) return false
   if (TERMS.has(name) || REPEATING.has(name))
     return !scan.isContainer(value) || REPEATING.has(name) || isWords(name)
@@ -316,7 +320,7 @@ function isLeftOut(
   )
 }
 
-/** Terms whose values are lists of terms. */
+/** Whether a member contains a list of terms. */
 function isWords(name: string): boolean {
   return name === 'required' || name === 'include' || name === 'modalities' || name === 'propertyOrdering'
 }
@@ -327,7 +331,7 @@ function isDataUrl(scan: ScannedObject, value: Node): boolean {
 
 function isReasoning(scan: ScannedObject, node: Node, type: string): boolean {
   if (REASONING.has(type)) return true
-  // A part of Gemini has no type.
+  // Parts in the Gemini dialect have no type; a member `thought` marks reasoning.
   const thought = type === '' ? scan.memberOf(node, 'thought') : undefined
   return thought !== undefined && scan.kindOf(thought) === 'true'
 }
@@ -341,7 +345,7 @@ function isSignedNode(scan: ScannedObject, node: Node): boolean {
   })
 }
 
-/** The text of a member that is a string. */
+/** The text of a member if it is a string, otherwise undefined. */
 export function stringIn(scan: ScannedObject, object: Node, name: string): string | undefined {
   const value = scan.memberOf(object, name)
   if (value === undefined || scan.bytes[scan.startOf(value)] !== QUOTE) return undefined

@@ -8,8 +8,8 @@ export function logprobsIn(parts: readonly ReplyPart[]): Logprobs {
 }
 
 /**
- * Log probabilities that a client requests, for spreading into a conversation. `top` is `top_logprobs`, which
- * in some dialects requests them by itself.
+ * The log probabilities that a client requests, as an object to spread into a conversation. `top` is the
+ * value of `top_logprobs`, which is a request by itself in some dialects.
  */
 export function readLogprobsRequest(isRequested: boolean, top: unknown): Pick<Conversation, 'logprobs'> {
   const count = typeof top === 'number' && top > 0 ? top : undefined

@@ -4,7 +4,7 @@ import { refuse } from './field-check.ts'
 /** Media type if none is stated. */
 const DEFAULT_TYPE = 'application/octet-stream'
 
-/** Media types under other names. */
+/** Standard names for media types that have several names. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['image/jpg', 'image/jpeg'],
   ['audio/mp3', 'audio/mpeg'],
@@ -18,7 +18,7 @@ const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
   ['wav', 'audio/wav'],
 ])
 
-/** Formats by media type. */
+/** Formats of `input_audio`, by media type. */
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
   [...AUDIO_TYPES].map(([format, type]) => [type, format]),
 )
@@ -29,8 +29,8 @@ export function audioFormat(mediaType: string): string | undefined {
 }
 
 /**
- * Reads media at a `data:`, `http:` or `https:` URL. `family` is the known family of media, such as `image`,
- * whose type is known only after fetching.
+ * Reads media at a `data:`, `http:` or `https:` URL. `family` is the kind of media, such as `image`, if the
+ * exact type is known only after fetching.
  */
 export function mediaAt(url: string, path: string, family: string | undefined): MediaSource {
   if (isDataUrl(url)) return inlineFromDataUrl(url, path)
@@ -98,7 +98,7 @@ function inline(mediaType: string, base64: string, path: string): MediaSource {
   return { kind: 'inline', mediaType, data }
 }
 
-/** Padding of base64. Its length is bounded so that the search is linear. */
+/** Matches the padding of base64. Its length is bounded, so that the search takes linear time. */
 const PADDING = /={1,2}$/
 
 /**
@@ -109,6 +109,6 @@ function canonicalBase64(text: string): string | undefined {
   const canonical = Buffer.from(text, 'base64').toString('base64')
   if (canonical === text) return text
   const letters = text.replaceAll(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(PADDING, '')
-  // The decoder skips invalid characters, so the result would be shorter.
+  // The decoder skips invalid characters, so for invalid base64 the decoded data is shorter.
   return canonical.replace(PADDING, '').length === letters.length ? canonical : undefined
 }

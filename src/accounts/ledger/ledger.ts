@@ -36,12 +36,15 @@ import {
 import { type Patience, type Queued, SiblingQueue, waitForSiblings } from './sibling-queue.ts'
 import { WaitingHolds } from './waiting-holds.ts'
 
-/** Minimum wait that lets other nodes and workers return borrowed quota that they do not need. */
+/** Minimum wait for borrowed quota, in which other nodes and workers can return what they do not need. */
 const RETURN_MS = 700
-/** Interval at which a hold that other holds keep from being raised is tried again. */
+/** Interval at which raising a hold is tried again while other holds take the quota. */
 const RETRY_MS = 25
 
-/** Admits, grows and settles the holds of this node; described in `docs/ledger.md`. */
+/**
+ * Admits, grows and settles the holds of this node: the quota reserved for running calls. Described in
+ * `docs/ledger.md`.
+ */
 export class Ledger {
   readonly accounts: AccountSource
   readonly priceSets: PriceSets
@@ -55,10 +58,10 @@ export class Ledger {
   readonly #store: Store
   readonly #owner: string
   readonly #waiting = new WaitingHolds()
-  /** Calls that wait for others' holds, and holds that wait to grow. */
+  /** Calls that wait until other calls release quota, and holds that wait to grow. */
   readonly #siblings: SiblingQueue
   readonly #growths = new Map<OpenHold, Queued>()
-  /** Holds for whose growth quota is being borrowed. */
+  /** Holds that could not grow, while quota for them is being borrowed. */
   readonly #borrowing = new Set<OpenHold>()
 
   /** `owner` names this run of the process; a start recovers the holds of all other runs. */
@@ -161,7 +164,7 @@ export class Ledger {
 
   /**
    * Changes a token. Resolves once that is durable and calls are admitted by it; resolves to undefined if the
-   * user has no such token. A new quota does not include open holds, which are settled against it.
+   * user has no such token. The costs of open holds are still deducted from a new quota.
    */
   async changeToken(change: TokenChange): Promise<TokenWithKey | undefined> {
     const changed = await this.accounts.changeToken(change)
@@ -189,7 +192,7 @@ export class Ledger {
   ): Promise<Unaffordable | undefined> {
     const { lends } = this.accounts
     const lastMs = performance.now() + (lends ? Math.max(waitMs, RETURN_MS) : waitMs)
-    // Whether the balances are known: those of a bank are once it has answered.
+    // Whether the balances are up to date. Borrowed balances are once the bank has answered.
     let isKnown = !lends
     for (;;) {
       const by = amount - hold.taken
@@ -234,7 +237,7 @@ export class Ledger {
           hold.addSpare(by)
         },
         refuse: (error) => {
-          // The end of other calls would not make it affordable.
+          // The growth would stay unaffordable even if other calls ended.
           if (error instanceof Unaffordable) hold.refusal = error
         },
       },

@@ -4,46 +4,57 @@ import type { Balance } from './balance.ts'
 import { affordableAmount, countPendingWrites, namesOf, type Payer } from './payer.ts'
 import { heldRefusal, isAffordableAlone, QuotaHeld, refusalOf } from './quota-refusal.ts'
 
-/** Interval between requests for loans. The bank does not report when calls of other nodes end. */
+/**
+ * Interval between requests for loans. They must be repeated, because the bank does not report when calls of
+ * other nodes end.
+ */
 const ASK_AGAIN_MS = 100
 /** Delay of the next request after a call of this node has ended. */
 const ASK_SOON_MS = 20
-/** Time after which other loans are requested although one is not answered, as on a locked row. */
+/**
+ * Time after which further loans are requested although one is unanswered, for instance because its row is
+ * locked.
+ */
 const MAX_ANSWER_MS = 250
 /** Maximum number of loans requested at once for one user. */
 const MAX_LOANS_AT_ONCE = 16
 
-/** A call or the growth of a hold that is prevented by other holds. Growths wait only if quota is not borrowed. */
+/**
+ * A call, or the growth of a hold, that waits for other holds to release quota. Growths wait here only if
+ * quota is not borrowed.
+ */
 export interface Waiting {
   readonly amount: number
-  /** Whether it is the growth of a hold. Growths have precedence, because their calls are under way. */
+  /**
+   * Whether this is the growth of a hold. Growths take precedence, because their calls are already running.
+   */
   readonly isGrowth: boolean
-  /** Takes the amount from these balances, on all of which it is free. */
+  /** Takes the amount from these balances; it is free on all of them. */
   readonly admit: (payer: Payer) => void
   /** Called instead of `admit` if the end of other calls can no longer make the amount affordable. */
   readonly refuse: (error: unknown) => void
 }
 
-/** A call or a growth in the queue. */
+/** Handle with which a waiting call or growth is taken out of the queue. */
 export interface Queued {
   /** Ends the wait; neither `admit` nor `refuse` is called. */
   leave(): void
-  /** Ends the wait with a refusal; where quota is borrowed, after the first answer of the bank. */
+  /** Ends the wait with a refusal. If quota is borrowed, waits for the first answer of the bank. */
   expire(): void
 }
 
-/** A place in the queue. */
+/** The place of a waiting call or growth in the queue. */
 class Place {
   readonly waiting: Waiting
-  /** Rises with each arrival. */
+  /** Number of the arrival; later places have higher numbers. */
   readonly order: number
   #payer: Payer
   isOpen = true
   /** Whether a loan is being requested. */
   isAsking = false
-  /** Whether the bank has answered, so that the balances are known. */
+  /** Whether the bank has answered, so that the balances are up to date. */
   isAnswered = false
-  /** Whether it is refused with the next answer. */
+  /** Whether the place is refused with the bank's next answer. */
   isExpired = false
 
   constructor(waiting: Waiting, payer: Payer, order: number) {
@@ -57,7 +68,7 @@ class Place {
     return this.#payer
   }
 
-  /** Balances stay in memory as long as a place refers to them. */
+  /** Counts a place as a pending write on its balances, which keeps them in memory. */
   set payer(payer: Payer) {
     countPendingWrites(payer, 1)
     countPendingWrites(this.#payer, -1)
@@ -85,7 +96,7 @@ class Place {
     return short
   }
 
-  /** Whether it has its turn before another place. */
+  /** Whether this place has its turn before the other one. */
   isBefore({ waiting: { isGrowth }, order }: Place): boolean {
     return this.waiting.isGrowth === isGrowth ? this.order < order : this.waiting.isGrowth
   }
@@ -105,7 +116,7 @@ class Place {
 class Line {
   readonly #growths = new Set<Place>()
   readonly #calls = new Set<Place>()
-  /** Bounds of the amounts, kept while the line is not empty. */
+  /** Smallest and largest amounts of the places; reset only when the line becomes empty. */
   #least = Number.POSITIVE_INFINITY
   #most = 0
   /** The highest `order` so far. */
@@ -129,7 +140,10 @@ class Line {
     ;(place.waiting.isGrowth ? this.#growths : this.#calls).delete(place)
   }
 
-  /** Whether no place can be admitted or must be refused, by the bounds of the amounts. */
+  /**
+   * Whether nothing can be done for the line: no place can be admitted, and none must be refused. Judged by
+   * `#least` and `#most`.
+   */
   isStuck(balance: Balance): boolean {
     return this.isShort(balance) && !this.isUsedUp(balance)
   }
@@ -150,7 +164,10 @@ class Line {
   }
 }
 
-/** The places of several lines, each once, in their turns. A line ends where `isStuck`. */
+/**
+ * The places of several lines, each place once, in order of their turns. Stops reading a line once `isStuck`
+ * returns true for it.
+ */
 function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Generator<Place> {
   const heads = lines.map((line) => ({
     line,
@@ -177,15 +194,15 @@ function sort(places: Set<Place>): void {
 }
 
 /**
- * Calls that wait for the open holds of others, in order of arrival for each balance. A call that waits does not pass
- * one that came first and lacks quota of a balance of both. A call takes its amount when it is admitted, so that
- * nothing is granted twice.
+ * Calls that wait until other calls release quota, in order of arrival for each balance. A call does not
+ * overtake an earlier one that lacks quota of a balance that both need. A call takes its amount when it is
+ * admitted, so that nothing is granted twice.
  */
 export class SiblingQueue {
   readonly #accounts: Pick<AccountSource, 'lends' | 'borrow'>
-  /** Lines by balances. A place is in the line of each of its balances. */
+  /** The line of each balance. A place is in the line of each of its balances. */
   readonly #lines = new Map<Balance, Line>()
-  /** All places by user, for whom quota is borrowed. */
+  /** All places, by the id of the user for whom quota is borrowed. */
   readonly #borrowers = new Map<number, Borrower>()
   #arrivals = 0
 
@@ -205,7 +222,7 @@ export class SiblingQueue {
     return { leave: () => this.#leave(place), expire: () => this.#expire(place) }
   }
 
-  /** Admits what is now affordable, after quota of these balances has become free. */
+  /** Admits the calls and growths that are now affordable, after quota of these balances has become free. */
   released({ account, budgets }: Payer): void {
     if (this.#lines.size === 0) return
     const { user, token, unlimited } = account
@@ -222,7 +239,7 @@ export class SiblingQueue {
       merged([...balances.keys()], (line) => {
         const balance = balances.get(line)!
         if (lends) return false
-        // All who wait for a token wait for its user, too.
+        // Everyone who waits for the token also waits for its user.
         return (
           line.isStuck(balance) || (balance === token && !line.isUsedUp(balance) && !!ofUser?.isShort(user))
         )
@@ -230,7 +247,7 @@ export class SiblingQueue {
     )
   }
 
-  /** Tries all places again, after an operator has changed a balance. */
+  /** Tries to admit all waiting calls and growths again, after an operator has changed a balance. */
   retryAll(): void {
     const places = [...this.#borrowers.values()].flatMap((borrower) => [...borrower.places])
     this.#admitFrom(places.toSorted((one, other) => (one.isBefore(other) ? -1 : 1)))
@@ -238,7 +255,7 @@ export class SiblingQueue {
 
   #admitFrom(places: Iterable<Place>): void {
     const { lends } = this.#accounts
-    /** Balances on which a call that came first is short. */
+    /** Balances of which an earlier call lacks quota; later calls must not take it. */
     const awaited = new Set<Balance>()
     const refused: Payer[] = []
     for (const place of places) {
@@ -250,11 +267,11 @@ export class SiblingQueue {
         this.#refuse(place, refusalOf(place.payer, place.waiting.amount, Date.now()))
       } else if (!place.waiting.isGrowth) for (const balance of place.shortBalances) awaited.add(balance)
     }
-    // Calls that came later may have waited for them, for other balances than these.
+    // Calls that came later may have waited behind the refused ones, for other balances than these.
     for (const payer of refused) this.released(payer)
   }
 
-  // Calls that came later may have waited for it.
+  // Later calls may have waited behind the call that leaves.
   #leave(place: Place): void {
     if (!place.isOpen) return
     const { payer, waiting } = place
@@ -332,13 +349,13 @@ export class SiblingQueue {
     borrower.timer = setTimeout(() => void this.#ask(userId, borrower), inMs).unref()
   }
 
-  // Loans are requested in order of arrival, and the bank answers in that order. As long as the first is
-  // refused, the others are not requested.
+  // Loans are requested in order of arrival, and the bank answers in that order. As long as the first loan is
+  // refused, only one is requested at a time.
   async #ask(userId: number, borrower: Borrower): Promise<void> {
     borrower.timer = undefined
     borrower.isAsking = true
     borrower.nextMs = ASK_AGAIN_MS
-    /** The smallest amount that was refused on these balances. */
+    /** The smallest amount that the bank refused, by the balances it was requested for. */
     const refused = new Map<string, number>()
     const places = [...borrower.places]
     for (let at = 0, size = 1; at < places.length; size = refused.size > 0 ? 1 : MAX_LOANS_AT_ONCE) {
@@ -371,7 +388,8 @@ export class SiblingQueue {
     }
   }
 
-  // A loan may return other objects, as after a change of the account.
+  // After a change of the account, a loan may return other balance objects, so the place moves to their
+  // lines.
   #moveTo(place: Place, payer: Payer): void {
     if (haveSameBalances(place.payer, payer)) return
     this.#exit(place)
@@ -389,10 +407,10 @@ export class SiblingQueue {
 class Borrower {
   readonly places = new Set<Place>()
   timer: NodeJS.Timeout | undefined
-  /** Time of the timer, by `performance.now()`. */
+  /** Time at which the timer fires, by `performance.now()`. */
   dueAt = 0
   isAsking = false
-  /** Time from the end of the requests under way to the next ones. */
+  /** Time from the end of the running requests to the next ones. */
   nextMs = ASK_AGAIN_MS
 }
 
@@ -405,10 +423,10 @@ function haveSameBalances(one: Payer, other: Payer): boolean {
   )
 }
 
-/** The limits on the wait of a call. */
+/** How long a call waits for quota. */
 export interface Patience {
   readonly waitMs: number
-  /** Calls the listener when the client has left; returns a function that removes it. */
+  /** Calls the listener when the client has disconnected; returns a function that removes the listener. */
   readonly onLeft: (listener: () => void) => () => void
 }
 
@@ -416,8 +434,8 @@ export interface Patience {
 const MAX_DELAY_MS = 2 ** 31 - 1
 
 /**
- * Resolves to the result of `admit` once the amount is free on all balances. Rejects with the refusal after
- * `waitMs`, or when the amount can no longer become affordable.
+ * Waits until `amount` is free on all balances; then resolves to the result of `admit`. Rejects with the
+ * refusal after `waitMs`, or when the amount can no longer become affordable.
  */
 export function waitForSiblings<Admitted>(
   queue: SiblingQueue,

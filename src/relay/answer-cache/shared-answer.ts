@@ -8,32 +8,35 @@ import type { AnswerFacts } from './answer-facts.ts'
 import { isSameBody, type WantedBody } from './answer-bodies.ts'
 import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
 
-/** Where an answer comes from: it is kept, or the call is under way. */
+/** Where an answer comes from: the store, or a running call. */
 export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFacts } | 'call'
 
 type AnswerUnderWayInputs = Omit<ConstructorParameters<typeof AnswerUnderWay>[0], 'staysWithoutClients'>
 
-/** One answer for equal calls of this process: of the first one, which looks for it and asks, and of all that come meanwhile. */
+/**
+ * The answer that equal calls of this process share. The first call looks for it in the store or asks an
+ * upstream; the calls that arrive meanwhile wait for it.
+ */
 export class SharedAnswer {
   readonly answer: AnswerUnderWay
   readonly keeping: AnswerKeeping
-  /** What the client of the call gets; known once the source is. */
+  /** The form in which the answer is produced; final once `source` is resolved. */
   given: WantedBody
   /** Resolves once the first call knows where the answer comes from. Never rejects. */
   readonly source: Promise<AnswerSource>
-  /** Resolves at the end of the call; to undefined if its answer is of no use to others. */
+  /** Resolves at the end of the call; to undefined if its answer cannot be given to other calls. */
   readonly facts: Promise<AnswerFacts | undefined>
   readonly #inputs: AnswerUnderWayInputs
   readonly #conversions: Pick<AnswerConversions, 'bodyFor'>
-  /** The body in the forms that were wanted so far, with memory of the first call's client. */
+  /** The whole body in the forms that clients have wanted so far, in the share of the first call's client. */
   readonly #bodies = new Map<string, Promise<Buffer | undefined>>()
   readonly #memoryOfBodies: ResizableAllocation
   readonly #isFrom: (source: AnswerSource) => void
   readonly #isKnown: (facts: AnswerFacts | undefined) => void
-  /** The first call, and those that wait for it. */
+  /** Number of calls that use the answer: the first one, and those that wait. */
   #users = 1
 
-  /** `given`: what the client of the first call gets. */
+  /** `given`: the form that the client of the first call wants. */
   constructor(
     inputs: AnswerUnderWayInputs & { readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
     keeping: AnswerKeeping,
@@ -53,12 +56,12 @@ export class SharedAnswer {
     this.#isKnown = facts.resolve
   }
 
-  /** A further call begins to use the answer. */
+  /** Counts another call that uses the answer. */
   enter(): void {
     this.#users += 1
   }
 
-  /** A call no longer needs the answer. */
+  /** Ends the use by one call. */
   leave(): void {
     this.#users -= 1
     if (this.#users > 0) return
@@ -67,7 +70,7 @@ export class SharedAnswer {
     this.#memoryOfBodies.release()
   }
 
-  /** Replays a kept answer. */
+  /** Writes a kept answer, as if it came from an upstream. */
   replay({ status, headers }: AnswerHead, pieces: readonly Buffer[]): void {
     const { recorder } = this.answer
     recorder.writeHead(status, headers)
@@ -75,19 +78,19 @@ export class SharedAnswer {
     recorder.end()
   }
 
-  /** Tells the others where the answer comes from. */
+  /** Informs the waiting calls where the answer comes from. */
   comesFrom(source: AnswerSource): void {
     this.#isFrom(source)
   }
 
-  /** Tells the others what the call was, once it is over. */
+  /** Informs the waiting calls of the answer's facts, once its call is over. */
   endedAs(facts: AnswerFacts | undefined): void {
     this.#isKnown(facts)
   }
 
   /**
-   * Waits for the end in the name of a client that cannot be sent the bytes as they come. Resolves to whether the client
-   * is still there, and the answer too; rejects with the error of the call.
+   * Waits for the end of the call for a client that needs the answer in another form. Resolves to false if
+   * the client has left or the answer is no longer in memory; rejects with the error of the call.
    */
   async waitFor(response: Response): Promise<boolean> {
     const waiting = new Response(NO_SINK, { method: 'POST', version: '1.1', keepAlive: false, headers: {} })
@@ -103,8 +106,8 @@ export class SharedAnswer {
   }
 
   /**
-   * The whole answer in the form that a client wants, in pieces; undefined if there is none, or if it cannot be put
-   * together.
+   * The whole answer in the form that a client wants, in pieces; undefined if it is incomplete, not in memory or
+   * cannot be converted.
    */
   async bodyFor(facts: AnswerFacts, wanted: WantedBody): Promise<readonly Buffer[] | undefined> {
     const end = await this.answer.end
@@ -117,12 +120,15 @@ export class SharedAnswer {
     return body && [body]
   }
 
-  /** The answer of these pieces in the form that a client wants; undefined if it cannot be put together. */
+  /**
+   * Converts the answer made of these pieces to the form that a client wants; undefined if that is
+   * impossible.
+   */
   converted(facts: AnswerFacts, wanted: WantedBody, pieces: readonly Buffer[]): Promise<Buffer | undefined> {
     return this.#conversions.bodyFor(this.toRead(facts, pieces), wanted, this.#inputs.owner)
   }
 
-  /** The answer of these pieces, as it is read. */
+  /** The answer made of these pieces, for `AnswerConversions`. */
   toRead({ form, includeUsage, usage }: AnswerFacts, pieces: readonly Buffer[]): AnswerToRead {
     return { keeping: this.keeping, form, includeUsage, usage, pieces }
   }
@@ -138,7 +144,7 @@ export class SharedAnswer {
     const body = this.converted(facts, wanted, pieces)
     this.#bodies.set(form, body)
     void body.then((made) => {
-      // Without memory for it, the next client has it made again.
+      // If there is no memory for the body, it is converted again for the next client.
       if (this.#users === 0 || !made || !this.#memoryOfBodies.take(made.length)) this.#bodies.delete(form)
     })
     return body

@@ -19,7 +19,7 @@ export type DroppedName =
   | 'reasoning.exclude'
   | 'tools.unknown'
   | 'tools.web_search'
-  /** Fields of a messages request. */
+  /** Fields of messages requests that chat cannot express. */
   | 'cache_control'
   | 'content'
   | 'reasoning_content'
@@ -36,8 +36,8 @@ export function reportDropped(dropped: Dropped, name: DroppedName): void {
 }
 
 /**
- * Chat fields that a conversation cannot express, each with a test for values that matter; first those of the
- * list in `docs/api.md: Chat completions`. Fields that other dialects share are not listed.
+ * Chat fields that a conversation cannot express, each with a test whether its value has an effect; first
+ * those of the list in `docs/api.md: Chat completions`. Fields that other dialects share are not listed.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['logit_bias', isNotEmpty],
@@ -78,7 +78,10 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'n',
 ])
 
-/** Reports the top-level fields of a chat request that the conversion drops, if their values matter. */
+/**
+ * Reports the top-level fields of a chat request that the conversion drops, unless their values have no
+ * effect.
+ */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   reportDroppedFields(scan, dropped, READ_FIELDS, DROPPED_FIELDS)
 }

@@ -12,8 +12,8 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 
 /**
- * Dialects whose encrypted reasoning is sent to chat clients in `reasoning_details`. Signatures of other
- * dialects are sent in other members.
+ * Dialects whose encrypted reasoning is sent to chat clients in `reasoning_details`. Signatures of the others
+ * are sent in other members.
  */
 const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
   chat: false,
@@ -25,7 +25,7 @@ const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
 
 /**
  * Position of a signed thought in a message: its range in the reasoning, in code points, and the number of
- * calls before it.
+ * tool calls before it.
  */
 export interface ThoughtPlace {
   readonly from: number
@@ -34,8 +34,8 @@ export interface ThoughtPlace {
 }
 
 /**
- * Renders a signed thought as an element of `reasoning_details`; undefined for signatures that are sent
- * elsewhere.
+ * Renders a signed thought as an element of `reasoning_details`; undefined if its signature is sent in
+ * another member.
  */
 export function writeReasoningDetail(
   signed: Proof | OpaquePart,
@@ -48,7 +48,10 @@ export function writeReasoningDetail(
   return { type: 'reasoning.encrypted', data, index }
 }
 
-/** Thoughts of a message: those before its content, and those before each call, by the call's number. */
+/**
+ * The thoughts of a message: those before its content, and those before each call, which is given by its
+ * index.
+ */
 export interface ReadThoughts {
   readonly first: readonly Part[]
   before(call: number): readonly Part[]
@@ -56,7 +59,7 @@ export interface ReadThoughts {
   after(calls: number): readonly Part[]
 }
 
-/** Combines the reasoning of a message with the signatures in its details. */
+/** Splits the reasoning of a message into thoughts, with the signatures in its details. */
 export function readThoughts(text: string, details: readonly unknown[]): ReadThoughts {
   const characters = Array.from(text)
   const parts: { readonly part: Part; readonly calls: number }[] = []
@@ -76,7 +79,7 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
       const segment = characters.slice(from, from + length)
       end = Math.max(end, from + segment.length)
       const thought: ThinkingPart = { kind: 'thinking', text: segment.join(''), proof: enclosed.proof }
-      // A signature is valid only for the whole text that it signed.
+      // If the client has changed the text, the signature is not valid any more, and the thought is left out.
       if (segment.length === length || enclosed.proof.protocol === 'responses')
         parts.push({ part: thought, calls })
     }
@@ -120,12 +123,15 @@ export function readCallSignature(call: Fields): ThinkingPart[] {
   return [{ kind: 'thinking', text: '', proof: { protocol: 'gemini', value, signs: 'call' } }]
 }
 
-/** Reports whether a mark in the reasoning replaces a proof; only for signatures of the messages dialect. */
+/**
+ * Reports whether a placeholder in the reasoning stands for the signature; this is so for the messages
+ * dialect only.
+ */
 export function isShownByPlaceholder({ protocol }: Proof): boolean {
   return protocol === 'messages'
 }
 
-/** Signature for the next call, if the proof is one; undefined for other proofs. */
+/** Returns the signature if it belongs to the next call; undefined for other proofs. */
 export function callSignature({ protocol, signs, value }: Proof): string | undefined {
   return protocol === 'gemini' && signs === 'call' ? value : undefined
 }

@@ -1,6 +1,9 @@
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Finish reasons for chat clients; `docs/api.md: Chat completions`, finish reasons. */
+/**
+ * Finish reasons for chat clients, by the stop reason that all dialects share; `docs/api.md: Chat
+ * completions`, finish reasons.
+ */
 export const FINISH_REASONS = {
   end: 'stop',
   length: 'length',
@@ -10,7 +13,10 @@ export const FINISH_REASONS = {
   pause: 'stop',
 } as const satisfies Record<StopReason, string>
 
-/** Shared stop reasons by the finish reasons of chat upstreams, including variants. */
+/**
+ * Stop reasons that all dialects share, by the finish reason of a chat upstream; some upstreams have names of
+ * their own.
+ */
 const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['stop', 'end'],
   ['length', 'length'],
@@ -23,8 +29,8 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
 ])
 
 /**
- * Derives the stop of a chat upstream's reply. A normal end with tool calls becomes `tool-calls`, because
- * forced calls end with `stop`. Unknown or missing reasons mean a normal end.
+ * Derives the stop reason of a chat upstream's reply. A normal end with tool calls becomes `tool-calls`,
+ * because forced calls end with `stop`. Unknown or missing reasons count as a normal end.
  */
 export function stopOf(
   finishReason: string | undefined,

@@ -109,7 +109,7 @@ export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer 
   return { tools, toolChoice: { kind: 'tool', name: textAt(chosen['name'], `tool_choice.${type}.name`) } }
 }
 
-/** Decodes `allowed_tools`. Tools of other kinds were already dropped, and their names are ignored. */
+/** Decodes `allowed_tools`. It may name tools of kinds that were already dropped; these names are ignored. */
 function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = fieldsAt(value, path)
@@ -128,7 +128,7 @@ function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   return { tools: tools.filter(({ name }) => names.has(name)), toolChoice: { kind } }
 }
 
-/** Encodes the choice. */
+/** Encodes the tool choice. */
 export function encodeToolChoice(choice: ToolChoice): unknown {
   if (choice.kind === 'tool') return { type: 'function', function: { name: choice.name } }
   return CHOICE_WORDS[choice.kind]
@@ -159,7 +159,7 @@ function decodeLocation(options: Fields): SearchLocation | undefined {
   return named.length > 0 ? Object.fromEntries(named) : undefined
 }
 
-/** Encodes a search with the smallest context size that allows this many uses. */
+/** Encodes a web search with the smallest context size that allows as many uses as requested. */
 export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
   return {
     search_context_size: searchSizeFor(maxUses),
@@ -167,7 +167,9 @@ export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
   }
 }
 
-/** Reports whether a model is known to support `web_search_options`; others refuse or ignore the field. */
+/**
+ * Reports whether a model is known to support `web_search_options`; other models refuse or ignore the field.
+ */
 export function canSearch(model: string): boolean {
   return /search|(?:^|\/)sonar/i.test(model)
 }

@@ -6,7 +6,7 @@ import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
 
 /**
  * Finds the usage of a chunk or a reply: at the top level, under another name there, in a choice, or in an
- * error. The first one that contains the output counts, or else the first one.
+ * error. If there are several, the first one with output tokens counts, or else the first one.
  */
 export function usageOf(reply: Counts): ReportedUsage | undefined {
   const choices = reply['choices']
@@ -24,7 +24,7 @@ export function usageOf(reply: Counts): ReportedUsage | undefined {
   return found && withServed(found, servedTier(reply['service_tier']))
 }
 
-/** Renders usage with the fields that every chat provider has; cached tokens are included in the prompt. */
+/** Renders the usage fields that every chat provider has; cached tokens are included in the prompt. */
 export function writeUsageCounts(usage: Usage): object {
   const prompt = promptTokens(usage)
   return {
@@ -37,10 +37,10 @@ export function writeUsageCounts(usage: Usage): object {
 }
 
 /**
- * Renders usage for a chat client of an upstream of another dialect; `docs/api.md: Chat completion response`.
- * `usage_source` names the upstream's dialect if it is messages. Such an upstream does not count by kind of
- * input, so the whole prompt counts as text. `input_tokens` and `output_tokens` include cached tokens as in
- * chat, which `usage_semantic` states.
+ * Renders usage for a chat client if the upstream has another dialect; `docs/api.md: Chat completion
+ * response`. `usage_source` is set if that dialect is messages. Such an upstream does not distinguish kinds
+ * of input, so the whole prompt counts as text. As in chat, `input_tokens` and `output_tokens` include cached
+ * tokens, which `usage_semantic` states.
  */
 export function writeUsage(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstream'>): object {
   const { cacheRead, cacheWrite5m, cacheWrite1h, cacheWrite30m, cacheWrite12h, output, reasoning } = usage

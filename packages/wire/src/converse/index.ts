@@ -8,7 +8,10 @@ import { ConverseStreamDecoder } from './stream/decoder.ts'
 export { maxTokensOf } from './encode/inference.ts'
 export { CONVERSE_CONVERSATION, CONVERSE_PROMPT } from './native/prompt.ts'
 
-/** Codec of Bedrock's Converse API; only upstreams use this dialect. */
+/**
+ * Converts between Bedrock's Converse API and the form that all dialects share. Only upstreams use this
+ * dialect.
+ */
 export const converseCodec: UpstreamCodec = {
   // Upstreams read no URLs except those of their own storage.
   mustFetch: ({ source }) => source.kind === 'url',

@@ -6,13 +6,13 @@ import { NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { countAt, type Counts, maxCount } from '../reported-usage.ts'
 
-/** A list that may contain vectors. */
+/** Matches the beginning of a list that may contain vectors. */
 const BEGUN = /"data"\s*:\s*\[\s*\{/
 
 /**
- * Reads a response while it streams. Vectors in another format than the client requested are converted,
- * because its library would misread numbers as base64 or the reverse. All other bytes stay as they came. At
- * most one vector is held, because a response can have a hundred megabytes.
+ * Reads a response while it streams. A vector in another format than the client requested is converted,
+ * because the client's library would misread it. All other bytes stay unchanged. At most one vector is held
+ * in memory, because a response can have a hundred megabytes.
  */
 export class EmbeddingsReply {
   readonly #reader: VectorReader
@@ -40,7 +40,7 @@ export class EmbeddingsReply {
     return embeddingsFacts(this.outline)
   }
 
-  /** Returns the bytes for the client that this chunk completes. */
+  /** Returns the bytes for the client that are complete after this chunk. */
   push(chunk: Buffer): Buffer {
     this.#reader.push(chunk)
     return this.#take()
@@ -61,8 +61,8 @@ export class EmbeddingsReply {
 }
 
 /**
- * Facts of a response, given its text with an empty list in place of each vector; never throws. A response is
- * valid if it has a list `data` of objects with an `embedding`.
+ * Facts of a response; never throws. `outline` is its text with an empty list in place of each vector. A
+ * response is valid if `data` is a list of objects with an `embedding`.
  */
 export function embeddingsFacts(outline: string): ReplyFacts {
   const reply = parseRecord(outline) ?? {}
@@ -83,10 +83,10 @@ function hasVectors(data: unknown): boolean {
 const NONE: Counts = {}
 
 /**
- * Reads the usage of an embeddings upstream; undefined if it reports no tokens. Output that some servers
- * report is ignored, because nothing is generated. Sources: `usage`, with the prompt or only a total
- * (Voyage); `meta.billed_units` (Cohere); `prompt_eval_count` (Ollama). `member` returns a member of the
- * response.
+ * Reads the usage of an embeddings upstream; undefined if it reports no tokens. Output tokens that some
+ * servers report are ignored, because nothing is generated. The sources are `usage` with the prompt or only a
+ * total (Voyage), `meta.billed_units` (Cohere), and `prompt_eval_count` (Ollama). `member` returns a member
+ * of the response.
  */
 function readEmbeddingsUsage(member: (key: string) => unknown): Usage | undefined {
   const usage = asRecord(member('usage')) ?? NONE

@@ -9,10 +9,10 @@ import type { Dropped } from '../codec.ts'
 import { refuse } from '../field-check.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
-/** Maximum bytes of vectors that are held until their order is known. */
+/** Maximum number of bytes of vectors that are held back until their order is known. */
 const MAX_HELD_BYTES = 1_048_576
 
-/** Form of `/embeddings` for calls of other dialects: all texts in one request. */
+/** How calls of other dialects use `/embeddings`: all texts in one request. */
 export const textForm: EmbedForm = {
   requests: (texts, upstreamModel, dropped) => [
     { body: encodeTexts(texts, upstreamModel, dropped), texts: texts.texts },
@@ -21,9 +21,9 @@ export const textForm: EmbedForm = {
 }
 
 /**
- * Reader of a response whose vectors have an index before or after them. It sorts them by their texts. If
- * they are too many to be held, they are forwarded as they arrive, and a response in another order is
- * invalid.
+ * Reads a response in which an index states the text of each vector, before or after the vector. The vectors
+ * are sorted by it. If they are too large to be held back, they are forwarded as they arrive, and a response
+ * in another order is invalid.
  */
 class OrderedReading implements VectorsReading {
   readonly #onVector: (vector: RawVector) => void
@@ -66,7 +66,7 @@ class OrderedReading implements VectorsReading {
 
   #take(vector: RawVector): void {
     if (!this.#held) return this.#onVector(vector)
-    // A slice of the chunk would keep the whole chunk in memory.
+    // The vector is copied, because a slice would keep the whole chunk in memory.
     this.#held.push({ ...vector, text: Buffer.from(vector.text) })
     this.#heldBytes += vector.text.length
     if (this.#heldBytes <= MAX_HELD_BYTES) return
@@ -85,11 +85,11 @@ function placesIn(outline: string): readonly (number | undefined)[] {
   })
 }
 
-/** Fields that are converted, or on which the response's format depends. */
+/** Fields that are converted, or that determine the format of the response. */
 const READ: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'encoding_format', 'task_type'])
 
 /**
- * Refuses inputs of a checked request that are not texts, because token ids are valid only for their model.
+ * Refuses inputs that are token ids instead of texts, because token ids are valid only for their own model.
  */
 export function checkTexts(scan: ScannedObject): void {
   textsIn(scan)

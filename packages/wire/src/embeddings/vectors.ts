@@ -3,7 +3,7 @@ import type { RawVector } from '../vectors.ts'
 import type { VectorForm } from './request.ts'
 
 /**
- * Converts the vector to this format. Returns it unchanged if it already has the format, or if it contains no
+ * Converts the vector to this format. Returns it unchanged if it has the format already, or contains no
  * numbers.
  */
 export function convertVector({ form, text }: RawVector, wanted: VectorForm): Buffer {
@@ -22,7 +22,7 @@ export class VectorsWriter {
     this.#model = model
   }
 
-  /** Returns the piece with the next vector. */
+  /** Returns the next piece of the response, with this vector. */
   write(vector: RawVector): Buffer {
     const index = this.#count++
     const before = index === 0 ? '{"object":"list","data":[' : ','
@@ -33,7 +33,7 @@ export class VectorsWriter {
     ])
   }
 
-  /** Returns the last piece. */
+  /** Returns the last piece of the response. */
   end(charged: Usage): Buffer {
     const tokens = promptTokens(charged)
     const usage = JSON.stringify({ prompt_tokens: tokens, total_tokens: tokens })
@@ -43,12 +43,12 @@ export class VectorsWriter {
 
 const END_OF_VECTOR = Buffer.from('}')
 
-/** Bytes of a number in a base64 vector: IEEE 754 single precision, little-endian. */
+/** Number of bytes of a number in a base64 vector (IEEE 754 single precision, little-endian). */
 const BYTES = 4
 
 /**
- * Buffers for the longest common vectors; the system provides memory only for the parts that are used. A
- * longer vector gets memory of its own.
+ * A shared buffer that is large enough for common vectors; memory is only used for the parts that are
+ * written. A longer vector gets a buffer of its own.
  */
 const SINGLES = Buffer.allocUnsafeSlow(1_048_576)
 const TEXT = Buffer.allocUnsafeSlow(1_179_648)
@@ -63,7 +63,7 @@ const CLOSE = 0x5d
  * list.
  */
 export function toBase64(list: Buffer): Buffer | undefined {
-  // A number and the comma after it take at least two bytes.
+  // A number and the comma after it take at least two bytes, so there is one number per two bytes at most.
   const singles = roomFor((list.length >> 1) * BYTES, SINGLES)
   const count = readNumbers(list, new DataView(singles.buffer))
   if (count === undefined) return undefined
@@ -92,7 +92,7 @@ export function toNumbers(quoted: Buffer): Buffer | undefined {
     if (end < 0) return undefined
     text[end++] = COMMA
   }
-  // Replaces the last comma.
+  // The bracket replaces the last comma.
   text[end - 1] = CLOSE
   return Buffer.from(text.subarray(0, end))
 }
@@ -111,20 +111,23 @@ const SPACE = 0x20
 
 /** Returned instead of a position if there is no valid number. */
 const NONE = -1
-/** Powers of ten, and the largest one that a double holds exactly. */
+/** Powers of ten. `MAX_EXACT_POWER` is the largest exponent for which a double is exact. */
 const POWERS = Float64Array.from({ length: 50 }, (_, exponent) => Number(`1e${exponent}`))
 const MAX_POWER = POWERS.length - 1
 const MAX_EXACT_POWER = 22
-/** Maximum characters of a number for which the error of the sum of its digits is below `MARGIN`. */
+/**
+ * Maximum length of a number, in characters, for which the rounding error of adding up its digits stays below
+ * `MARGIN`.
+ */
 const MAX_CHARACTERS = 32
-/** Far more than twice the relative error of 15 roundings of a double. */
+/** Bound on a relative error: far more than twice that of 15 roundings of a double. */
 const MARGIN = 2 ** -46
 
 /**
- * Converts a JSON list of numbers to single precision, little-endian. Returns their count, or undefined if it
- * is not a list of numbers. The numbers equal those of `JSON.parse`, but no objects are created, because a
- * response has millions of numbers. `out` needs room for one number per two bytes of `list`, which ends with
- * its only closing bracket.
+ * Converts a JSON list of numbers to single precision, little-endian. Returns how many they are, or undefined
+ * if it is not a list of numbers. The results are those of `JSON.parse`, but no objects are created, because
+ * a response has millions of numbers. `out` needs room for one number per two bytes of `list`; `list` ends
+ * with its only closing bracket.
  */
 function readNumbers(list: Buffer, out: DataView): number | undefined {
   let at = afterSpace(list, 1)
@@ -139,7 +142,7 @@ function readNumbers(list: Buffer, out: DataView): number | undefined {
   }
 }
 
-/** Reads and writes a number. Returns the position after it, or `NONE`. */
+/** Reads a number and writes it to `out`. Returns the position after it, or `NONE`. */
 function readNumber(list: Buffer, start: number, out: DataView, offset: number): number {
   let at = start
   const sign = list[at] === MINUS ? -1 : 1
@@ -147,7 +150,7 @@ function readNumber(list: Buffer, start: number, out: DataView, offset: number):
   let digit = (list[at] as number) - ZERO
   if (!(digit >= 0 && digit <= 9)) return NONE
   let digits = digit
-  // No digit may follow a leading zero.
+  // After a leading zero, no further digit is allowed.
   for (digit = (list[++at] as number) - ZERO; digits !== 0 && digit >= 0 && digit <= 9; ) {
     digits = digits * 10 + digit
     digit = (list[++at] as number) - ZERO
@@ -178,8 +181,8 @@ function readNumber(list: Buffer, start: number, out: DataView, offset: number):
   const power = Math.abs(exponent)
   if (power > MAX_POWER || at - start > MAX_CHARACTERS) return readSlowly(list, start, at, out, offset)
   const size = exponent < 0 ? digits / (POWERS[power] as number) : digits * (POWERS[power] as number)
-  // The double nearest to the text is this one if both are exact. Otherwise all doubles within the margin
-  // must round to the same single-precision number.
+  // If both factors are exact, `size` is the double nearest to the text. Otherwise all doubles within the
+  // margin must round to the same single-precision number, or the slow way is taken.
   const isExact = digits <= Number.MAX_SAFE_INTEGER && power <= MAX_EXACT_POWER
   if (!isExact && Math.fround(size * (1 - MARGIN)) !== Math.fround(size * (1 + MARGIN)))
     return readSlowly(list, start, at, out, offset)
@@ -201,29 +204,27 @@ function afterSpace(list: Buffer, from: number): number {
   return at
 }
 
-/** Maximum bytes of a single-precision number as text. */
+/** Maximum length of a single-precision number as text, in bytes. */
 const MAX_TEXT_BYTES = 22
 
-/**
- * Minimum number of digits that are tried, and the number of digits with which every value reads back
- * exactly.
- */
+/** Numbers of digits to try: at least 7, and 9, with which every value reads back exactly. */
 const MIN_DIGITS = 7
 const MAX_DIGITS = 9
 
-/** Range of the numbers whose digits are written here; nearly all numbers of a vector are in it. */
+/** Range of numbers that are written by this function itself; nearly all numbers of vectors are in it. */
 const PLAIN_FROM = 1e-6
 const PLAIN_BELOW = 1e7
 
 /** Powers of ten up to the largest one that a double holds exactly. */
 const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
-/** Limits of the numbers below one, by the position of their first digit. */
+/** Limits by which the position of the first digit is found in numbers below one. */
 const FRACTIONS = Float64Array.from({ length: 8 }, (_, place) => Number(`1e-${place}`))
 
 /**
- * Writes the single-precision number in four little-endian bytes as JSON, with the fewest digits, at least
- * seven, that read back as the same number, and without trailing zeros. Returns the position after it, or -1
- * for a value that JSON cannot express. It creates no objects, because a response has millions of numbers.
+ * Writes the single-precision number in four little-endian bytes as JSON: with the fewest digits, but at
+ * least seven, that read back as the same number, and without trailing zeros. Returns the position after it,
+ * or -1 for a value that JSON cannot express. It creates no objects, because a response has millions of
+ * numbers.
  */
 function writeSingle(numbers: DataView, offset: number, out: Uint8Array, from: number): number {
   const value = numbers.getFloat32(offset, true)
@@ -253,7 +254,7 @@ function writeSingle(numbers: DataView, offset: number, out: Uint8Array, from: n
   return at + decimals
 }
 
-/** The power of ten of the first digit. */
+/** Returns the power of ten of the number's first digit. */
 function exponentOf(size: number): number {
   if (size >= 1) {
     let exponent = 0
@@ -265,7 +266,7 @@ function exponentOf(size: number): number {
   return -place
 }
 
-/** Multiplies by ten to the power of `decimals` and rounds: 0.123 with 2 decimals is 12. */
+/** Multiplies by ten to the power of `decimals`, and rounds: 0.123 with 2 decimals is 12. */
 function digitsOf(size: number, decimals: number): number {
   return Math.round(size * (EXACT_POWERS[decimals] as number)) | 0
 }

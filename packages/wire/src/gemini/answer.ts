@@ -6,10 +6,10 @@ import { modelOf } from './model-name.ts'
 import { memberInEitherSpelling, nodeOf } from './spelling.ts'
 import type { ArrivedMedia } from '../received-media.ts'
 
-/** Finds the text of a call's arguments as they were written, by the index of the part. */
+/** Returns the arguments of a call as they were written; `part` is the index of the call's part. */
 export type ArgumentsText = (part: number) => string | undefined
 
-/** The candidate with this index; a candidate without one has index 0. */
+/** The candidate with this index. A candidate that states no index has index 0. */
 export function candidateAt(
   { candidates }: Fields,
   number: number,
@@ -23,8 +23,8 @@ export function candidateAt(
 }
 
 /**
- * The JSON texts of the answers in a body. If the body is an array, each element is one: such a body is a
- * collected stream.
+ * The JSON texts of the answers in a body. If the body is an array, which is a collected stream, each element
+ * is an answer.
  */
 export function answerTexts(body: string): readonly string[] {
   if (!body.trimStart().startsWith('[')) return [body]
@@ -33,7 +33,7 @@ export function answerTexts(body: string): readonly string[] {
   return scan && answers ? scan.elements(answers.node).map((node) => scan.textOf(node)) : []
 }
 
-/** Parts of a candidate; none if its content is absent or empty. */
+/** The parts of a candidate; empty if its content is absent or empty. */
 export function partsOf(candidate: Fields): readonly unknown[] {
   const parts = asRecord(candidate['content'])?.['parts']
   return Array.isArray(parts) ? (parts as readonly unknown[]) : []
@@ -51,8 +51,8 @@ export function idAndModelOf({ responseId, modelVersion }: Fields): {
 }
 
 /**
- * The text of a chunk that otherwise has only counts, and whether it is a thought; undefined for other
- * chunks.
+ * The text of a chunk, and whether it is a thought. Undefined if the chunk contains anything else, except
+ * counts.
  */
 export function plainText(chunk: Fields): { readonly text: string; readonly isThought: boolean } | undefined {
   const { candidates } = chunk
@@ -75,9 +75,9 @@ export function blockReason(answer: Fields): string | undefined {
 }
 
 /**
- * Finds the arguments of calls as they were written in the text of an answer. The text is scanned when the
- * first arguments are requested. Answers beyond the scanner's limits lose the order of integer-like keys, and
- * digits.
+ * Finds the arguments of calls as they were written in the text of an answer. The text is scanned only when
+ * arguments are requested. For answers that exceed the scanner's limits, the order of numeric keys and long
+ * digits may be lost.
  */
 export function argumentsIn(text: string, at: number, parts: readonly unknown[]): ArgumentsText {
   let scan: ScannedObject | undefined
@@ -104,10 +104,13 @@ function scanned(text: string): ScannedObject | undefined {
   }
 }
 
-/** Tokens of an image of up to a megapixel. */
+/** Number of tokens of an image of up to one megapixel. */
 const PICTURE_TOKENS = 1_290
 
-/** Records the audio and the images of a candidate's parts; those in thoughts are not charged. */
+/**
+ * Records the audio and the images in a candidate's parts; those in thoughts are not charged, so they are not
+ * recorded.
+ */
 export function recordArrivedMedia(parts: readonly unknown[], arrived: ArrivedMedia, elidedBytes = 0): void {
   for (const value of parts) {
     const part = asRecord(value)

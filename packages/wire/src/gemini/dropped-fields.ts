@@ -16,7 +16,7 @@ type DroppedName =
   | 'tools.response'
   | 'tools.server'
   | 'tools.unknown'
-  /** Names of fields of other dialects' requests. */
+  /** Fields of other dialects' requests that this dialect cannot express. */
   | 'cache_control'
   | 'content'
   | 'image_url.detail'
@@ -90,7 +90,7 @@ const READ_CONFIG: ReadonlySet<string> = new Set([
   'topP',
 ])
 
-/** Reports the fields of a request that the conversion drops, if their values matter. */
+/** Reports the fields of a request that the conversion drops, unless their values have no effect. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   for (const { key } of scan.members.values()) nameField(key, scan.value(key), [READ_FIELDS, FIELDS], dropped)
   const config = topMember(scan, 'generationConfig')

@@ -23,7 +23,7 @@ const STATUS_NAMES: ReadonlyMap<number, string> = new Map([
   [504, 'DEADLINE_EXCEEDED'],
 ])
 
-/** HTTP status of an error in a stream, by its type or code. */
+/** HTTP statuses for errors in a stream, by type or code. */
 const STATUSES: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
   ['authentication_error', 401],
@@ -44,11 +44,11 @@ export interface GatewayErrorContent {
   readonly status: number
   readonly message: string
   readonly code: string
-  /** Undefined inside a stream, whose response head already contains it. */
+  /** Undefined inside a stream: the head of its response contains the id already. */
   readonly requestId?: string | undefined
   /** Seconds after which the client may retry. */
   readonly retryAfter?: number | undefined
-  /** Figures of the refusal, by name. */
+  /** Numbers that describe the refusal, by name. */
   readonly numbers?: Readonly<Record<string, number>> | undefined
 }
 
@@ -76,7 +76,9 @@ export function statusOf({ type, code, status }: Omit<ErrorContent, 'message'>):
   return status ?? STATUSES.get(code) ?? STATUSES.get(type) ?? 500
 }
 
-/** Other statuses are named as general errors of the request or of the server. */
+/**
+ * Returns the name of a status; if it has none, the name for general errors of the request or of the server.
+ */
 function nameOf(status: number): string {
   const ofServer = status === 502 || status === 529 ? 'UNAVAILABLE' : 'INTERNAL'
   return STATUS_NAMES.get(status) ?? (status < 500 ? 'INVALID_ARGUMENT' : ofServer)
@@ -86,9 +88,12 @@ function nameOf(status: number): string {
 export interface GeminiErrorText extends UpstreamErrorText {
   /** HTTP status in the envelope. */
   readonly status: number | undefined
-  /** Whether the upstream refused the key; it does so with the status for invalid requests. */
+  /** Whether the upstream refused the key. It does so with the same status as for an invalid request. */
   readonly isBadKey: boolean
-  /** Seconds after which the upstream may be tried again; it reports them here, not in a header. */
+  /**
+   * Seconds after which the upstream may be tried again. This dialect states them in the body instead of a
+   * header.
+   */
   readonly retryAfter: number | undefined
 }
 
@@ -117,8 +122,9 @@ export function readGeminiError(bytes: Buffer): GeminiErrorText {
 }
 
 /**
- * Returns an upstream's error, with its details, for clients of this dialect: the bytes unchanged, unless
- * `redact` changes a text or an array must be removed. Undefined if the body is not an error of this dialect.
+ * Returns an upstream's error with its details, for clients of this dialect. The bytes stay unchanged, unless
+ * `redact` changes a text or the error is inside an array. Undefined if the body is not an error of this
+ * dialect.
  */
 export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const value = jsonIn(bytes)

@@ -6,12 +6,12 @@ import type { SearchPart } from '../conversation.ts'
 /** Maximum number of citations read from one answer. */
 const MAX_CITATIONS = 256
 
-/** Finds the citations of a text after it is complete. */
+/** Finds the citations of a text when the text is complete. */
 export type FindCitations = (text: string) => readonly Citation[]
 
 /**
- * Reads the sources that a candidate reports for its text: pages found by a search, with the segments that
- * they support, and quoted works. Undefined if it reports none.
+ * Reads the sources that a candidate reports: pages that a search found, with the passages that they support,
+ * and quoted works. Undefined if it reports none.
  */
 export function citationsIn(candidate: Fields): FindCitations | undefined {
   const grounding = asRecord(candidate['groundingMetadata'])
@@ -47,7 +47,7 @@ function readPage(page: Fields | undefined): Citation | undefined {
 }
 
 /**
- * Range of a segment, which the protocol counts in bytes; undefined if the segment's text is not at that
+ * The range of a passage. The protocol counts in bytes. Undefined if the passage's text is not at that
  * position.
  */
 function spanOf(bytes: Buffer, { startIndex = 0, endIndex, text }: Fields): Span | undefined {
@@ -64,15 +64,15 @@ function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.slice(0, MAX_CITATIONS).map((one: unknown) => asRecord(one) ?? {}) : []
 }
 
-/** Position of a part's text in the whole text of the answer, in UTF-16 units. */
+/** Position of a part in the whole text of the answer, in UTF-16 units. */
 interface Place {
   readonly from: number
   to: number
 }
 
 /**
- * Searches and cited pages of an answer. Gemini reports them at the end of the answer, separately from its
- * text.
+ * Collects searches and cited pages of an answer. Gemini reports them at the end of the answer, separately
+ * from its text.
  */
 export class WrittenGrounding {
   #text = ''
@@ -129,7 +129,7 @@ export class WrittenGrounding {
     this.#pages.set(url, this.#pages.get(url) || title)
   }
 
-  /** Range of a citation in bytes, the unit of this protocol. */
+  /** The range of a citation in bytes, as this protocol requires. */
   #segment(place: Place = { from: 0, to: 0 }, { span }: Citation): object {
     const segment = this.#text.slice(place.from, place.to)
     const points = span && Array.from(segment)

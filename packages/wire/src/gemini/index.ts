@@ -30,10 +30,10 @@ export { GEMINI_CONVERSATION, GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './nativ
 export { GeminiTap, usageOfAnswer } from './native/tap.ts'
 export { maxTokensOf } from './encode/request.ts'
 
-/** The codec of the Gemini API. */
+/** Converts between the Gemini dialect and the form that all dialects share. */
 export const geminiCodec: Codec = {
   decodeRequest,
-  // Upstreams can read only some URLs, so that files are always fetched and sent inline.
+  // Upstreams can read only some URLs, so files are always fetched and sent inline.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
   answerTool: () => undefined,

@@ -62,7 +62,7 @@ export function withSupportedFormat(
   return withFormatAsInstruction(conversation, outputFormat)
 }
 
-/** Types as OpenAPI spells them; other dialects use lower case. */
+/** Types as OpenAPI writes them; other dialects write them in lower case. */
 const TYPES: ReadonlySet<unknown> = new Set([
   'ARRAY',
   'BOOLEAN',
@@ -83,8 +83,8 @@ const UPPER_Z = 0x5a
 const TO_LOWER = 0x20
 
 /**
- * Returns the text of an OpenAPI-style schema with its types in lower case. All other bytes stay as they are,
- * because names of properties, values of enumerations and defaults may look like types.
+ * Returns the text of an OpenAPI schema with its types in lower case. All other bytes stay unchanged, because
+ * names of properties, values of enumerations and defaults may look like types.
  */
 export function lowerCaseTypes(scan: ScannedObject, schema: Node): string {
   const start = scan.startOf(schema)

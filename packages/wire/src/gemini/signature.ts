@@ -2,18 +2,21 @@ import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
 import { ENVELOPE_PREFIX, openEnvelope, sealOpaque, sealProof } from '../envelope.ts'
 
 /**
- * Placeholder for the signature of a call that no Gemini model made. It is documented by Google, and is sent
- * as it is, not in base64.
+ * Google's documented placeholder for the signature of a call that no Gemini model made. It is sent as plain
+ * text, not in base64.
  */
 export const UNSIGNED_CALL = 'skip_thought_signature_validator'
 
 /**
- * Beginning of every sealed signature. The length of the prefix is a multiple of three bytes, so that its
- * base64 does not depend on what follows.
+ * The beginning of every signature that contains an envelope. The length of the prefix is a multiple of three
+ * bytes, so that its base64 is always the same.
  */
 const SEALED = Buffer.from(`"${Buffer.from(ENVELOPE_PREFIX).toString('base64')}`)
 
-/** Reports whether a body may contain the envelope of another provider's signature. False is certain. */
+/**
+ * Reports whether a body may contain an envelope with another provider's signature; if false, it certainly
+ * contains none.
+ */
 export function mayHoldSealedSignature(body: Buffer): boolean {
   return body.includes(SEALED)
 }
@@ -36,13 +39,15 @@ export function readSignature(
   return { kind: 'thinking', text, proof: { ...proof, value: signature, ...(signs && { signs }) } }
 }
 
-/** Renders a proof as `thoughtSignature`, which is base64; one of another dialect goes into an envelope. */
+/**
+ * Renders a proof as `thoughtSignature`, which is base64; a proof of another dialect is put into an envelope.
+ */
 export function writeSignature(proof: Proof): string {
   if (proof.protocol === 'gemini') return proof.value
   return Buffer.from(sealProof(proof, 'gemini')).toString('base64')
 }
 
-/** Renders a part of another dialect as `thoughtSignature`. */
+/** Renders an opaque part of another dialect as `thoughtSignature`. */
 export function encodeOpaquePart(part: Pick<OpaquePart, 'protocol' | 'value'>): string {
   return Buffer.from(sealOpaque(part)).toString('base64')
 }

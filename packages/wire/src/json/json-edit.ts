@@ -1,15 +1,15 @@
 import type { Member, Node, ScannedObject } from './scanned-object.ts'
 
 /**
- * Changes to top-level members. `replace` holds JSON text; members that do not exist are appended. If a name
- * is in both, `replace` wins over `remove`.
+ * Changes to top-level members. `replace` contains JSON texts by name; members that do not exist are
+ * appended. If a name is in both, `replace` wins over `remove`.
  */
 export interface Edits {
   readonly remove: readonly string[]
   readonly replace: ReadonlyMap<string, string>
 }
 
-/** Replacement of `bytes[from, to)` by `text`. */
+/** Replaces the bytes from `from` up to `to` (exclusive) by `text`. */
 interface Splice {
   readonly from: number
   readonly to: number
@@ -30,7 +30,7 @@ export function applyEdits(bytes: Buffer, scan: ScannedObject, changes: Edits): 
   return Buffer.concat(parts)
 }
 
-/** Splices in document order; they do not overlap. */
+/** Returns the splices in the order of the document; they do not overlap. */
 function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
   const removed = new Set(remove.filter((key) => !replace.has(key)))
   const splices: Splice[] = []
@@ -61,12 +61,12 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
   return splices
 }
 
-/** What happens to a value: it stays as it is, is removed, or is replaced by a JSON text. */
+/** What happens to an element: it stays, is removed, or is replaced by a JSON text. */
 export type ElementChange = 'stays' | 'goes' | { readonly text: string }
 
 /**
- * Renders an array after the decision on each of its elements; returns undefined if all of them stay. The
- * bytes of an element that stays are not changed.
+ * Renders an array after applying a change to each of its elements; returns undefined if all of them stay.
+ * The bytes of an element that stays are not changed.
  */
 export function renderArray(
   scan: ScannedObject,
@@ -83,7 +83,7 @@ export function renderArray(
   return `[${texts.join(',')}]`
 }
 
-/** Renders an object with another value for one of its members. The member must exist. */
+/** Renders an object in which one of its members has another value. The member must exist. */
 export function withMember(scan: ScannedObject, object: Node, member: Node, text: string): string {
   const { bytes } = scan
   const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))
@@ -92,8 +92,8 @@ export function withMember(scan: ScannedObject, object: Node, member: Node, text
 }
 
 /**
- * Renders an object with only these of its members. Returns its own text if it has no others, and undefined
- * if it has none of them.
+ * Renders an object with only these of its members. Returns its own text if it has no other members, and
+ * undefined if it has none of these.
  */
 export function withMembers(
   scan: ScannedObject,
@@ -115,8 +115,8 @@ export function withMembers(
 export type MemberText = readonly [name: string, text: string | undefined]
 
 /**
- * Renders an object with these members, in order; undefined ones are omitted. Values given as text are not
- * parsed: parsing and rewriting would reorder integer-like keys and lose digits.
+ * Renders an object with these members, in order; undefined ones are omitted. Values that are given as JSON
+ * text are not parsed, because that would reorder numeric keys and lose digits.
  */
 export function renderObject(members: readonly MemberText[]): string {
   let text = ''

@@ -8,19 +8,24 @@ const LETTER_U = 0x75
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Maximum bytes kept of one string. */
+/** Maximum number of bytes that are kept of one string. */
 const MAX_STRING_BYTES = 262_144
-/** Size of an outline from which strings are truncated earlier and deep nesting is cut. */
+/** Size of an outline, in bytes, from which shorter strings are truncated too, and deep nesting is cut. */
 const FULL_BYTES = 524_288
-/** Maximum bytes kept of each string beyond `FULL_BYTES`. Keys and short values remain readable. */
+/**
+ * Maximum number of bytes that are kept of a string beyond `FULL_BYTES`; keys and short values stay readable.
+ */
 const SHORT_STRING_BYTES = 64
-/** Depth below which, beyond `FULL_BYTES`, containers are truncated after their current member. */
+/** Beyond `FULL_BYTES`, containers deeper than this are truncated after their current member. */
 const MAX_FULL_DEPTH = 3
-/** Containers up to this size are kept whole even beyond `FULL_BYTES`; usage details fit. */
+/**
+ * Containers of up to this number of bytes are kept whole even beyond `FULL_BYTES`; usage details are that
+ * small.
+ */
 const SMALL_CONTAINER_BYTES = 128
-/** Maximum bytes of an outline; a longer one is abandoned. */
+/** Maximum number of bytes of an outline; if it would be longer, there is no outline. */
 const MAX_OUTLINE_BYTES = 1_048_576
-/** Longest run of base64 characters that is treated as text; a longer one is treated as media. */
+/** Maximum length of a run of base64 characters that counts as text; a longer run counts as media. */
 const MAX_RUN = 1_024
 const INITIAL_BYTES = 4_096
 
@@ -30,8 +35,8 @@ for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz012
   BASE64[character.charCodeAt(0)] = 1
 
 /**
- * Shortened copy of a JSON text, built while the text streams, in bounded memory. Base64 and very long
- * strings are truncated, and beyond `FULL_BYTES` deep nesting is too. Short members are kept at every
+ * A shortened copy of a JSON text. It is built while the text streams, in bounded memory. Base64 and very
+ * long strings are truncated, and beyond `FULL_BYTES` deep nesting too. Short members are kept at every
  * position. The outline of valid JSON is valid JSON.
  */
 export class JsonOutline {
@@ -44,10 +49,12 @@ export class JsonOutline {
   /** Offsets in the outline at which the open containers begin, by depth. */
   readonly #starts: number[] = []
   #inString = false
-  /** Bytes kept of the current string, and the length of its current run of base64 characters. */
+  /** Number of bytes kept of the current string, and length of the current run of base64 characters. */
   #stringBytes = 0
   #run = 0
-  /** Bytes of the current escape sequence that are still to come, and whether they are kept. */
+  /**
+   * Number of bytes of the current escape sequence that have not arrived, and whether the sequence is kept.
+   */
   #escapeLeft = 0
   #isEscapeStart = false
   #keepsEscape = false

@@ -2,9 +2,9 @@ import { WireError } from '../wire-error.ts'
 import { hasBytesAt } from './bytes.ts'
 import type { Node, ScannedObject } from './scanned-object.ts'
 
-/** Name of a member in one of the spellings that requests may use. */
+/** A name of a member, in one of the spellings that requests may use. */
 interface KnownName {
-  /** Number of the field. Two spellings of one field have the same number. */
+  /** Number of the field; all spellings of a field have the same number. */
   readonly field: number
   readonly spelling: string
   readonly bytes: Buffer
@@ -15,7 +15,7 @@ interface KnownName {
 /** Returns all spellings of a field, the preferred one first. */
 export type SpellingsOf = (field: string) => readonly [string, ...string[]]
 
-/** Fields with a number below this have a bit in an integer. */
+/** Numbers of fields below this fit into the bits of an integer. */
 const BITS = 32
 const NONE: readonly KnownName[] = []
 const OPEN_ARRAY = 0x5b
@@ -23,9 +23,9 @@ const OPEN_OBJECT = 0x7b
 const onlyItself: SpellingsOf = (field) => [field]
 
 /**
- * Names of the members that the gateway reads in an object. Some upstreams ignore the case of names, and use
- * the last of several members with one name: they would read a different request than the one that the
- * gateway checked. `docs/api.md: Names of members`.
+ * Names of the members that the gateway reads in an object. Some upstreams ignore the case of names, or use
+ * the last of several members with one name: they would read a different request than the gateway has
+ * checked. `docs/api.md: Names of members`.
  */
 export class KnownNames {
   readonly #bySize: (readonly KnownName[])[] = []
@@ -33,8 +33,8 @@ export class KnownNames {
   readonly #byFolding = new Map<string, KnownName>()
 
   /**
-   * `fields` are names in ASCII; `below` has the fields whose values contain known names too. `spellingsOf`
-   * returns all spellings of a field that are accepted here.
+   * `fields`: names in ASCII. `below`: fields whose values contain known names too. `spellingsOf` returns all
+   * accepted spellings of a field.
    */
   constructor(
     fields: Iterable<string>,
@@ -54,7 +54,7 @@ export class KnownNames {
       }
   }
 
-  /** Checks the name of a form field. Like `check`, throws for a spelling that is not exact. */
+  /** Checks the name of a form field; throws, as `check` does, for another spelling of a known name. */
   checkName(text: string): void {
     this.#named(text)
   }
@@ -68,7 +68,7 @@ export class KnownNames {
     this.#checkObject(scan, scan.root)
   }
 
-  // One loop directly over the tape, because it visits each key of each message.
+  // A loop directly over the tape (see `ScannedObject`), because it visits each key of each message.
   #checkObject(scan: ScannedObject, object: Node): void {
     const { bytes, tape } = scan
     const end = tape[object + 2] as number
@@ -103,7 +103,7 @@ export class KnownNames {
     }
   }
 
-  /** Finds the known name with these bytes; undefined for unknown keys and for keys with escapes. */
+  /** Finds the known name with exactly these bytes; undefined for unknown keys and for keys with escapes. */
   #exact(bytes: Buffer, start: number, size: number): KnownName | undefined {
     const names = size < this.#bySize.length ? (this.#bySize[size] as readonly KnownName[]) : NONE
     for (let at = 0; at < names.length; at++) {
@@ -124,7 +124,9 @@ export class KnownNames {
     return givenTwice(scan, key, first ?? text, text)
   }
 
-  /** Finds the known name that equals a decoded key. Throws for other spellings of a known name. */
+  /**
+   * Finds the known name that equals a decoded key. Throws if the key is another spelling of a known name.
+   */
   #named(text: string): KnownName | undefined {
     const name = this.#bySpelling.get(text)
     if (name) return name
@@ -137,9 +139,9 @@ export class KnownNames {
   }
 }
 
-/** Folds case by Unicode's simple case folding, as far as the result is ASCII. */
+/** Folds case by Unicode's simple case folding, if the result is ASCII. */
 function folded(text: string): string {
-  // The long s is its own lower case and needs a rule; that of the Kelvin sign is already `k`.
+  // The long s (ſ) is its own lower case and needs a rule; the Kelvin sign becomes `k` in any case.
   return text.toLowerCase().replaceAll('\u017f', 's')
 }
 

@@ -4,7 +4,7 @@ import { notedStrings, type StringNotes } from './string-notes.ts'
 /** Kind of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
 
-/** Top-level member with its byte offsets. The ends are exclusive. */
+/** A top-level member with its byte offsets. An end offset is exclusive. */
 export interface Member {
   readonly key: string
   /** Offset of the key's opening quote. */
@@ -13,26 +13,27 @@ export interface Member {
   readonly start: number
   readonly end: number
   readonly node: Node
-  /** Number of an array's elements or of an object's members; 0 for other values. */
+  /** Number of elements of an array or members of an object; 0 for other values. */
   readonly count: number
 }
 
-/** Index of a value or key in a `ScannedObject`. */
+/** Index of a value or a key on the tape of a `ScannedObject`. */
 export type Node = number
 
 /** The whole object. */
 export const ROOT: Node = 0
 
 /**
- * Valid JSON object with the offsets of all its values; values are parsed only on demand. The tape holds
- * three numbers for each key and value, in document order: begin, end, and the index of the next sibling.
+ * A valid JSON object with the offsets of all its values, which are parsed only on demand. The tape has three
+ * numbers for each key and value, in the order of the document: start, end, and the index of the next
+ * sibling.
  */
 export class ScannedObject {
   readonly bytes: Buffer
   readonly members: ReadonlyMap<string, Member>
   /** Offset after the object's closing brace. */
   readonly end: number
-  /** For loops over all nodes; other code uses the methods. */
+  /** The raw data, for loops over all nodes; other code uses the methods. */
   readonly tape: readonly number[]
   readonly #values = new Map<string, unknown>()
   #notes: StringNotes | undefined
@@ -89,7 +90,10 @@ export class ScannedObject {
     return this.tape[node + 1] as number
   }
 
-  /** Which names of interest are among its short strings. They are searched once. */
+  /**
+   * Which names and lifetimes of prompt caching occur in its short strings. The strings are searched only
+   * once.
+   */
   get notes(): StringNotes {
     return (this.#notes ??= notedStrings(this.bytes, this.tape))
   }
@@ -163,7 +167,7 @@ export class ScannedObject {
   }
 
   /**
-   * Finds the value of an object's member. Of several with the same key the last one counts, as in
+   * Finds the value of an object's member. If several members have this key, the last one counts, as in
    * JSON.parse.
    */
   memberOf(node: Node, key: string): Node | undefined {
@@ -174,7 +178,7 @@ export class ScannedObject {
     return found
   }
 
-  /** Compares `key`, in plain ASCII, with a key that may contain escapes. */
+  /** Compares `key`, which is plain ASCII, with a key that may contain escapes. */
   isKey(node: Node, key: string): boolean {
     const start = this.startOf(node) + 1
     const size = this.endOf(node) - 1 - start
@@ -192,7 +196,7 @@ const BACKSLASH = 0x5c
 const OPENING_BRACE = 0x7b
 const OPENING_BRACKET = 0x5b
 
-/** Decodes a key as JSON.parse does: `"mod\u0065l"` is `model`. */
+/** Decodes a key as JSON.parse does: `"mod\u0065l"` becomes `model`. */
 export function keyText(bytes: Buffer, start: number, end: number): string {
   for (let i = start + 1; i < end - 1; i++) {
     const byte = bytes[i] as number
@@ -210,7 +214,10 @@ const OTHER_KINDS: Readonly<Record<string, JsonKind>> = {
   '{': 'object',
 }
 
-/** Kinds by first byte. A list without gaps, because the kinds of all values of a request are asked for. */
+/**
+ * Kinds of values by their first byte. An array without gaps is fast to read, which matters because all
+ * values of a request are looked up.
+ */
 const KINDS: readonly JsonKind[] = Array.from(
   { length: 256 },
   (_, byte) => OTHER_KINDS[String.fromCharCode(byte)] ?? 'number',

@@ -1,6 +1,6 @@
 import { STRING_END_MODULE } from './string-end-module.ts'
 
-/** Bytes searched at a time: one page of WebAssembly memory. */
+/** Number of bytes that are searched at a time: one page of WebAssembly memory. */
 const WINDOW_BYTES = 65_536
 
 interface Scanner {
@@ -9,18 +9,22 @@ interface Scanner {
 }
 
 let scanner: Scanner | undefined
-/** Number of the text of which a window is in the module's memory. */
+/** Number of the text that is loaded: a window of it is in the module's memory. */
 let loadedText = 0
-/** Number of texts so far; gives each text its number. */
+/** How many texts there were so far; a text gets this number. */
 let textCount = 0
 
 /**
- * Finds the ends of JSON strings, sixteen bytes at a time, with vector instructions that JavaScript lacks.
+ * Finds the ends of JSON strings in steps of sixteen bytes, with vector instructions, which JavaScript does
+ * not have.
  */
 export class StringEnds {
   readonly #bytes: Buffer
   readonly #number = ++textCount
-  /** Window of this text in the module's memory; valid only while `loadedText` is the number of this text. */
+  /**
+   * Offsets of this text's window in the module's memory; valid only while `loadedText` is the number of this
+   * text.
+   */
   #from = 0
   #to = 0
 
@@ -29,10 +33,10 @@ export class StringEnds {
   }
 
   /**
-   * Skips well-formed characters of a string from `at` on, which must not be within an escape sequence.
-   * Returns the offset of the closing quote, or a smaller offset, also outside of escape sequences, from
-   * which the string must be read byte by byte: an invalid character or the text's end is less than sixteen
-   * bytes away, or the processor has no vector instructions.
+   * Skips well-formed characters of a string, beginning at `at`, which must not be within an escape sequence.
+   * Returns the offset of the closing quote. It returns a smaller offset, also outside of escape sequences,
+   * if the string must be read byte by byte from there: an invalid character or the end of the text is less
+   * than sixteen bytes away, or the processor has no vector instructions.
    */
   skip(at: number): number {
     scanner ??= createScanner()

@@ -15,20 +15,23 @@ import {
   withCredibleTotal,
 } from '../reported-usage.ts'
 
-/** Types of the events that end an image, a speech or a transcript, and of the partial ones before them. */
+/**
+ * Matches the events that complete an image, a speech or a transcript; the pattern below matches the partial
+ * events before them.
+ */
 const FINAL = /^(?:image_generation|image_edit)\.completed$|^(?:speech\.audio|transcript\.text)\.done$/
 const PARTIAL = /^(?:image_generation|image_edit)\.partial_image$|^speech\.audio\.delta$/
 const TEXT = /^transcript\.text\.(?:delta|segment)$/
 const DONE = '[DONE]'
 
 /**
- * Watches a stream of images, speech or a transcript. The stream ends with its last final event; what
- * follows, such as `[DONE]`, is held back with it.
+ * Watches a stream of images, speech or a transcript. The stream ends with its last final event, which is
+ * held back together with everything after it, such as `[DONE]`.
  */
 export class MediaTap extends StreamTap {
   /** Sum of the usage of all final events. */
   reported: Usage | undefined
-  /** Number of final events so far, and of partial events with content. */
+  /** Number of final events so far, and number of partial events with content. */
   finals = 0
   partials = 0
   /** Format of the image in the last final event. */
@@ -48,7 +51,7 @@ export class MediaTap extends StreamTap {
     return this.finals > 0
   }
 
-  /** Whether anything chargeable was forwarded. */
+  /** Whether anything was forwarded that can be charged. */
   get hasContent(): boolean {
     return this.finals + this.partials + this.contentFrames > 0
   }
@@ -104,9 +107,9 @@ function textOf(value: unknown): string {
 const BEGUN = /"data"\s*:\s*\[\s*\{/
 const IMAGE = /(?<!\\)"(?:b64_json|url)"\s*:\s*"/g
 
-/** Facts of a whole response with images. */
+/** Facts of a complete response with images. */
 export interface ImageFacts {
-  /** Number of images; 0 if the response has no list of images. */
+  /** Number of images; 0 if the response contains no list of images. */
   readonly images: number
   readonly isError: boolean
   readonly usage: Usage | undefined
@@ -129,7 +132,7 @@ export class ImageReply {
     return this.#hasBegun
   }
 
-  /** Number of images that have begun; the last one may be incomplete. */
+  /** Number of images whose data has begun; the last one may be incomplete. */
   get begun(): number {
     return this.#outline.text?.match(IMAGE)?.length ?? 0
   }
@@ -157,7 +160,7 @@ function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Facts of a whole transcript on which its cost depends. */
+/** The facts of a complete transcript that determine its cost. */
 export interface TranscriptFacts {
   readonly isValid: boolean
   readonly isError: boolean
@@ -170,7 +173,7 @@ export interface TranscriptFacts {
   readonly text: string
 }
 
-/** Time at the end of a cue in SubRip and WebVTT: `00:01:02,345`, `01:02.345`. */
+/** Matches the end time of a cue in SubRip and WebVTT: `00:01:02,345`, `01:02.345`. */
 const CUE_END = /-->[ \t]*(?:(\d{1,3}):)?(\d{2}):(\d{2})[.,](\d{3})/g
 
 /** Reads a transcript in JSON: `json`, `verbose_json` or `diarized_json`. */
@@ -199,7 +202,7 @@ export function plainTranscript(body: string): TranscriptFacts {
 
 const NONE: Counts = {}
 
-/** Kind of an endpoint's output, used if its usage does not report the kind. */
+/** Kind of output of an endpoint, used if the usage does not state the kind. */
 type OutputModality = 'text' | 'audio' | 'image'
 
 /**
@@ -249,10 +252,10 @@ function details(usage: Counts, ...names: readonly string[]): Counts {
   return NONE
 }
 
-/** Maximum plausible duration of one recording in seconds: a day. */
+/** Maximum plausible duration of one recording, in seconds: one day. */
 const MAX_SECONDS = 86_400
 
-/** Whole seconds, rounded up as providers do; 0 for an implausible duration. */
+/** Whole seconds, rounded up as providers do; 0 if the duration is not plausible. */
 function secondsIn(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= MAX_SECONDS ? Math.ceil(value) : 0
 }

@@ -23,7 +23,7 @@ export function imageRequestSchema(): JsonSchema {
   return { type: 'object', required: ['model'], properties: IMAGE_FIELDS }
 }
 
-/** Builds the schema of forms that request images made from others. */
+/** Builds the schema of forms that request images made from other images. */
 export function imageFormSchema(): JsonSchema {
   const properties = { ...IMAGE_FIELDS, 'image[]': { type: 'array', items: FILE }, mask: FILE }
   return { type: 'object', required: ['model'], properties }
@@ -66,7 +66,7 @@ export function jsonFields(scan: ScannedObject): Fields {
   return { get: (name) => (isPresent(scan, name) ? scan.value(name) : undefined) }
 }
 
-/** The fields of a form, which are all texts. Throws `invalid_request` for a field that is sent twice. */
+/** The fields of a form; their values are texts. Throws `invalid_request` for a field that is sent twice. */
 export function formFields(parts: readonly FormPart[]): Fields {
   return { get: (name) => onlyField(parts, name)?.text || undefined }
 }
@@ -88,14 +88,17 @@ export function modelIn(fields: Fields): string {
   return name
 }
 
-/** A text. Throws `invalid_request` for any other value. */
+/** The value of a text field; throws `invalid_request` if it has another type. */
 export function textIn(fields: Fields, name: string): string | undefined {
   const value = fields.get(name)
   if (value === undefined || typeof value === 'string') return value
   return refuse(name, 'a string', 'another value')
 }
 
-/** Reports whether a flag is set, as a boolean or as a text. */
+/**
+ * Reads a flag, given as a boolean or as a text such as "true" or "1". Throws `invalid_request` for any other
+ * value.
+ */
 export function flagIn(fields: Fields, name: string): boolean {
   const value = fields.get(name)
   if (value === undefined || value === false || value === 'false' || value === 'False' || value === '0')
@@ -104,7 +107,9 @@ export function flagIn(fields: Fields, name: string): boolean {
   return refuse(name, 'true or false', 'another value')
 }
 
-/** An integer, as a number or as a text. Throws `invalid_request` if it is out of range. */
+/**
+ * The value of an integer field, given as a number or a text. Throws `invalid_request` if it is out of range.
+ */
 export function integerIn(fields: Fields, name: string, from: number, to: number): number | undefined {
   const value = fields.get(name)
   if (value === undefined) return undefined

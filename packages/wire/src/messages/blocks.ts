@@ -30,7 +30,7 @@ export function readBlock(
   }
 }
 
-/** Citations of a text block, which apply to its whole text; for spreading into the part. */
+/** The citations of a text block, which apply to its whole text, as an object to spread into the part. */
 function citationsIn(value: unknown): { citations?: readonly Citation[] } {
   if (!Array.isArray(value)) return {}
   const citations = value.flatMap((entry) => readCitation(asRecord(entry)) ?? [])
@@ -46,7 +46,7 @@ export function readCitation(value: Readonly<Record<string, unknown>> | undefine
 
 /**
  * Encodes a citation. Clients expect `cited_text` and `encrypted_index` to be strings, but other dialects
- * have neither. The placeholder shows which citations must be left out when the client sends them back.
+ * have neither. The placeholder marks the citations to leave out when the client sends them back.
  */
 export function writeCitation({ url, title }: Citation): object {
   return { type: 'web_search_result_location', cited_text: '', url, title, encrypted_index: FOREIGN_PAGE }
@@ -58,10 +58,13 @@ function textOf(value: unknown): string {
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Maximum number of queries kept at a time; no reply has more searches in progress. */
+/** Maximum number of queries that are remembered at a time; no reply has more searches in progress. */
 const MAX_QUERIES = 64
 
-/** Prefix of the ids of searches that other providers ran. Requests to upstreams leave them out. */
+/**
+ * Prefix of the ids of searches that other providers ran. These searches are left out of requests to
+ * upstreams.
+ */
 export const FOREIGN_SEARCH = 'srvtoolu_sluice'
 
 /**
@@ -87,7 +90,7 @@ export class ServerSearches {
 }
 
 /**
- * Reports whether an opaque value is the result of a search. The shared form of the same search follows it.
+ * Reports whether an opaque value is the result of a search. The same search follows it as a `SearchPart`.
  */
 export function isSearchResult(value: unknown): boolean {
   return asRecord(value)?.['type'] === 'web_search_tool_result'
@@ -113,7 +116,10 @@ function readPage(page: Block | undefined): FoundPage | undefined {
   return url === '' ? undefined : { url, title: textOf(page?.['title']) }
 }
 
-/** Clients expect the encrypted content to be a string, although only the provider can read it. */
+/**
+ * Renders a found page. Clients expect the encrypted content to be a string, although only the provider can
+ * read it.
+ */
 function writePage({ url, title }: FoundPage): Block {
   return {
     type: 'web_search_result',
@@ -124,7 +130,7 @@ function writePage({ url, title }: FoundPage): Block {
   }
 }
 
-/** Tools that the provider ran, by their names in blocks. */
+/** Tools that the provider runs, by their names in blocks. */
 const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['kind']>([
   ['web_search', 'web_search'],
   ['web_fetch', 'web_fetch'],
@@ -134,7 +140,7 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
 ])
 
 /**
- * Records the use of a tool reported by a block. All code of a message runs in one container, which counts
+ * Records a use of a tool that a block reports. All code of a message runs in one container, which counts
  * once.
  */
 export function recordBlockToolUse(tally: ToolTally, index: number, value: unknown): void {
@@ -145,7 +151,7 @@ export function recordBlockToolUse(tally: ToolTally, index: number, value: unkno
   if (kind) tally.note(kind === 'code_execution' ? 'container' : `block ${index}`, { kind, count: 1 })
 }
 
-/** Returns the uses of tools reported by the blocks of a message. */
+/** Returns the uses of tools that the blocks of a message report. */
 export function usesIn(content: unknown): readonly ToolUse[] {
   const tally = new ToolTally()
   if (Array.isArray(content))

@@ -11,12 +11,12 @@ const FIELDS: ReadonlySet<string> = new Set([
   'speed',
 ])
 
-/** Other names that decoding or encoding a messages request may report. */
+/** Further names that decoding or encoding a messages request may report as dropped. */
 type DroppedName =
   /** Unknown top-level fields. */
   | 'unknown'
   | 'billing_header'
-  /** In messages: fields of a block other than its content, and blocks that only another dialect has. */
+  /** Fields of a block other than its content, and blocks that only another dialect has. */
   | 'citations'
   | 'content'
   | 'image_url.detail'
@@ -31,14 +31,14 @@ type DroppedName =
   | 'temperature'
   | 'thinking'
   | 'tool_choice'
-  /** Tools that the provider would run itself. */
+  /** Tools that the provider itself would run. */
   | 'tools.server'
   | 'tools.unknown'
   | 'top_k'
   | 'top_p'
   | 'web_search'
 
-/** Reports a dropped field by a name of the fixed list, so that it never contains a client's text. */
+/** Reports a dropped field. The name comes from a fixed list, so that it never contains a client's text. */
 export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }

@@ -1,7 +1,10 @@
 import { parseRecord, asRecord } from '../json/record.ts'
 import { type ErrorContent, redactedJson } from '../upstream-error.ts'
 
-/** Renders an error for messages clients, with `code` if programs can use it. `docs/api.md: Envelopes`. */
+/**
+ * Renders an error for clients of messages; `code` is included if programs can use it. `docs/api.md:
+ * Envelopes`.
+ */
 export function messagesErrorBody(
   parts: Pick<ErrorContent, 'type' | 'message'> & {
     readonly code?: string | undefined
@@ -15,13 +18,13 @@ export function messagesErrorBody(
   return Buffer.from(JSON.stringify({ type: 'error', error, request_id: requestId }))
 }
 
-/** Renders an error in mid-stream as a frame; `docs/api.md: Events`. */
+/** Renders an error within a stream as a frame; `docs/api.md: Events`. */
 export function messagesErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
 /**
- * Renders the same frame as text. Permission errors have a code, so that clients can distinguish a spent
+ * Renders the same frame as text. Permission errors have a code, so that clients can distinguish a used-up
  * budget from missing quota.
  */
 export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
@@ -31,8 +34,8 @@ export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorCont
 }
 
 /**
- * Returns an upstream's error for messages clients, with its `request_id`: the bytes unchanged, unless
- * `redact` changes a text. Undefined if the body is not a messages error.
+ * Returns an upstream's error for clients of messages, with its `request_id`. The bytes stay unchanged,
+ * unless `redact` changes a text. Undefined if the body is not an error of this dialect.
  */
 export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const body = parseRecord(bytes.toString())

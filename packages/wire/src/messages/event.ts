@@ -5,8 +5,8 @@ import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 export type Event = Readonly<Record<string, unknown>>
 
 /**
- * Returns `error` if the event has that name, otherwise the type in the data, otherwise the event's name; ''
- * if there is neither.
+ * Returns `error` if the event has that name; otherwise the type in the data, or if there is none, the
+ * event's name; '' if it has neither.
  */
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'

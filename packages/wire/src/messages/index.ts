@@ -21,7 +21,7 @@ export { MESSAGES_CONVERSATION, MESSAGES_PROMPT } from './native/prompt.ts'
 export { MessagesTap, usageOfMessage } from './native/tap.ts'
 export { maxTokensOf, withoutThinkingSuffix, withSuffixThinking } from './encode/thinking.ts'
 
-/** Codec of the messages dialect. */
+/** Converts between the messages dialect and the form that all dialects share. */
 export const messagesCodec: Codec = {
   decodeRequest,
   // Media given by URL are fetched and sent inline; `docs/api.md: Chat completions`, translations.

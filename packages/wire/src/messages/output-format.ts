@@ -53,7 +53,7 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
 
 /**
  * Adapts the output format to the model; `docs/api.md: Chat completions`. A model that cannot follow a schema
- * is forced to call a tool with this schema; if that is impossible, the system prompt demands it.
+ * is forced to call a tool with this schema; if that is impossible, the system prompt asks for the format.
  */
 export function withSupportedFormat(
   conversation: Conversation,
@@ -71,8 +71,9 @@ export function withSupportedFormat(
 }
 
 /**
- * Name of the tool whose input is the text of the reply, forced on a model that cannot follow a schema.
- * Undefined if the conversation has tools, web search or a prefill, or if the schema is not an object.
+ * Name of the tool whose input is the text of the reply; it is forced on a model that cannot follow a schema.
+ * Undefined if the conversation has tools, web search or the beginning of a reply to continue, or if the
+ * schema is not an object.
  */
 export function answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined {
   const { outputFormat: format, tools, webSearch } = conversation
@@ -81,7 +82,9 @@ export function answerTool(conversation: Conversation, capabilities: Capabilitie
   return answerToolName(format)
 }
 
-/** Reports whether the model can follow a schema. After a prefill none can. */
+/**
+ * Reports whether the model can follow a schema. No model can if it must continue the beginning of a reply.
+ */
 function canFollowSchema(conversation: Conversation, { takesSchema }: Capabilities): boolean {
   return takesSchema && !hasPrefill(conversation)
 }

@@ -23,12 +23,12 @@ import { writeUsage } from '../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 
-/** Text that shows a chat client that there was a signature; `docs/api.md: Events`, signature_delta. */
+/** Text in `reasoning_content` that stands for a signature; `docs/api.md: Events`, signature_delta. */
 export const SIGNATURE_PLACEHOLDER = '\n'
 
 /**
- * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts are joined to one content and
- * thoughts to one `reasoning_content`, equal to the sum of a stream of the same reply.
+ * Encodes a whole reply; `docs/api.md: Chat completion response`. All texts are joined to one content and all
+ * thoughts to one `reasoning_content`; the result equals the joined chunks of a stream of the same reply.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const { usage } = reply
@@ -76,7 +76,7 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
   return parts.map(textOf).join('')
 }
 
-/** Encrypted reasoning with its positions. */
+/** Encrypted reasoning, each with its position in the message. */
 function detailsIn(parts: readonly ReplyPart[]): object[] {
   const details: object[] = []
   let [from, calls] = [0, 0]
@@ -91,7 +91,7 @@ function detailsIn(parts: readonly ReplyPart[]): object[] {
   return details
 }
 
-/** The tool calls. A signature before a call becomes a member of it. */
+/** The tool calls. A signature before a call becomes a member of the call. */
 function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unknown[] {
   let signature: string | undefined
   return parts.flatMap((part): object[] => {
@@ -112,13 +112,14 @@ export function customToolNames(replyContext: ReplyContext | undefined): Readonl
 }
 
 /**
- * Renders a citation for chat clients. It belongs to a part of `length` that begins at `base` in the content.
+ * Renders a citation for chat clients. The cited part begins at `base` in the content and has the length
+ * `length`, both in code points.
  */
 export function writeAnnotation(citation: Citation, length: number, base: number): object {
   return { type: 'url_citation', url_citation: urlCitation(citation, length, base) }
 }
 
-/** Renders the citations of all texts; together these are one content. */
+/** Renders the citations of all texts, which together are one content. */
 function annotationsIn(parts: readonly ReplyPart[]): object[] {
   let base = 0
   return parts.flatMap((part) => {
@@ -135,7 +136,7 @@ export function writeLogprobs(tokens: Logprobs | undefined): object | null {
   return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
 }
 
-/** Chat's tokens have members that the deltas of responses do not. */
+/** Adds members that tokens in chat have, but tokens in responses deltas do not. */
 function writeToken(value: unknown): Fields {
   const token = asRecord(value) ?? {}
   const others = token['top_logprobs']

@@ -69,7 +69,10 @@ export function encodeRequest(
   return Buffer.from(request)
 }
 
-/** Encodes the tools. Without tools there is no tool choice either; upstreams would refuse it. */
+/**
+ * Encodes the tools and the tool choice. Without tools there must be no tool choice, because upstreams would
+ * refuse it.
+ */
 function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
@@ -84,21 +87,24 @@ function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped
   ]
 }
 
-/** Message in chat's format. */
+/** A message in chat's format. */
 type ChatMessage = Readonly<Record<string, unknown>>
 
-/** Rules of a model about messages of the history. */
+/** How a model handles messages of the history. */
 type ModelRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts' | 'isOpenAi'>
 
-/** Parts of a turn, sorted by the message field or message they go to. */
+/** The parts of a turn, sorted by where chat has them: in a field of the message, or in another message. */
 interface SortedTurn {
   readonly thinking: string[]
   readonly content: ChatPart[]
-  /** Contents of the additional messages of a user's turn: each system text, and what follows it. */
+  /** Additional messages of a user's turn: each system text, and the content after it. */
   readonly later: { readonly isSystem: boolean; readonly content: ChatPart[] }[]
   readonly calls: unknown[]
   readonly results: ChatMessage[]
-  /** Media of tool results. Chat's tool messages carry only text, so media go into the next user message. */
+  /**
+   * Media of tool results. Chat's tool messages contain only text, so media are moved to the next user
+   * message.
+   */
   readonly media: ChatPart[]
 }
 
@@ -133,10 +139,10 @@ function encodeTurn(
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
     const said: ChatMessage[] = content.length > 0 ? [{ role: 'user', content: contentOf(content) }] : []
-    // Servers of other models may refuse a second system message.
+    // Servers other than OpenAI's may refuse a second system message, so the text is sent as the user's.
     for (const { isSystem, content: text } of sorted.later)
       said.push({ role: isSystem && isOpenAi ? 'system' : 'user', content: contentOf(text) })
-    // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
+    // An empty turn is kept; otherwise the conversation would end with the wrong turn or have no turns.
     if (said.length + results.length === 0) return [{ role: 'user', content: '' }]
     return [...results, ...said]
   }
@@ -186,7 +192,7 @@ function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dr
 }
 
 /**
- * Encodes a tool result. Its text stays in the result, its media follow later, in order. Chat cannot express
+ * Encodes a tool result. Its text stays in the result; its media are added to `media`. Chat cannot express
  * that a tool failed.
  */
 function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped): ChatMessage {
@@ -198,7 +204,7 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
     }
   }
   if (part.isError) reportDropped(dropped, 'is_error')
-  // A cache mark on the result moves to its last text.
+  // A cache mark on the result is moved to its last text.
   const last = content.at(-1)
   if (part.cache && last && !hasMark(last))
     content[content.length - 1] = { ...last, ...cacheControl(part.cache) }
@@ -206,10 +212,10 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
   return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
 }
 
-/** Part of a message's content in chat's format. */
+/** A part of a message's content in chat's format. */
 type ChatPart = Readonly<Record<string, unknown>>
 
-/** Encodes a part of content; returns an empty list if chat cannot express it. */
+/** Encodes a part of the content; returns an empty list if chat cannot express it. */
 function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): ChatPart[] {
   switch (part.kind) {
     case 'text':
@@ -223,7 +229,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-/** Renders content as a string if it is a single text without other properties. */
+/** Returns the content as a string if it is a single text without other properties, otherwise as a list. */
 function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
   const [first, second] = parts
   if (!first) return ''
@@ -232,8 +238,8 @@ function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
 }
 
 /**
- * Reports whether media must be fetched: chat accepts only images and videos by URL. A URL without a type is
- * treated as an image.
+ * Reports whether media must be fetched first: chat accepts only images and videos by URL. A URL without a
+ * known type is treated as an image.
  */
 export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
   return kind === 'url' && !isPicture(mediaType) && !isVideo(mediaType)
@@ -261,7 +267,7 @@ function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
 /** Values of `detail` that have another name in chat. */
 const DETAILS: ReadonlyMap<string, string> = new Map([['original', 'high']])
 
-/** Reports whether chat has no kind of part for this media type, so that it is sent as a file. */
+/** Reports whether chat has no content part for this media type, so that it is sent as a file. */
 function isFile(mediaType: string): boolean {
   const isText = mediaType.startsWith('text/')
   return !isText && !isPicture(mediaType) && !isVideo(mediaType) && audioFormat(mediaType) === undefined

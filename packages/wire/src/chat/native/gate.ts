@@ -7,11 +7,11 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { isGatewayDetail } from '../reasoning-details.ts'
 import type { ChatRequest } from './request.ts'
 
-/** Request for a channel. */
+/** A native request, adapted to a channel. */
 export interface GatedRequest extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
-  /** Whether the gateway itself requested usage, so that the usage frame is not forwarded to the client. */
+  /** Whether the gateway itself requested usage, so that the chunk with usage must not reach the client. */
   readonly addedUsageOption: boolean
 }
 
@@ -23,7 +23,7 @@ const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'i
 /** Options of `gateChatRequest`. */
 export interface GateOptions {
   readonly passThrough: boolean
-  /** Whether the endpoint has tiers of service; that of text completions has none. */
+  /** Whether the endpoint supports service tiers; the endpoint for text completions does not. */
   readonly statesTier: boolean
 }
 
@@ -75,8 +75,8 @@ function streamOptions(
 }
 
 /**
- * Text of `messages` without the encrypted reasoning of other providers, which upstreams of this dialect
- * cannot read; undefined if there is none.
+ * JSON text of `messages` without the encrypted reasoning of other providers, which upstreams of this dialect
+ * cannot read; undefined if there is none to remove.
  */
 function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   if (!mayHoldEnvelope(scan)) return undefined
@@ -96,7 +96,7 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   })
 }
 
-/** Renders an object without one of its members. */
+/** Renders an object without the given member. */
 function withoutMember(scan: ScannedObject, object: Node, member: Node): string {
   const { bytes } = scan
   const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))

@@ -23,7 +23,7 @@ import { ArrivedMedia } from '../../received-media.ts'
 
 /** Options of `ChatTap`. */
 export interface TapOptions {
-  /** Whether the gateway itself requested usage, so that its chunk is not forwarded. */
+  /** Whether the gateway itself requested usage, so that the chunk with usage is not forwarded. */
   readonly swallowUsage: boolean
   /**
    * Whether the client requested usage. If the upstream sends none, a chunk with the charged usage is added.
@@ -32,13 +32,13 @@ export interface TapOptions {
 }
 
 /**
- * Watches a native chat stream, whose terminator is [DONE]. Swallows a usage chunk that only the gateway
+ * Watches a native chat stream, which ends with [DONE]. Removes a usage chunk that the gateway itself
  * requested.
  */
 export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
   override readonly tools = new ToolTally()
-  /** Whether a client that requested usage has not received any. */
+  /** Whether the client requested usage and has not received it yet. */
   #lacksUsage: boolean
   /** Fields that all chunks of the stream have in common. */
   #common:
@@ -78,7 +78,7 @@ export class ChatTap extends StreamTap {
     const facts = readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
       this.error = { data, afterContent: this.contentFrames > 0 }
-      // Text in the same frame as the error counts, because it is forwarded too.
+      // The facts of the frame with the error count too, because the frame is forwarded.
       if (facts) this.#take(facts)
       return 'end'
     }
@@ -126,9 +126,9 @@ interface ChunkChoice {
   /** Generated text, in non-empty pieces. */
   readonly pieces: readonly string[]
   readonly finished: boolean
-  /** Why it ended, as the upstream states it. */
+  /** Why the choice ended, as the upstream states it. */
   readonly reason: unknown
-  /** Whether it cites a web page. */
+  /** Whether the content cites a web page. */
   readonly cites: boolean
 }
 
@@ -188,8 +188,8 @@ function readChoice(value: unknown): ChunkChoice {
 }
 
 /**
- * Reads the facts of a whole reply; never throws. The reply is parsed completely, because JSON.parse is
- * faster than a search for the members that are needed.
+ * Reads the facts of a whole reply; never throws. The whole reply is parsed, because JSON.parse is faster
+ * than a search for the members that are needed.
  */
 export function usageOfReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
@@ -207,7 +207,7 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
   }
 }
 
-/** What a whole reply states about itself. */
+/** Id, model and finish reasons of a whole reply. */
 function namesIn({ id, model, choices }: Readonly<Record<string, unknown>>): AnswerNames {
   const names = new AnswerNames()
   names.note(id, model)

@@ -23,17 +23,17 @@ import { FINISH_REASONS } from '../stop-reasons.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { writeUsage } from '../usage.ts'
 
-/** Number of a call among the tool calls, and whether any of its arguments were written. */
+/** The position of a call among the tool calls, and whether any of its arguments were written. */
 interface WrittenCall {
   readonly number: number
   hasInput: boolean
   /** Extracts the text of a custom tool's input from the arguments. */
   readonly custom?: CustomInput
-  /** Frame for more of its arguments. */
+  /** The bytes of a chunk around further arguments of this call. */
   frame?: TextFrame
 }
 
-/** Text whose citations are written at its end, because its length is known only then. */
+/** A text whose citations are written at its end, because they need its length. */
 interface CitedText {
   /** Offset of the text in the content, in code points. */
   readonly base: number
@@ -62,21 +62,21 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #calls = new Map<number, WrittenCall>()
   readonly #texts = new Map<number, CitedText>()
   readonly #refusals = new Set<number>()
-  /** Code points of the content so far. */
+  /** Length of the content so far, in code points. */
   #length = 0
-  /** Code points of the reasoning so far. */
+  /** Length of the reasoning so far, in code points. */
   #thinkingLength = 0
-  /** Offset in it at which the current thought begins. */
+  /** Offset in the reasoning at which the current thought begins, in code points. */
   #thinkingFrom = 0
   #details = 0
-  /** Signature of the next call. */
+  /** Signature to write with the next call. */
   #signature: string | undefined
   #isComplete = false
   #usage: Usage | undefined
   readonly #choice: number
   readonly #replyContext: ReplyContext | undefined
   readonly #custom: ReadonlySet<string>
-  /** Encoders of the further choices, by index. */
+  /** Encoders of the choices after the first one, by index. */
   readonly #others = new Map<number, ChatStreamEncoder>()
   #start: Extract<ReplyEvent, { kind: 'start' }> | undefined
 
@@ -103,7 +103,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   copy(event: CopiedText, out: FrameWriter): boolean {
-    // Texts of further choices are written by `push`.
+    // Texts of choices other than the first are written by `push`.
     if (choiceOf(event.index) > 0) return false
     const frame = this.#frameFor(event)
     if (frame) out.copied(frame, event)
@@ -125,7 +125,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return chatErrorFrame(error).toString()
   }
 
-  /** Encoder of a further choice. */
+  /** Returns the encoder of a choice other than the first. */
   #other(choice: number): ChatStreamEncoder {
     const known = this.#others.get(choice)
     if (known) return known
@@ -138,7 +138,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return other
   }
 
-  /** First chunk of a further choice; '' if it has already begun. */
+  /** Returns the first chunk of a choice other than the first; '' if it was already written. */
   #beginOther(choice: number): string {
     return this.#start && !this.#others.has(choice) ? this.#other(choice).#write(this.#start) : ''
   }
@@ -255,7 +255,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#inputHead(call)}${JSON.stringify(text)}${INPUT_TAIL}`
   }
 
-  /** Writes more input of a custom tool. */
+  /** Writes a further piece of the input of a custom tool. */
   #addText({ number }: WrittenCall, text: string): string {
     if (text === '') return ''
     const call = JSON.stringify({ index: number, custom: { input: text } })
@@ -276,7 +276,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return (call.frame ??= frameOf(this.#inputHead(call), INPUT_TAIL))
   }
 
-  /** Beginning of a chunk up to the arguments of a call. */
+  /** Returns the beginning of a chunk, up to the arguments of a call. */
   #inputHead({ number }: WrittenCall): string {
     return `${this.#delta}"tool_calls":[{"index":${number},"function":{"arguments":`
   }

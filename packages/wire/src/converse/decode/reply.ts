@@ -10,7 +10,7 @@ import { NO_USAGE } from '../../usage.ts'
 import { countAt, maxCount, promptUsage, type ReportedUsage, toCount } from '../../reported-usage.ts'
 
 /**
- * Decodes a whole reply, which contains neither an id nor the model. A call's input is the text that the
+ * Decodes a whole reply, which has neither an id nor a model name. The input of a call is the text that the
  * upstream wrote. Throws `upstream_error` if it is not a reply.
  */
 export function decodeReply(bytes: Buffer): Reply {
@@ -63,7 +63,7 @@ function readBlock(block: Fields, input: string): ReplyPart[] {
   const reasoning = asRecord(asRecord(block['reasoningContent'])?.['reasoningText'])
   if (reasoning) return thinkingParts(textOf(reasoning['text']), textOf(reasoning['signature']))
   const cited = asRecord(block['citationsContent'])?.['content']
-  // Other dialects cannot express these sources; only the cited text is kept.
+  // Other dialects cannot express these sources, so only the cited text is kept.
   if (Array.isArray(cited))
     return textPart(cited.map((part: unknown) => textOf(asRecord(part)?.['text'])).join(''))
   return Object.keys(block).length > 0 ? [{ kind: 'opaque', protocol: 'converse', value: block }] : []
@@ -74,7 +74,7 @@ export function isServerCall(call: Fields): boolean {
   return call['type'] === SERVER_CALL
 }
 
-/** A thought with its signature, if it has one; an empty list if it has neither text nor signature. */
+/** Returns a thought with its signature, if it has one; empty if it has neither text nor signature. */
 function thinkingParts(text: string, signature: string): ReplyPart[] {
   if (signature !== '') return [{ kind: 'thinking', text, proof: { protocol: 'converse', value: signature } }]
   return text === '' ? [] : [{ kind: 'thinking', text }]
@@ -88,7 +88,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Stop reasons of Converse; unknown ones mean a normal end. */
+/** Stop reasons of Converse; unknown reasons count as a normal end. */
 const REASONS: ReadonlyMap<unknown, StopReason> = new Map<unknown, StopReason>([
   ['tool_use', 'tool-calls'],
   ['max_tokens', 'length'],
@@ -105,10 +105,10 @@ export function readStop(reason: unknown): Stop | undefined {
 }
 
 /**
- * Reads a usage, whose counts are disjoint: tokens read from and written to a cache are not part of the
- * input; thoughts are part of the output. Some servers include cached tokens in the input; the total shows
- * which is the case. Returns undefined without an input, and only the prompt without an output. Written
- * tokens without a split by lifetime are of the five-minute kind.
+ * Reads a usage. Its counts do not overlap: tokens read from and written to a cache are not part of the
+ * input; thoughts are part of the output. Some servers include cached tokens in the input, which the total
+ * reveals. Returns undefined without an input count; without an output count, the result has only the prompt.
+ * Written tokens without a lifetime count as written for five minutes.
  */
 export function readConverseUsage(value: unknown, tier?: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)

@@ -16,13 +16,16 @@ import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { inputObject } from '../../tool-input.ts'
 import { reportDropped } from './dropped-fields.ts'
 
-/** Placeholder for a text that must not be missing or blank. */
+/** Stands for a text that upstreams require and that is missing or blank. */
 export const PLACEHOLDER = '{"text":"..."}'
 
-/** First text of a failed tool's result, for models without a status for results. */
+/** First text of a failed tool's result, for models that cannot be told the status of a result. */
 const FAILED = '{"text":"The tool failed:"}'
 
-/** Encodes parts as blocks, each as JSON text, followed by their cache points. Reports what is dropped. */
+/**
+ * Encodes parts as blocks, each as JSON text and followed by its cache point. Reports the parts that are
+ * dropped.
+ */
 export class BlockWriter {
   readonly #capabilities: ConverseCapabilities
   readonly #dropped: Dropped
@@ -34,8 +37,8 @@ export class BlockWriter {
   }
 
   /**
-   * Encodes a part of a turn; an empty list if it cannot be expressed. Throws `invalid_request` for a call
-   * whose input is not a JSON object, and for files that no model accepts.
+   * Encodes a part of a turn; empty if it cannot be expressed. Throws `invalid_request` for a call whose
+   * input is not a JSON object, and for files that no model accepts.
    */
   write(part: Part): string[] {
     switch (part.kind) {
@@ -59,7 +62,7 @@ export class BlockWriter {
     }
   }
 
-  /** Encodes a text; an empty list for a blank one, which upstreams refuse. */
+  /** Encodes a text; empty for a blank text, which upstreams refuse. */
   writeText({ text, cache }: TextPart): string[] {
     return text.trim() === '' ? [] : [JSON.stringify({ text }), ...this.cachePoint(cache)]
   }
@@ -76,7 +79,7 @@ export class BlockWriter {
     return this.#media.write(source, name)
   }
 
-  // Upstreams accept only thoughts with a signature that they made themselves.
+  // Upstreams accept only thoughts with a signature that the provider itself made.
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'converse') {
       reportDropped(this.#dropped, 'reasoning_content')
@@ -124,7 +127,7 @@ export class BlockWriter {
   }
 }
 
-/** The cache mark of a result: its own, or one inside it, where Converse accepts none. */
+/** The cache mark of a result: its own, or the last one of its parts, on which Converse accepts none. */
 function cacheOf({ cache, parts }: ToolResultPart): Cache | undefined {
   return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)
 }
@@ -133,8 +136,8 @@ const MAX_LENGTH = 64
 const SHORT_LENGTH = 9
 
 /**
- * The id of a call as the upstream accepts it. The ids of a call and its result remain equal. Ids of other
- * providers may be too long or have other characters, and some models accept only short ones.
+ * The id of a call in a form that the upstream accepts, the same for a call and its result. Ids of other
+ * providers may be too long or have forbidden characters, and some models accept only short ids.
  */
 function wireId(id: string, isShort: boolean): string {
   if (isShort) return /^[A-Za-z\d]{9}$/.test(id) ? id : digestOf(id).slice(0, SHORT_LENGTH)
@@ -149,7 +152,7 @@ function digestOf(id: string): string {
 /** Kind of a media block. */
 type MediaKind = 'image' | 'document' | 'video' | 'audio'
 
-/** The upstream's names of formats, by media type. */
+/** The upstream's kinds and format names, by media type. */
 const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> = new Map([
   ['image/png', ['image', 'png']],
   ['image/jpeg', ['image', 'jpeg']],
@@ -182,7 +185,7 @@ const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> =
   ['audio/webm', ['audio', 'webm']],
 ])
 
-/** Files of unknown type are sent as the kind of document that clients send most. */
+/** Files of this unknown type are sent as the kind of document that clients send most often. */
 const UNKNOWN = 'application/octet-stream'
 const MAX_NAME = 200
 
@@ -218,8 +221,8 @@ class MediaBlocks {
 }
 
 /**
- * Keeps the characters of a file name that the upstream accepts: letters, digits, single spaces and a few
- * others.
+ * Removes the characters of a file name that the upstream does not accept; letters, digits, single spaces and
+ * a few others stay.
  */
 function documentName(name = ''): string {
   const plain = name

@@ -1,6 +1,6 @@
 import type { Dropped } from '../../codec.ts'
 
-/** Names of other dialects' fields that this codec may report. The list is fixed. */
+/** Names of other dialects' fields that this codec may report as dropped. The list is fixed. */
 type DroppedName =
   | 'content'
   | 'image_url.detail'

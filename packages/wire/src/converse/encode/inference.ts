@@ -14,7 +14,7 @@ import { reportDropped } from './dropped-fields.ts'
 
 /** Maximum temperature in Converse; other dialects go up to 2. */
 const MAX_TEMPERATURE = 1
-/** Smallest budget that Claude accepts. */
+/** Minimum budget of thinking tokens that Claude accepts. */
 const MIN_BUDGET = 1024
 /** Efforts that Nova and gpt-oss accept. */
 const EFFORTS = ['low', 'medium', 'high'] as const
@@ -29,8 +29,8 @@ interface Inference {
 }
 
 /**
- * Encodes thinking, the maximum of tokens and sampling as `inferenceConfig` and
- * `additionalModelRequestFields`, so that the model accepts them together. Reports what the model does not
+ * Encodes thinking, maximum output tokens and sampling as `inferenceConfig` and
+ * `additionalModelRequestFields`, in a combination that the model accepts. Reports what the model does not
  * accept.
  */
 export function encodeInference(
@@ -53,7 +53,7 @@ export function encodeInference(
   ]
 }
 
-/** Returns the maximum of tokens that is sent for a conversation. */
+/** Returns the maximum number of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
   return inferenceOf(conversation, capabilities, new Set()).maxTokens
 }
@@ -75,8 +75,8 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
       if (isThinkingOff(thinking)) return plain({ reasoningConfig: { type: 'disabled' } })
       const maxReasoningEffort = nearestEffort(requestedEffort(thinking) ?? DEFAULT_EFFORT, EFFORTS)
       const additional = { reasoningConfig: { type: 'enabled', maxReasoningEffort } }
-      // The highest effort excludes a maximum of tokens and sampling settings. A maximum must be kept, so the
-      // effort is reduced.
+      // With the highest effort, the model accepts neither a maximum number of tokens nor sampling settings.
+      // A maximum must be kept, so the effort is reduced.
       if (maxReasoningEffort !== 'high') return plain(additional)
       if (maxTokens === undefined) return { ...withoutSampling(conversation, dropped), additional }
       return plain({ reasoningConfig: { type: 'enabled', maxReasoningEffort: 'medium' } })
@@ -96,8 +96,8 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
 }
 
 /**
- * Settings of Claude. With thinking it accepts no sampling settings and no forced call; with a budget it also
- * refuses tool calls in the history without the thoughts before them.
+ * Settings of Claude. With thinking, Claude accepts neither sampling settings nor a forced call. With a
+ * budget, it also refuses a history in which tool calls lack the thoughts before them.
  */
 function claudeInference(
   conversation: Conversation,

@@ -13,7 +13,7 @@ import { BlockWriter, PLACEHOLDER } from './blocks.ts'
 import { encodeInference } from './inference.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
 
-/** Tiers that upstreams know. */
+/** Service tiers that upstreams accept. */
 const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
 
 /**
@@ -60,7 +60,7 @@ function withSystem<Given extends Conversation>(conversation: Given, takesSystem
   return { ...conversation, system: [], turns: [{ role: 'user', parts: [...system, ...own] }, ...others] }
 }
 
-/** The tier as JSON text. Other fields that some dialects share are reported as dropped. */
+/** The service tier as JSON text. Other fields that some dialects share are reported as dropped. */
 function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Dropped): string | undefined {
   if (endUser?.field === 'metadata') dropped.add('metadata')
   let tier = isStandardTier ? '{"type":"default"}' : undefined
@@ -71,7 +71,7 @@ function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Drop
   return tier
 }
 
-/** Part with its blocks; there is at least one. */
+/** The blocks that were written for a part; at least one. */
 interface Written {
   readonly kind: Part['kind']
   readonly blocks: readonly string[]
@@ -118,7 +118,7 @@ function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
   return [...turns.slice(0, -1), { ...turn, parts }]
 }
 
-/** Only users may send files. */
+/** Only users may send files, so those in a model's turn are dropped and reported. */
 function isSayable(part: Part, role: Turn['role'], dropped: Dropped): boolean {
   const isForeign = part.kind === 'media' && role === 'assistant'
   if (isForeign) reportDropped(dropped, 'content')
@@ -129,7 +129,7 @@ function resultsFirst({ role, parts }: WrittenTurn): WrittenTurn {
   return { role, parts: [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] }
 }
 
-/** Separates tool results from the user's other parts, and drops the parts next to calls. */
+/** Separates tool results from the user's other parts, and drops parts that stand beside tool calls. */
 function unmixed(turn: WrittenTurn, dropped: Dropped): WrittenTurn[] {
   const { role, parts } = turn
   if (role === 'assistant') {
@@ -181,7 +181,8 @@ function encodeTools(
   }
   if (offered.length === 0 && toolChoice && toolChoice.kind !== 'none') reportDropped(dropped, 'tool_choice')
   const choice = offered.length > 0 ? choiceOf(toolChoice, capabilities, dropped) : undefined
-  // If the model cannot be forced to call a tool by name, the named tool is sent alone.
+  // If the model cannot be forced to call a tool by name, only that tool is sent, and a call of any tool is
+  // forced.
   const isNamed = choice === ANY && toolChoice?.kind === 'tool'
   const chosen = isNamed ? tools.filter(({ name }) => name === toolChoice.name) : tools
   if (chosen.length === 0) throw new WireError('invalid_request', 'tool_choice: expected one of the tools')
@@ -235,7 +236,7 @@ function encodeTool(
   return renderObject([['toolSpec', spec]])
 }
 
-/** Adds `type` at the root of a schema, because upstreams require it. */
+/** Adds `type` to a schema if its root has none, because upstreams require it. */
 function withType(schema: string): string {
   const given = parseRecord(schema) ?? {}
   if (Object.hasOwn(given, 'type')) return schema

@@ -31,14 +31,14 @@ import type { TextMatch } from '../../sse/frame-template.ts'
 import { OWN_PARTS } from './part.ts'
 import { readSignature } from '../signature.ts'
 
-/** Answer and its text. */
+/** A parsed answer, and its JSON text. */
 interface Answer {
   readonly text: string
   readonly fields: Fields
 }
 
 /**
- * Reads a whole answer with as many candidates as were requested. A refused prompt has none. Throws
+ * Reads a whole answer with up to `choices` candidates. If the prompt was refused, there is none. Throws
  * `upstream_error` if the bytes are not an answer.
  */
 export function decodeReply(bytes: Buffer, choices = 1): Reply {
@@ -110,13 +110,13 @@ export class ReplyPartsDecoder {
   #next = 0
   /** Text or thinking that is still growing. */
   #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
-  /** The whole growing text, which positions of citations refer to. */
+  /** The complete text of the growing part, to which the positions of citations refer. */
   #text = ''
-  /** Sources of the text that are not yet emitted. */
+  /** Finds the citations of the growing text; undefined if there are none, or they were emitted. */
   #citationsOf: FindCitations | undefined
-  /** Log probabilities of the next text. */
+  /** Log probabilities that belong to the next text. */
   #logprobs: Logprobs | undefined
-  /** Call whose arguments arrive in pieces. */
+  /** A call whose arguments arrive in pieces. */
   #call: { readonly index: number; readonly args: PartialArgs } | undefined
 
   constructor(emit: (event: ReplyEvent) => void) {
@@ -128,7 +128,7 @@ export class ReplyPartsDecoder {
     this.#answerId = id.replaceAll(/[^\w-]/g, '_')
   }
 
-  /** Reads the parts of a candidate, with their sources and the log probabilities of their text. */
+  /** Reads the parts of a candidate, with the sources of its text and their log probabilities. */
   read(
     parts: readonly unknown[],
     textOf: ArgumentsText,
@@ -162,7 +162,8 @@ export class ReplyPartsDecoder {
   }
 
   /**
-   * Returns the part that is growing, so that the text can be copied as bytes; undefined if its kind differs.
+   * Returns the growing part if it is of this kind, so that the text can be copied as bytes; otherwise
+   * undefined.
    */
   copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     if (this.#call || this.#growing?.kind !== kind) return undefined
@@ -244,7 +245,7 @@ export class ReplyPartsDecoder {
     return index
   }
 
-  /** Emits the sources of the growing text. */
+  /** Emits the citations of the growing text. */
   #cite(): void {
     const { index, kind } = this.#growing ?? {}
     if (!this.#citationsOf || index === undefined || kind !== 'text') return
@@ -267,7 +268,7 @@ export class ReplyPartsDecoder {
   }
 }
 
-/** Renders media as a Markdown link that contains the data. */
+/** Renders media as a Markdown link that contains the data itself. */
 function linkTo(media: Fields): string {
   const type = typeof media['mimeType'] === 'string' ? media['mimeType'] : 'application/octet-stream'
   const data = typeof media['data'] === 'string' ? media['data'] : ''
@@ -275,16 +276,16 @@ function linkTo(media: Fields): string {
   return `${isImage ? '![image]' : '[file]'}(data:${type};base64,${data})`
 }
 
-/** Object or array that is being assembled: its members by key or index, in the order of their arrival. */
+/** An object or array that is being put together: its members by key or index, in the order of arrival. */
 type Branch = { readonly isList: boolean; readonly members: Map<string, Branch | Leaf> }
-/** Scalar as JSON text. A string may grow until it is complete. */
+/** A scalar as JSON text. A string grows until it is complete. */
 type Leaf = { text: string; readonly isString: boolean }
 
 const STEP = /\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/gy
-/** Maximum length of a path. */
+/** Maximum length of a path, in steps. */
 const MAX_STEPS = 128
 
-/** Arguments of a call that arrive in pieces, each for a path such as `$.list[0].name`. */
+/** The arguments of a call that arrive in pieces. Each piece has a path such as `$.list[0].name`. */
 export class PartialArgs {
   readonly #root: Branch = { isList: false, members: new Map() }
 

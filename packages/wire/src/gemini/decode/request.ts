@@ -27,9 +27,9 @@ import { decodeMedia, decodePlainPart } from './part.ts'
 import { readSignature } from '../signature.ts'
 
 /**
- * Decodes a checked request. The model and whether to stream come from the request's path, as members `model`
- * and `stream`. Fields that a conversation cannot express are reported in `dropped`. Throws `invalid_request`
- * with the path of an unreadable value, and for content stored at the provider.
+ * Decodes a checked request. `model` and `stream` come from the request's path, and were added as members.
+ * Fields that a conversation cannot express are reported in `dropped`. Throws `invalid_request` with the path
+ * of an unreadable value, and for content that is stored at the provider.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   checkMembers(scan, [], CONVERSION_CHECKS)
@@ -72,7 +72,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-/** Converts Gemini's name of a tier, which may have a prefix, to the name in other dialects. */
+/** Converts Gemini's name of a service tier, which may have a prefix, to the name in other dialects. */
 function tierOf(tier: string): string {
   const name = tier.toLowerCase().replace(/^service_tier_/, '')
   return name === 'standard' || name === 'unspecified' ? 'default' : name
@@ -107,17 +107,17 @@ interface Place {
 }
 
 /**
- * Reads `contents`. A content without a role is the user's. Calls without an id get one derived from their
- * number, so that the same history always has the same ids. A response belongs to the call with its id, or
- * else to the first unanswered call of its name. Throws `invalid_request` with the path of an unreadable
- * value, and for a response without its call.
+ * Reads `contents`. A content without a role is the user's. A call without an id gets one that is derived
+ * from its position, so that the same history always has the same ids. A response belongs to the call with
+ * its id, or else to the first unanswered call of its name. Throws `invalid_request` with the path of an
+ * unreadable value, and for a response without its call.
  */
 class ContentsReader {
   readonly #scan: ScannedObject
   readonly #dropped: Dropped
-  /** Calls without a response, in order. */
+  /** Calls without a response so far, in order. */
   readonly #open: { readonly id: string; readonly name: string }[] = []
-  /** Ids of calls that are already used. */
+  /** Ids that calls have already used. */
   readonly #ids = new Set<string>()
   #calls = 0
 
@@ -163,7 +163,7 @@ class ContentsReader {
     return [this.#readResponse(fieldsAt(response, path), { node, path })]
   }
 
-  /** The signature of a call becomes a part before it. */
+  /** Reads a call. Its signature becomes a part before it. */
   #readCall(part: Fields, call: Fields, { node, path }: Place): Part[] {
     const args = nodeOf(this.#scan, nodeOf(this.#scan, node, 'functionCall'), 'args')
     if (args !== undefined && this.#scan.kindOf(args) !== 'object')
@@ -207,7 +207,7 @@ class ContentsReader {
     }
   }
 
-  /** Finds the call to which a response belongs. A call is answered only once. */
+  /** Finds the call to which a response belongs. Each call is answered at most once. */
   #answered(response: Fields, name: string, path: string): string {
     const id = memberInEitherSpelling(response, 'id')
     const byId = id === undefined ? -1 : this.#open.findIndex((call) => call.id === id)
@@ -227,8 +227,8 @@ class ContentsReader {
 }
 
 /**
- * Joins thoughts that arrived in pieces, of which the last has the signature: another provider has signed the
- * whole text. Gemini itself does not sign thoughts, but the parts after them.
+ * Joins thoughts that arrived in pieces, if the last piece has a signature: another provider has signed the
+ * whole text. (Gemini does not sign thoughts, but the parts after them.)
  */
 function withWholeThoughts(parts: readonly Part[]): Part[] {
   const whole: Part[] = []
@@ -246,18 +246,18 @@ function withWholeThoughts(parts: readonly Part[]): Part[] {
   return [...whole, ...pieces]
 }
 
-/** Elements of a list. Servers also accept a single element in place of the list. */
+/** The elements of a list. Servers also accept a single element instead of a list. */
 function elementsOf(scan: ScannedObject, node: Node): readonly Node[] {
   return scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
 }
 
-/** Members of a response that by convention contain a tool's output. */
+/** Member of a response that by convention contains the tool's output. */
 const OUTPUT = 'output'
 const ERROR = 'error'
 
 /**
- * Finds the output of a tool: the text in one of the two members above, or else the whole response as it was
- * written.
+ * Finds the output of a tool: the text in the member `output` or `error`, or else the whole response as it
+ * was written.
  */
 function outcomeIn(
   scan: ScannedObject,
@@ -279,7 +279,7 @@ function outcomeIn(
 
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 
-/** Maximum searches of a request; Gemini requests cannot state one. */
+/** Maximum number of searches for a request with web search, because Gemini requests cannot state one. */
 const WEB_SEARCH: WebSearch = { maxUses: 5 }
 
 const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
@@ -382,7 +382,8 @@ function decodeChoice(
 }
 
 /**
- * A single allowed function becomes a choice of this function; with several, all other tools are left out.
+ * If one function is allowed, the choice is this function; if several are allowed, all other tools are left
+ * out.
  */
 function chosen(
   tools: readonly Tool[],

@@ -21,12 +21,12 @@ import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import { resourceName } from '../model-name.ts'
 
-/** Method of an embedding model: for one content, or for a list of requests with one content each. */
+/** The method of an embedding model: for one content, or for a list of requests with one content each. */
 export type EmbedMethod = 'embedContent' | 'batchEmbedContents'
 
-/** Fields of a request that the gateway reads; all others pass as they came. */
+/** The fields of a request that the gateway reads; all other fields are sent unchanged. */
 export interface EmbedRequest {
-  /** Upper bound on the tokens of the contents. */
+  /** Upper bound on the number of tokens of the contents. */
   readonly promptBound: number
   readonly hasMedia: boolean
 }
@@ -138,8 +138,8 @@ function checkRequests(
 }
 
 /**
- * Adapts a native request to an upstream that has another name for the model: requests repeat the name from
- * the path, and the upstream compares both. All other bytes are the client's.
+ * Adapts a native request to an upstream that has another name for the model: requests repeat the name of the
+ * path, and the upstream compares the two. All other bytes stay unchanged.
  */
 export function gateEmbedRequest(
   scan: ScannedObject,

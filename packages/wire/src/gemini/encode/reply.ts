@@ -10,7 +10,7 @@ import type { Proof } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
 import { encodeOpaquePart, writeSignature } from '../signature.ts'
 
-/** Encodes a whole answer. An empty reply becomes an empty text. */
+/** Encodes a whole answer. A reply without parts gets an empty text. */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { id, model, usage } = reply
   const rest = JSON.stringify({
@@ -32,10 +32,13 @@ function writeCandidate({ parts, stop }: Choice, index: number): string {
   return `{"content":${content},"finishReason":"${FINISH_REASONS[stop.reason]}",${facts}"index":${index}}`
 }
 
-/** Empty part. Clients discard an answer, or its last chunk, that has no part. */
+/** An empty part. Clients discard an answer, or its last chunk, if it has no part. */
 export const EMPTY_PART = '{"text":""}'
 
-/** Renders the parts of an answer. The signature of a function call arrives before the call, and is written with it. */
+/**
+ * Renders the parts of an answer. The signature of a function call arrives before the call; it is written as
+ * a member of the call.
+ */
 export class PartWriter {
   #callSignature: string | undefined
 
@@ -74,7 +77,9 @@ export class PartWriter {
     return JSON.stringify({ text, thought: true, ...(isOwn && { thoughtSignature: writeSignature(proof) }) })
   }
 
-  /** Renders a call. If its input is not an object it was cut off, and the call has no arguments. */
+  /**
+   * Renders a call. If its input is not an object, it was cut off, and the call is written without arguments.
+   */
   #writeCall({ id, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>): string | undefined {
     const signature = this.#callSignature
     this.#callSignature = undefined
@@ -84,7 +89,10 @@ export class PartWriter {
   }
 }
 
-/** Renders JSON in one line, as an event requires. In JSON, line ends can only stand between values. */
+/**
+ * Renders JSON in one line, as an event requires. This is safe, because line ends in JSON are only allowed
+ * between values.
+ */
 function inOneLine(json: string): string {
   return json.replaceAll(/[\r\n]/g, ' ')
 }

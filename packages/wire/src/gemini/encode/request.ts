@@ -34,10 +34,10 @@ import {
 /** Maximum number of stop sequences that upstreams accept. */
 const MAX_STOPS = 5
 
-/** Seeds are signed 32-bit integers. */
+/** Maximum seed: seeds are signed 32-bit integers. */
 const MAX_SEED = 2 ** 31 - 1
 
-/** Tiers that upstreams know. */
+/** Service tiers that upstreams accept. */
 const TIERS: ReadonlySet<string> = new Set(['flex', 'priority'])
 
 /**
@@ -113,14 +113,16 @@ function configOf(
   return config === '{}' ? undefined : config
 }
 
-/** The seed, if it fits into 32 bits. */
+/** The seed, if it fits into 32 bits; otherwise it is dropped and reported. */
 function seedOf({ seed }: Conversation, dropped: Dropped): number | undefined {
   if (seed === undefined || (seed <= MAX_SEED && seed >= -MAX_SEED - 1)) return seed
   reportDropped(dropped, 'seed')
   return undefined
 }
 
-/** Most models refuse functions together with web search; the functions are kept. */
+/**
+ * Encodes tools. Most models refuse functions together with web search; in this case the functions are kept.
+ */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
   dropped: Dropped,
@@ -149,7 +151,7 @@ function callingConfigOf(choice: ToolChoice): object {
   return { mode: choice.kind.toUpperCase() }
 }
 
-/** The tier as JSON text. Other fields that some dialects share are reported as dropped. */
+/** The service tier as JSON text. Other fields that some dialects share are reported as dropped. */
 function tierOf(conversation: Conversation, dropped: Dropped): string | undefined {
   const tier = conversation.shared?.get('service_tier')
   const isTaken = tier !== undefined && TIERS.has(JSON.parse(tier) as string)
@@ -159,19 +161,20 @@ function tierOf(conversation: Conversation, dropped: Dropped): string | undefine
   return isTaken ? tier : undefined
 }
 
-/** Placeholder for an empty turn, because upstreams require parts. */
+/** Stands for the parts of an empty turn, because upstreams require parts. */
 const PLACEHOLDER = '{"text":"..."}'
 
-/** Content that is being collected. Consecutive turns of the same role become one. */
+/** A content that is still being collected; consecutive turns of the same role become one content. */
 interface OpenContent {
   readonly role: 'user' | 'model'
   readonly parts: string[]
 }
 
 /**
- * Encodes turns as `contents`, beginning with the user's. Function responses come first in their turn, with
- * the names of their calls. If the model requires signatures, the first call of each step has one, or the
- * documented placeholder; earlier turns too, so that a longer history begins with the same bytes.
+ * Encodes turns as `contents`, beginning with a user's turn. Function responses come first in their turn,
+ * with the names of their calls. If the model requires signatures, the first call of each step has one, or
+ * the documented placeholder; this includes earlier turns, so that a longer history begins with the same
+ * bytes.
  */
 class ContentsWriter {
   readonly #capabilities: GeminiCapabilities
@@ -222,7 +225,7 @@ class ContentsWriter {
 
   #writeModel(parts: readonly Part[]): string[] {
     const written: string[] = []
-    /** Signature of the next call. */
+    /** Signature that will be written with the next call. */
     let signature: string | undefined
     let isFirstCall = true
     for (const part of parts) {
@@ -279,7 +282,7 @@ class ContentsWriter {
     }
   }
 
-  /** Thoughts without a signature are left out; sent as text they would confuse the model. */
+  /** Thoughts without a signature are left out; as plain text they would confuse the model. */
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'gemini') {
       reportDropped(this.#dropped, 'reasoning_content')
@@ -290,16 +293,16 @@ class ContentsWriter {
   }
 }
 
-/** The result of a tool in Gemini's format: the response, and media that cannot be inside it. */
+/** The result of a tool in Gemini's format: the response, and media that cannot be inside the response. */
 interface WrittenResult {
   readonly response: string
   readonly media: readonly string[]
 }
 
 /**
- * Encodes a tool result. A text that is a JSON object becomes the response itself; any other text becomes its
- * member `output`, or `error` if the tool failed. Media are inside the response if `holdsMedia`. Throws
- * `invalid_request` if the name of the function is unknown, because Gemini requires it.
+ * Encodes a tool result. A text that is a JSON object becomes the response itself. Any other text becomes its
+ * member `output`, or `error` if the tool failed. Media are put inside the response if `holdsMedia`. Throws
+ * `invalid_request` if the name of the function is unknown, because Gemini requires the name.
  */
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
@@ -339,7 +342,7 @@ function encodeText({ text, cache }: TextPart, dropped: Dropped): string {
   return JSON.stringify({ text })
 }
 
-/** Encodes media as a part. Media given by URL have been fetched before. */
+/** Encodes media as a part. Media that were given by URL have been fetched before. */
 function encodeMedia({ source, name, detail, cache }: MediaPart, dropped: Dropped): string {
   if (source.kind === 'url')
     throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
@@ -362,10 +365,10 @@ interface ThinkingFields {
 }
 
 /**
- * Encodes thinking and the maximum of output tokens, which here includes thoughts. The model decides whether
- * thinking is a level or a budget. A budget must be below the maximum, which grows if needed. A model that
- * cannot stop thinking gets the smallest amount; a model of which nothing is known gets the smallest level
- * only if the client named it.
+ * Encodes thinking and the maximum number of output tokens, which includes thoughts in this dialect. Whether
+ * thinking is a level or a budget depends on the model. A budget must be below the maximum, which is raised
+ * if needed. A model that cannot stop thinking gets the smallest amount; an unknown model gets the smallest
+ * level only if the client named it.
  */
 function encodeThinking(
   { thinking, maxTokens }: Pick<Conversation, 'thinking' | 'maxTokens'>,
@@ -400,7 +403,7 @@ function encodeThinking(
   }
 }
 
-/** Returns the maximum of output tokens that is sent for a conversation. */
+/** Returns the maximum number of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
   return encodeThinking(conversation, capabilities, new Set()).maxOutputTokens
 }

@@ -14,20 +14,22 @@ const TIER = ['serviceTier', snakeCase('serviceTier')] as const
 /** Settings of `generationConfig` that select another model. */
 const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfig']
 
-/** The model of a request: its name in the path, and its name at the upstream. */
+/**
+ * The model of a request: its name in the path, its name at the upstream, and whether it needs signatures.
+ */
 export interface GeminiModel {
   readonly name: string
   readonly upstreamModel: string
-  /** Whether calls without a signature get the placeholder; absent if the contents are only texts. */
+  /** Returns whether calls without a signature get the placeholder; absent if the contents are only texts. */
   readonly requiresSignatures: (() => boolean) | undefined
 }
 
 /**
- * Adapts a native request to a channel: removes the tier, settings that select another model, and signatures
- * of other providers; adds placeholder signatures to calls if the model requires signatures; and disables
- * storage if the channel demands it. All other bytes are the client's; the model's name is in the path. In
- * pass-through mode (`passThrough` is the gateway's option; the channel has its own) the tier and the model
- * settings stay.
+ * Adapts a native request to a channel. Removes the service tier, settings that select another model, and
+ * signatures of other providers. Adds placeholder signatures to calls if the model requires signatures.
+ * Disables storage if the channel demands it. All other bytes stay unchanged; the model's name is in the
+ * path. In pass-through mode (`passThrough` is the gateway's option; the channel has its own) the tier and
+ * the model settings are kept.
  */
 export function gateGeminiRequest(
   scan: ScannedObject,
@@ -71,17 +73,17 @@ const SIGNATURE = 'thoughtSignature'
 
 const CALL = 'functionCall'
 /**
- * Beginnings of the name of a call's member in both spellings, and of an escape in a name. A body without any
- * of them contains no call.
+ * How the name of a call's member begins in either spelling, and how an escape in a name begins. A body
+ * without any of these contains no call.
  */
 const CALL_MARKS = ['"function', '\\u'].map((mark) => Buffer.from(mark))
 
 /**
- * `contents` with signatures that the upstream accepts, as the name of the member and its text; undefined if
- * they need no change. A signature of another provider, which is in an envelope, is removed from its part;
- * thoughts with one are removed, and contents that become empty too. If `isRequired`, the first call of each
- * step without a signature gets the documented placeholder: the turn was written by another model and would
- * be refused.
+ * The member `contents`, as name and JSON text, with signatures that the upstream accepts; undefined if
+ * nothing must change. A signature of another provider, which is in an envelope, is removed from its part; a
+ * thought with such a signature is removed, and so is a content that becomes empty. If `isRequired`, the
+ * first call of each step gets the documented placeholder if it has no signature: another model wrote the
+ * turn, and it would be refused.
  */
 function contentsWithAcceptedSignatures(
   scan: ScannedObject,

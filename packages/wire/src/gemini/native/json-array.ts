@@ -10,13 +10,13 @@ export class JsonArray {
   #hasElements = false
   /** Whether the current event has data. */
   #hasData = false
-  /** Whether the current line is a data line that continues in the next chunk. */
+  /** Whether the current line contains data and continues in the next chunk. */
   #isInData = false
-  /** Beginning of a line whose field is not yet known. */
+  /** Beginning of a line whose field name is not yet known. */
   #head = ''
   #isAfterCr = false
 
-  /** Returns the bytes of the array for these bytes of the stream. */
+  /** Returns the bytes of the array that correspond to these bytes of the stream. */
   push(bytes: Buffer): Buffer {
     const out: Buffer[] = []
     let at = 0
@@ -43,7 +43,7 @@ export class JsonArray {
       out.push(bytes)
       return
     }
-    // One more byte than the field's name, because a space after the colon is not part of the value.
+    // One byte more than the field name has, because a space after the colon does not belong to the value.
     const needed = FIELD.length + 1 - this.#head.length
     this.#head += bytes.toString('latin1', 0, needed)
     if (this.#head.length > FIELD.length) this.#beginData(out)

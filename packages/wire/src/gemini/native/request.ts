@@ -36,7 +36,7 @@ import { scanObject } from '../../json/json-scan.ts'
 import { promptText } from '../../prompt-text.ts'
 import { resourceName } from '../model-name.ts'
 
-/** Fields of a request that the gateway reads; all others pass as they came. */
+/** The fields of a request that the gateway reads; all other fields are sent unchanged. */
 export interface GeminiRequest extends PromptBounds {
   readonly maxTokens: number | undefined
   /** Number of candidates requested. */
@@ -47,18 +47,18 @@ export interface GeminiRequest extends PromptBounds {
   readonly hasOnlyTexts: boolean
 }
 
-/** Largest accepted maximum of output tokens, as for other dialects. */
+/** Maximum value that is accepted for a maximum of output tokens; other dialects have the same. */
 const MAX_OUTPUT_TOKENS = 10_000_000
 
 const CONFIG = 'generationConfig'
 
-/** Fields of `generationConfig` on which the amount of a hold depends. */
+/** Fields of `generationConfig` on which the amount held for the call depends. */
 const CONFIG_RULES: readonly ConfigRule[] = [
   ['maxOutputTokens', `an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS)],
   ['candidateCount', 'an integer from 1 to 8', isInteger(1, 8)],
 ]
 
-/** An array, or a single object in place of it. */
+/** Checks for an array, or a single object instead of one. */
 const list = checkSecret(
   'an array or an object',
   withSchema(
@@ -68,7 +68,8 @@ const list = checkSecret(
 )
 
 /**
- * The fields that the gateway needs to route, hold or charge. Checking all others is left to the provider.
+ * Checks of the fields that the gateway needs to route, hold or charge a call. All other fields are checked
+ * by the provider.
  */
 const CHECKS: ReadonlyMap<string, Check> = spelled([
   ['contents', withSchema({ type: ['array', 'object'] }, checkContents)],
@@ -106,8 +107,8 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
 }
 
 /**
- * Reports whether an answer may contain more than text, because it was requested or because the model does so
- * by itself.
+ * Reports whether an answer may contain anything other than text, because the request asks for it or the
+ * model does so by itself.
  */
 function answersInMedia(modalities: unknown, model: string): boolean {
   if (!Array.isArray(modalities)) return respondsInMedia(model)
@@ -150,7 +151,7 @@ function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<str
 }
 
 /**
- * Fields that are checked only if a request is converted. In native requests, checking them is left to the
+ * Fields that are checked only if a request is converted. In native requests they are checked by the
  * provider.
  */
 export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
@@ -160,12 +161,12 @@ export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
   ['cachedContent', text],
 ])
 
-/** Rule for a field of `generationConfig`, which has two spellings. */
+/** A check for a field of `generationConfig`; the field has two spellings. */
 type ConfigRule = readonly [name: string, expected: string, test: ValueTest]
 
 /**
  * Fields of `generationConfig` that are checked only if a request is converted. Numbers may have fractions
- * where the provider's types allow them.
+ * where the provider allows fractions.
  */
 export const CONVERTED_RULES: readonly ConfigRule[] = [
   ['temperature', 'a number from 0 to 2', isNumber(0, 2)],
@@ -188,7 +189,7 @@ export function checkGenerationConfig(config: Fields, path: string, rules: reado
 
 /**
  * Reports whether the contents are only texts, without media, calls, thoughts and signatures. For most
- * requests a look at each part answers that much faster than searches through all bytes.
+ * requests, looking at each part is much faster than searching all bytes.
  */
 export function hasOnlyTexts(scan: ScannedObject): boolean {
   const contents = topMember(scan, 'contents')
@@ -219,7 +220,7 @@ function names(fields: string, below?: Readonly<Record<string, KnownNames>>): Kn
   return new KnownNames(fields.split(' '), below, spellingsOf)
 }
 
-// Arguments and responses of functions are not listed, because their names are the client's.
+// The members of function arguments and responses are not listed, because the client chooses their names.
 const part = names('text thought thoughtSignature executableCode codeExecutionResult videoMetadata', {
   inlineData: names('mimeType data displayName'),
   fileData: names('mimeType fileUri displayName'),
@@ -277,7 +278,7 @@ export const embedNames = requestNames(
   spellingsOf,
 )
 
-/** Member with a whole request; only this form can contain a system instruction and tools. */
+/** Member that contains a whole request; only this form can have a system instruction and tools. */
 const REQUEST = 'generateContentRequest'
 
 /** Checks a request to count tokens, which contains contents or a whole request. Throws `invalid_request`. */
@@ -294,8 +295,8 @@ export function countableText(scan: ScannedObject): PromptText {
 }
 
 /**
- * Renders the request for an upstream that has another name for the model: a whole request inside repeats the
- * name.
+ * Renders the request for an upstream that has another name for the model, which a whole request inside it
+ * repeats.
  */
 export function countedBody(scan: ScannedObject, upstreamModel: string): Buffer {
   const member = topMember(scan, REQUEST)

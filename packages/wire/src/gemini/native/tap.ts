@@ -15,20 +15,20 @@ import { finishReasonOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
 import { ArrivedMedia } from '../../received-media.ts'
 
-/** Maximum number of candidates that are tracked; the protocol allows no more. */
+/** Maximum number of candidates that are watched; the protocol allows no more. */
 const MAX_CANDIDATES = 8
 
 /**
- * Watches a native stream. The protocol has no terminator, and usage may follow the finish reason. From the
- * chunk in which the last candidate finishes, everything is held until the upstream has closed and the call
- * is charged.
+ * Watches a native stream. The protocol has no end marker, and usage may follow the finish reason. So
+ * everything is held back, from the chunk in which the last candidate finishes until the upstream has closed
+ * the stream and the call is charged.
  */
 export class GeminiTap extends StreamTap {
   readonly #usage = new StreamUsage()
   override readonly tools = this.#usage.tools
   /** Whether each candidate has finished, by its index. */
   readonly #finished = new Map<number, boolean>()
-  /** Chunks held until the charge. */
+  /** Chunks that are held back until the call is charged. */
   readonly #held: Buffer[] = []
   /** Whether the next frame to be read was already forwarded. */
   #isForwarded = false
@@ -46,7 +46,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
-  /** Returns the held chunks, which contain the last texts, as events. */
+  /** Returns the held chunks that contain texts, as events. */
   lastTexts(): Buffer {
     return Buffer.concat(this.#held)
   }
@@ -55,7 +55,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
   }
 
-  /** Returns a comment; undefined in the middle of an event. */
+  /** Returns a comment as a keep-alive; undefined in the middle of an event. */
   override keepAliveFrame(): Buffer | undefined {
     return this.isMidEvent ? undefined : Buffer.from(KEEP_ALIVE_FRAME)
   }
@@ -83,16 +83,14 @@ export class GeminiTap extends StreamTap {
     return isRead
   }
 
-  /**
-   * The counts in such a chunk are not read, because a later chunk, at the latest the last one, repeats them.
-   */
+  /** The counts in such a chunk are not read, because the last chunk, or an earlier one, repeats them. */
   protected pieceOf(data: string): FramePiece | undefined {
     const chunk = this.sawFinish ? undefined : parseRecord(data)
     const piece = chunk && plainText(chunk)
     return piece && { index: 0, text: piece.text }
   }
 
-  /** A last frame counts if it is complete, because the protocol has no terminator. */
+  /** Because the protocol has no end marker, a last frame counts if it is complete. */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
   }
@@ -125,7 +123,10 @@ function indexOf({ index }: Fields): number {
   return Number.isInteger(index) && (index as number) > 0 ? Math.min(index as number, MAX_CANDIDATES) : 0
 }
 
-/** Reads the facts of a whole answer; never throws. An answer that reports a refused prompt is valid too. */
+/**
+ * Reads the facts of a whole answer; never throws. An answer is also valid if it reports that the prompt was
+ * refused.
+ */
 export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   const answers = answerTexts(bytes.toString()).map((text) => parseRecord(text) ?? {})
   const error = answers.some((answer) => isError(answer['error']))
@@ -154,7 +155,7 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   }
 }
 
-/** Text that the model wrote in a part: text, thoughts, calls and code; only non-empty pieces. */
+/** The text that the model wrote in a part (text, thoughts, calls and code), without empty pieces. */
 function generatedText(part: unknown): string[] {
   const record = asRecord(part)
   if (!record) return []

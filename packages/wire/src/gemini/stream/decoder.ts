@@ -25,23 +25,23 @@ import { finishReasonOf, stopOf } from '../stop-reasons.ts'
 import type { SeenTools } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
-/** Index of the text in a frame. */
+/** Indexes of the texts that frames add to. */
 const TEXT = 0
 const THINKING = 1
 
-/** Candidate that is being read. */
+/** A candidate that is being read. */
 interface OpenChoice {
   readonly parts: ReplyPartsDecoder
   finishReason: string | undefined
 }
 
 /**
- * Decodes a stream with as many candidates as were requested. The protocol has no terminator: parts and usage
- * may follow the finish reason, so the `end` event is emitted when the upstream closes. The stream is
- * truncated if a candidate that began has no finish reason.
+ * Decodes a stream with up to the requested number of candidates. The protocol has no end marker, and parts
+ * and usage may follow the finish reason, so the `end` event comes when the upstream closes the stream. The
+ * stream counts as truncated if a candidate that began has no finish reason.
  */
 export class GeminiStreamDecoder extends FrameReader {
-  /** Candidates by index; each further one is added with its first chunk. */
+  /** The candidates by index; each is added with its first chunk. */
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
@@ -74,9 +74,7 @@ export class GeminiStreamDecoder extends FrameReader {
     return undefined
   }
 
-  /**
-   * The counts in such a chunk are not read, because a later chunk, at the latest the last one, repeats them.
-   */
+  /** The counts in such a chunk are not read, because the last chunk, or an earlier one, repeats them. */
   protected pieceOf(data: string): FramePiece | undefined {
     const chunk = parseRecord(data)
     const piece = chunk && plainText(chunk)
@@ -91,7 +89,7 @@ export class GeminiStreamDecoder extends FrameReader {
     return this.#choice(0).parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
   }
 
-  /** A last frame counts if it is complete, because the protocol has no terminator. */
+  /** Because the protocol has no end marker, a last frame counts if it is complete. */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
   }
@@ -122,7 +120,7 @@ export class GeminiStreamDecoder extends FrameReader {
     if (blockReason(chunk) !== undefined && !candidateAt(chunk, 0)) this.#choice(0).finishReason ??= 'SAFETY'
   }
 
-  /** The candidate with this index. Missing ones before it are created too. */
+  /** Returns the candidate with this index; creates it, and those before it, if they do not exist. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
       const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))

@@ -11,7 +11,7 @@ import { writeUsage } from '../usage.ts'
 import { WrittenGrounding } from '../grounding.ts'
 import { EMPTY_PART, PartWriter } from '../encode/reply.ts'
 
-/** A part that is written only once it is complete. */
+/** A part that is collected, and written when it is complete. */
 interface Gathered {
   readonly part: Exclude<StartedPart, { kind: 'text' | 'thinking' | 'search' }>
   input: string
@@ -27,8 +27,8 @@ const NO_FRAMES = { text: frameOf('', ''), thinking: frameOf('', '') }
 
 /**
  * Encodes a stream: texts and thoughts as they arrive, each call as a whole in one chunk, and a last chunk
- * with the finish reason and the usage. Every chunk has a part, because clients discard an answer otherwise.
- * Chunks are events or the elements of one array.
+ * with the finish reason and the usage. Every chunk has a part, because clients would discard the answer
+ * otherwise. Chunks are events, or the elements of one array.
  */
 export class GeminiStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
@@ -40,12 +40,12 @@ export class GeminiStreamEncoder implements StreamEncoder {
   #model = ''
   /** End of every chunk. */
   #tail = ''
-  /** Frames of texts and thoughts in a stream of events. */
+  /** The bytes around texts and thoughts in chunks that are events. */
   #frames = NO_FRAMES
   readonly #choice: number
   /** End of the candidate, after its content. */
   readonly #candidateEnd: string
-  /** Encoders of the further candidates, by index. */
+  /** Encoders of the candidates after the first one, by index. */
   readonly #others = new Map<number, GeminiStreamEncoder>()
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
 
@@ -82,7 +82,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
   }
 
   /**
-   * Each element of an array must contain a part, and some readers of arrays do not accept white space
+   * Returns '' for an array: each element must have a part, and some readers do not accept white space
    * between elements.
    */
   keepAliveFrame(): string {
@@ -93,7 +93,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return this.#out.last(geminiErrorText({ ...error, status: statusOf(error) }))
   }
 
-  /** Encoder of an event's candidate. */
+  /** Returns the encoder for the candidate of an event. */
   #encoderOf(event: ReplyEvent): GeminiStreamEncoder {
     return 'index' in event ? this.#encoder(choiceOf(event.index)) : this
   }
@@ -152,7 +152,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Ends a further candidate. */
+  /** Ends a candidate other than the first. */
   #endAs(stop: Stop): string {
     return this.#endParts() + this.#out.frame(this.#lastChunk(stop, ''))
   }
@@ -199,13 +199,16 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return text
   }
 
-  /** `facts`: members of the candidate other than its content, each followed by a comma. */
+  /**
+   * Renders a chunk. `facts` contains members of the candidate other than its content, each followed by a
+   * comma.
+   */
   #chunk(part: string, facts = ''): string {
     return this.#out.frame(`${CANDIDATE}${part}${PARTS_END}${facts}${this.#candidateEnd}${this.#tail}`)
   }
 }
 
-/** Frames of a stream's chunks: events, or the elements of one array. */
+/** Renders the chunks of a stream as events, or as the elements of one array. */
 class ChunkFrames {
   readonly isArray: boolean
   #hasChunks = false
@@ -228,8 +231,7 @@ class ChunkFrames {
 }
 
 /**
- * Comment that keeps a stream of events alive. Gemini has no event without content, and clients skip
- * comments. The comment keeps the connection in use, although a client that waits for an event does not see
- * it.
+ * A comment that keeps a stream of events alive, because Gemini has no event without content. Clients skip
+ * comments: the connection stays in use, but a client's timeout for the next event is not extended.
  */
 export const KEEP_ALIVE_FRAME = ': keep-alive\r\n\r\n'

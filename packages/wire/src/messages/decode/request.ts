@@ -53,7 +53,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   for (const { key, node } of scan.members.values()) {
     if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
   }
-  // With 0 a request only fills the prompt cache; other dialects have no such request.
+  // With `max_tokens: 0` a request only fills the prompt cache; other dialects have no such request.
   if (scan.value('max_tokens') === 0) refuse('max_tokens', `at least 1 for this model's channel`, '0')
   const { system, turns } = decodeTurns(scan, dropped)
   return {
@@ -127,7 +127,7 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
   }
 }
 
-/** Reads the tier. `auto` is the default and is ignored. */
+/** Reads the service tier. `auto` is the default and is ignored. */
 function decodeTier(tier: unknown, dropped: Dropped): { isStandardTier?: true } {
   if (tier === STANDARD_TIER) return { isStandardTier: true }
   if (typeof tier === 'string' && tier !== 'auto') reportDropped(dropped, 'service_tier')
@@ -141,7 +141,7 @@ function numberAt(scan: ScannedObject, field: string): number | undefined {
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 
 const WEB_SEARCH = /^web_search_\d+$/
-/** Default maximum of searches: that of the search context size `medium`. */
+/** Default maximum number of searches, the same as for the search context size `medium`. */
 const DEFAULT_SEARCHES = 5
 const READ_FIELDS: ReadonlySet<string> = new Set([
   'type',
@@ -245,7 +245,7 @@ interface Place {
 
 /**
  * Decodes the content of a message; a string is one text. Blocks that only messages has become opaque parts.
- * Throws `invalid_request` with the path of a malformed block, or of one that this role must not use.
+ * Throws `invalid_request` with the path of a malformed block, or of a block that this role must not use.
  */
 function decodeContent(place: Place, role: Turn['role']): Part[] {
   const { scan, node, path } = place
@@ -274,8 +274,8 @@ function decodeSystem(place: Place): TextPart[] {
 }
 
 /**
- * Claude Code begins a system block with a line for Anthropic's billing. It differs in each request, so that no
- * other provider could find the prompt in its cache.
+ * Removes the line for Anthropic's billing with which Claude Code begins a system block. The line differs in
+ * each request, so no other provider could find the prompt in its cache.
  */
 function withoutBillingHeader(part: TextPart, dropped: Dropped): TextPart[] {
   if (!part.text.startsWith(BILLING_HEADER)) return [part]
@@ -376,8 +376,8 @@ function text(holder: Block, key: string, path: string): string {
 const UNKNOWN_TYPE = 'application/octet-stream'
 
 /**
- * Decodes an `image` block. Throws `invalid_request` for an invalid one, and for a file id, which is valid
- * only at the provider that issued it.
+ * Decodes an `image` block. Throws `invalid_request` for an invalid block, and for a file id, because only
+ * the provider that issued it knows the file.
  */
 function decodeImage(block: Block, path: string): MediaPart {
   const source = sourceOf(block, path)
@@ -397,8 +397,8 @@ function decodeImage(block: Block, path: string): MediaPart {
 }
 
 /**
- * Decodes a `document` block: a file becomes media, text becomes text below its title and context, and
- * content becomes its blocks. A cache mark moves to the last part.
+ * Decodes a `document` block. A file becomes media; text becomes text after its title and context; content
+ * becomes its blocks. A cache mark is moved to the last part.
  */
 function decodeDocument(block: Block, path: string): readonly (TextPart | MediaPart)[] {
   const source = sourceOf(block, path)

@@ -26,9 +26,9 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
 }
 
 /**
- * Encodes a part of a reply as the JSON texts of its blocks; an empty list for empty text and for parts that
- * messages cannot express. A call's input keeps the text that the model wrote if it is an object; otherwise
- * it becomes empty. `key` makes the ids of a search unique.
+ * Encodes a part of a reply as the JSON texts of its blocks; empty for empty text and for parts that messages
+ * cannot express. A call's input keeps the text that the model wrote if it is an object; otherwise it becomes
+ * empty. `key` makes the ids of a search unique.
  */
 export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
   if (part.kind === 'search') return encodeForeignSearch(part, key).map((block) => JSON.stringify(block))
@@ -37,8 +37,8 @@ export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
 }
 
 /**
- * Blocks of a search that another provider ran. A search of this dialect has none here, because its blocks
- * are opaque parts.
+ * Returns the blocks of a search that a provider of another dialect ran. For a search of this dialect it
+ * returns none, because its blocks are already there as opaque parts.
  */
 export function encodeForeignSearch(search: SearchPart, key: string): readonly object[] {
   return search.protocol === 'messages' ? [] : searchBlocks(search, key)
@@ -65,7 +65,10 @@ function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
   }
 }
 
-/** Returns the upstream's id if it has the format of messages; otherwise the one that the gateway created. */
+/**
+ * Returns the upstream's id if it has the format of the messages dialect; otherwise the id that the gateway
+ * created.
+ */
 export function messageId(id: string, identity: ReplyIdentity): string {
   if (id.startsWith('msg_')) return id
   return identity.id.startsWith('msg_') ? identity.id : `msg_${identity.id}`

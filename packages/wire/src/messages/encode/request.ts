@@ -25,7 +25,7 @@ import { STANDARD_TIER } from '../end-user.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { encodeSampling } from './thinking.ts'
 
-/** Version of the web search tool; `docs/api.md: Chat completions`, translations. */
+/** The web search tool, with the version that is requested; `docs/api.md: Chat completions`, translations. */
 const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
 
 const TIER = 'service_tier'
@@ -104,7 +104,7 @@ function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): 
   ])
 }
 
-/** Adds `type` at the root of a schema, because upstreams require it. */
+/** Adds `type` to a schema if its root has none, because upstreams require it. */
 function withType(schema: string): string {
   const given = parseRecord(schema) ?? {}
   if (Object.hasOwn(given, 'type')) return schema
@@ -184,7 +184,10 @@ function encodeResult({ callId, parts, isError, cache }: ToolResultPart): string
   })
 }
 
-/** Encodes media: an image as an image, everything else as a document of its type, plain text as text. */
+/**
+ * Encodes media: an image as an image block, plain text as text, and everything else as a document of its
+ * type.
+ */
 function encodeMedia({ source, name, cache }: MediaPart): string {
   const { mediaType } = source
   const isImage = mediaType?.startsWith('image/') ?? source.kind === 'url'
@@ -207,7 +210,7 @@ function encodeSource(source: MediaPart['source']): object {
   return { type: 'base64', media_type: mediaType, data: source.data }
 }
 
-/** Adds members to an object's text: one that is JSON text, and others given as values. */
+/** Adds members to the JSON text of an object: `member`, which is JSON text, and the members of `more`. */
 function joined(object: string, member: string | undefined, more: object): string {
   const rest = JSON.stringify(more).slice(1, -1)
   return (
@@ -216,8 +219,8 @@ function joined(object: string, member: string | undefined, more: object): strin
 }
 
 /**
- * Replaces characters in other providers' ids that messages upstreams refuse. The ids of a call and its
- * result remain equal.
+ * Replaces characters in other providers' ids that messages upstreams refuse. A call and its result keep
+ * equal ids.
  */
 function wireId(id: string): string {
   return /^[\w-]+$/.test(id) ? id : id.replaceAll(/[^\w-]/g, '_') || '_'

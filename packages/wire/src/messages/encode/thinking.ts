@@ -12,9 +12,9 @@ import type { Capabilities } from '../../model-capabilities.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodableTurns } from './turns.ts'
 
-/** Maximum of output tokens if a request has none, because messages requires one. */
+/** Maximum number of output tokens if a request states none, because messages requires a maximum. */
 const DEFAULT_MAX_TOKENS = 8192
-/** Smallest budget that upstreams accept. */
+/** Minimum budget of thinking tokens that upstreams accept. */
 const MIN_BUDGET = 1024
 /** Maximum temperature in messages; other dialects go up to 2. */
 const MAX_TEMPERATURE = 1
@@ -37,9 +37,10 @@ type Requested = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK
 }
 
 /**
- * Encodes thinking, the maximum of tokens and sampling so that an upstream accepts them together: a budget
- * must be below the maximum, which grows if needed; no sampling settings are sent with thinking; and thinking
- * is impossible with a forced tool, with a prefill, or if the last tool calls lack the thoughts before them.
+ * Encodes thinking, maximum output tokens and sampling in a combination that upstreams accept. A budget must
+ * be below the maximum, which is raised if needed. With thinking, no sampling settings are sent. Thinking is
+ * impossible with a forced tool, with the beginning of a reply to continue, or if the last tool calls lack
+ * the thoughts before them.
  */
 export function encodeSampling(
   requested: Requested,
@@ -89,7 +90,7 @@ export function encodeSampling(
   }
 }
 
-/** Returns the maximum of tokens that is sent for a conversation. */
+/** Returns the maximum number of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number {
   const turns = encodableTurns(conversation.turns, new Set())
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
@@ -120,7 +121,7 @@ function allowedThinking(
 }
 
 /**
- * Reports whether the thoughts before the last tool calls are missing; upstreams require them if thinking has
+ * Reports whether the thoughts before the last tool calls are missing. Upstreams require them if thinking has
  * a budget.
  */
 function lacksThoughts(turns: readonly Turn[]): boolean {
@@ -145,9 +146,12 @@ function dropSampling({ temperature, topP, topK }: Requested, dropped: Dropped):
 }
 
 const SUFFIX = '-thinking'
-/** Percentage of a reply's maximum tokens that may be used for thinking. */
+/** Percentage of the maximum output tokens that may be used for thinking. */
 const BUDGET_PERCENT = 80
-/** Smallest maximum with room for the smallest budget: 80 percent of it are 1,024. */
+/**
+ * Minimum value of the maximum output tokens that leaves room for the minimum budget: 80 percent of it are
+ * 1,024.
+ */
 const MIN_MAX_TOKENS = 1280
 
 /** Returns the model name without the suffix `-thinking`; undefined if it has no such suffix. */
@@ -156,8 +160,9 @@ export function withoutThinkingSuffix(model: string): string | undefined {
 }
 
 /**
- * Adds the thinking that the suffix requests. It overrides an effort but not a budget in tokens;
- * `docs/api.md: Chat completions`, sampling overrides. The encoder adapts conflicting settings.
+ * Adds the thinking that the suffix `-thinking` requests. It overrides an effort but not a budget in tokens;
+ * `docs/api.md: Chat completions`, sampling overrides. Settings that conflict with it are adapted by the
+ * encoder.
  */
 export function withSuffixThinking(conversation: Conversation, { thinking }: Capabilities): Conversation {
   if (conversation.thinking?.kind === 'budget') return conversation

@@ -37,11 +37,11 @@ import type { PromptBounds } from '../../prompt-tokens.ts'
 import { promptBounds } from './prompt.ts'
 import { CACHE_MARK_NAMES, knownNames, requestNames } from '../../request-names.ts'
 
-/** Fields of a messages request that the gateway reads; all others pass as they came. */
+/** The fields of a messages request that the gateway reads; all other fields are sent unchanged. */
 export interface MessagesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
-  /** Maximum of output tokens; with 0 the request only fills the prompt cache. */
+  /** Maximum number of output tokens; with 0 the request only fills the prompt cache. */
   readonly maxTokens: number
   readonly messageCount: number
   /** Whether thinking is enabled or adaptive. */
@@ -113,8 +113,8 @@ const thinking: JsonSchema = {
 }
 
 /**
- * Table of `docs/api.md: Messages`, row for row. Enumerations are open, because a provider may have further
- * values.
+ * Checks for the table in `docs/api.md: Messages`, one for each row. Unknown values of enumerations are
+ * accepted, because a provider may have further values.
  */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
@@ -153,10 +153,10 @@ export function messagesRequestSchema(): JsonSchema {
 const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
 
 /**
- * Checks every row of the table in `docs/api.md: Messages` and the content blocks that it names; null in an
- * optional field counts as absent, fields outside the table and other blocks pass. Throws `invalid_request`
- * that names the field, the expected and the actual value. For a field that can contain a prompt the error
- * shows only the kind of value.
+ * Applies the checks for the table in `docs/api.md: Messages`, and checks the content blocks that it names.
+ * Null in an optional field counts as absent; fields outside the table and other blocks are not checked.
+ * Throws `invalid_request` with the field, and the expected and the actual value. For a field that can
+ * contain a prompt, the error states only the kind of the value.
  */
 export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -187,7 +187,10 @@ function checkSystem(scan: ScannedObject, { node }: Member): void {
   checkTextBlocks(scan, node, 'system')
 }
 
-/** Checks tools. The client's own have a name and a schema; those of other types are the provider's. */
+/**
+ * Checks tools. The client's own tools have a name and a schema; a tool with any other type is run by the
+ * provider.
+ */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, pathOf) => {
     const path = pathOf()
@@ -240,7 +243,7 @@ function offered({ type, max_uses: maxUses }: Readonly<Record<string, unknown>>)
 
 const sourceNames = knownNames('type media_type data url file_id content')
 
-// The content of a document or a result is not listed, because its names are the client's.
+// The content of documents and results is not listed, because the client chooses the names in it.
 const blockNames = knownNames(
   'type text content title context id name input tool_use_id is_error thinking signature data',
   {
@@ -271,7 +274,10 @@ export const messagesNames = requestNames(
   },
 )
 
-/** Checks of a request to count tokens. The gateway's counter or the upstream checks all other fields. */
+/**
+ * Checks of a request to count tokens. All other fields are checked by the gateway's counter or by the
+ * upstream.
+ */
 const COUNT_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
     'model',

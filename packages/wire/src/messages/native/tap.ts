@@ -13,13 +13,14 @@ import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '
 import { recordBlockToolUse, usesIn } from '../blocks.ts'
 import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
-/** Maximum number of blocks that are tracked; no reply has more. */
+/** Maximum number of blocks that are watched; no reply has more. */
 const MAX_BLOCKS = 1024
 const SHARED = new SharedTemplates()
 
 /**
- * Watches a native messages stream, whose terminator is `message_stop`. Usage is known from `message_start`
- * on, and final with `message_delta`. A stream that the upstream closed after a stop reason is complete too.
+ * Watches a native messages stream, which ends with `message_stop`. Usage is known from `message_start` on,
+ * and final with `message_delta`. A stream that the upstream closed after a stop reason counts as complete
+ * too.
  */
 export class MessagesTap extends StreamTap {
   #sawFinish = false
@@ -85,7 +86,7 @@ export class MessagesTap extends StreamTap {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
-  /** Reads a start, which may contain a whole message. Of a repeated start only the usage is read. */
+  /** Reads a start, which may contain a whole message. If a start is repeated, only its usage is read. */
   #start(message: Event | undefined): void {
     if (isSameMessage(this.#id, message?.['id'])) {
       this.#counts.addRepeatedStart(message?.['usage'])
@@ -113,7 +114,7 @@ export class MessagesTap extends StreamTap {
     this.usage = this.#sawFinish ? this.#counts.final : (this.#counts.partial ?? this.usage)
   }
 
-  /** Counts thoughts that are redacted, or longer than the summary that comes with them. */
+  /** Counts thoughts that are encrypted, or of which only a shorter summary is visible. */
   #noteHidden(event: Event, encrypted: unknown): void {
     if (typeof encrypted === 'string')
       this.arrived.addHidden(encrypted.length, this.textBytes(indexOf(event)))
@@ -162,8 +163,8 @@ export function usageOfMessage(bytes: Buffer): ReplyFacts {
 }
 
 /**
- * Collects the text that the model wrote in a block, whole or at its start: text, thinking, name and input of
- * a tool call. Returns only non-empty pieces. Results of the provider's tools are not generated text.
+ * Collects the text that the model wrote in a block, which is complete or at its start: text, thinking, name
+ * and input of a tool call. Returns no empty pieces. Results of the provider's tools are not generated text.
  */
 function generatedText(block: Readonly<Record<string, unknown>> | undefined): string[] {
   if (!block) return []
