@@ -1,7 +1,6 @@
 import type { ResponseHeaders } from '@sluice/http1'
 import type { KeptAnswer } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
-import { idHeaders } from '../../http/id-headers.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import type { Claims } from '../answers/idempotent-calls.ts'
@@ -9,12 +8,12 @@ import type { KeepingCall, KeptAnswers } from '../answers/kept-answers.ts'
 import type { Call } from '../call.ts'
 import type { HelperThreads } from '../helper-threads.ts'
 import { UpstreamRefusal } from '../failure.ts'
-import { GUARDS_HEADER } from '../guards/call-guards.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { CONTENT_TYPES, isSameBody } from './answer-bodies.ts'
 import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
 import { type AnswerFacts, factsIn, factsOf } from './answer-facts.ts'
 import type { EqualCallsElsewhere } from './equal-calls-elsewhere.ts'
+import { headersOf, sharedHeaders } from './hit-headers.ts'
 import { type HitServices, Hits } from './hits.ts'
 import { type AdmittedRequest, type SharableCall, sharableCall } from './sharable-call.ts'
 import { type AnswerSource, SharedAnswer } from './shared-answer.ts'
@@ -28,14 +27,6 @@ const MAX_READ_AT_ONCE = 1_048_576
  * asks the upstream by itself, and no other call waits for it.
  */
 const MAX_MISSES = 3
-/** Headers of an answer that are valid for every equal call. */
-const SHARED_HEADERS = [
-  'content-type',
-  'cache-control',
-  'x-accel-buffering',
-  'x-gateway-dropped',
-  'x-gateway-model',
-]
 
 /** Services that the cache needs. */
 export interface AnswerCacheServices extends HitServices {
@@ -475,28 +466,6 @@ export class AnswerCache {
 function joined(pieces: readonly Buffer[]): Buffer {
   const [only] = pieces
   return pieces.length === 1 && only ? only : Buffer.concat(pieces)
-}
-
-/** Headers of an answer from the cache that are specific to the call that gets it. */
-function headersOf(
-  { dialect, request, guards }: SharableCall,
-  { id }: IncomingCall,
-  ageMs: number,
-  facts?: AnswerFacts,
-): ResponseHeaders {
-  const verdicts = (request.stream ? guards?.ofRequest : facts?.guards) ?? ''
-  return {
-    ...idHeaders(id, dialect.name),
-    ...(verdicts !== '' && { [GUARDS_HEADER]: verdicts }),
-    'x-gateway-cache': 'hit',
-    age: String(Math.floor(ageMs / 1_000)),
-  }
-}
-
-function sharedHeaders(head: ResponseHeaders): Record<string, string> {
-  return Object.fromEntries(
-    SHARED_HEADERS.flatMap((name) => (head[name] === undefined ? [] : [[name, head[name]]])),
-  )
 }
 
 /** Whether an upstream caused the error, so that other equal calls are likely to get it too. */
