@@ -23,11 +23,11 @@ const MAX_BYTES = 32 * 1024 * 1024
 const REMEMBERED = 1_000
 
 /**
- * A question: its id, the node that asks, and the kind of report as `kind` or `kind:argument`; `health` if
- * absent.
+ * The text of a question: its id, the node that asks, and the kind of report as `kind` or `kind:argument`.
+ * Without a kind, it is `health`.
  */
 const QUESTION = /^report\? ([0-9a-f-]{36}) (\S{1,100})(?: ([a-z]{1,20})(?::(\S{1,100}))?)?$/
-/** The kind of report that nodes of every version can give. */
+/** The kind of report that nodes of every version can send. */
 const HEALTH = 'health'
 const ANSWER = /^report ([0-9a-f-]{36}) (\S{1,100}) (\d{1,4}) (\d{1,4}) (\S+)$/
 

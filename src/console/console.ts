@@ -207,7 +207,7 @@ const PAGES =
  */
 const ASSETS = '/assets/'
 
-/** Whether a path is that of a console page. */
+/** Whether a path belongs to a page of the console. */
 function isPage(path: string): boolean {
   return PAGES.test(path)
 }

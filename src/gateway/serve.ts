@@ -400,10 +400,7 @@ export async function serve({
   }
 }
 
-/**
- * Makes this worker's metrics endpoint report all workers, and answers other workers' requests for its
- * metrics.
- */
+/** Makes this worker's metrics endpoint report all workers, and reports its metrics to the others. */
 function shareMetrics(metrics: Metrics, link: Link): void {
   link.answer('own metrics', () => metricsText(metrics.read()))
   metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
@@ -412,9 +409,7 @@ function shareMetrics(metrics: Metrics, link: Link): void {
 const UNASKED =
   'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
-/**
- * Creates the client for all upstreams. Data that an upstream sends without a request is counted and logged.
- */
+/** Creates the client for all upstreams. Data that nobody requested is counted and logged. */
 function openUpstreams(
   secrets: Secrets,
   { settings, metrics, log }: { settings: () => Settings; metrics: Metrics; log: Logger },
@@ -470,9 +465,7 @@ interface ReadinessInputs {
   readonly isDegraded: () => boolean
 }
 
-/**
- * Returns a function that checks whether calls are accepted. A check that takes too long counts as failed.
- */
+/** Returns a check whether calls are accepted. If it takes too long, it has failed. */
 function readinessOf(services: ReadinessInputs): () => Promise<Readiness> {
   const { isDraining, loaded, accounts, isDegraded } = services
   return async () => {

@@ -51,7 +51,7 @@ export class QuotaConverter {
  */
 export const MAX_IMPORTED = 2 ** 52
 
-/** Sums of the amounts of all users and tokens: those of this gateway, and those imported so far. */
+/** Sums of the amounts of all users and tokens: the ones in this gateway, and the ones imported so far. */
 export class RunningSums {
   readonly #sums: Record<SummedColumn, number>
 

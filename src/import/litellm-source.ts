@@ -168,7 +168,7 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
 }
 
 /**
- * The channel type for rerank, whose protocol several vendors speak, and the vendors with a channel type of
+ * The channel type for rerank. Several vendors use its protocol, and some vendors have a channel type of
  * their own.
  */
 const RERANK = 38

@@ -31,7 +31,10 @@ export interface PlannedChannel {
   readonly line: ReportLine
 }
 
-/** Plans the channels whose type is supported, with unique names. The others get a report line. */
+/**
+ * Plans the channels whose type is supported, and gives them unique names. Channels of other types get a line
+ * in the report.
+ */
 export function planChannels({ family, channels }: FamilyDatabase): {
   readonly channels: readonly PlannedChannel[]
   readonly left: readonly ReportLine[]
@@ -147,7 +150,7 @@ function channelFor(
 interface SupportedKind {
   /** Number of the channel type in this gateway. */
   readonly type: number
-  /** Default base URL; if absent, that of the channel type. */
+  /** The default base URL. If absent, the base URL of the channel type is used. */
   readonly address?: string
   /** Whether the base URL is used unchanged; otherwise an API version is appended. */
   readonly keepsAddress?: true

@@ -12,7 +12,10 @@ const STATEMENT_TIMEOUT_MS = 600_000
 /** Highest id that each table has ever assigned, so that no id is assigned again. */
 export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
 
-/** Opens connections to a target database without writing to it. Errors are those of the driver. */
+/**
+ * Opens connections to a target database without writing to it. Errors are passed on as the driver throws
+ * them.
+ */
 export function openTarget(url: string): Kysely<Database> {
   return new Kysely<Database>({
     dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_TIMEOUT_MS) }),

@@ -51,8 +51,8 @@ export class ScreenStream {
   #covered = 0
   #blockedBy: number | undefined
   /**
-   * Overlapping matches, of which the first one becomes a token: how many were examined, their end, and those
-   * that may still grow.
+   * A group of overlapping matches; the first one becomes a token. `looked` is the number of matches that
+   * were examined, `end` is where the group ends, and `open` contains the matches that may still grow.
    */
   #run: { readonly first: Found; looked: number; end: number; open: Span[] } | undefined
 
@@ -154,7 +154,7 @@ export class ScreenStream {
     return { result: this.#compose(isEnd ? Infinity : safe), needed }
   }
 
-  /** Counts the matches of rules that hold no text back, as far as these matches are certain. */
+  /** Counts the matches of rules that only count, if these matches cannot change any more. */
   #countFlagged(isEnd: boolean): void {
     if (this.#growing.length > 0) this.#grow()
     const decided = new Map<number, number>()

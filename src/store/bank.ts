@@ -8,7 +8,10 @@ import type { User } from '../domain/records/user.ts'
  */
 export type AccountName = `u:${number}` | `t:${number}` | BudgetName
 
-/** Accounts that a call is charged to: those of its token, its user and its budgets (`budgetList`). */
+/**
+ * The accounts that a call is charged to: the accounts of its token, of its user, and of its budgets
+ * (`budgetList`).
+ */
 export function accountsOf(call: {
   readonly token_id: number
   readonly user_id: number

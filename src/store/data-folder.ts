@@ -150,7 +150,7 @@ function withFolderErrors<Result>(path: string, run: () => Result): Result {
 // stored with it.
 function makeSecret(folder: string, file: string): void {
   const unfinished = `${file}.unfinished`
-  // Such a file was left behind by an interrupted start, or placed there by an attacker.
+  // An unfinished file was left behind by an interrupted start, or placed there by an attacker.
   rmSync(unfinished, { force: true })
   const descriptor = openSync(unfinished, 'wx', 0o600)
   writeSync(descriptor, `${randomBytes(32).toString('hex')}\n`)

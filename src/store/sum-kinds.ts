@@ -134,7 +134,7 @@ export const SUM_COLUMNS: readonly string[] = [
   'hit_saved',
 ]
 
-/** Reasons of calls that ended with a whole response, so that their duration is counted. */
+/** Reasons with which calls with a complete response end. Only the durations of these calls are counted. */
 export const WHOLE_REASONS = ['complete', 'estimated'] as const
 
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)

@@ -30,12 +30,13 @@ export const TABLES = {
   },
 
   /**
-   * Budgets of which 80 % or 100 % were used. A trigger adds the row in the transaction that reached this.
+   * Budgets that were used up to 80 % or 100 %. A trigger adds the row in the transaction that reached this
+   * percentage.
    */
   budget_crossings: {
     columns: {
       account: 'text',
-      /** 80 or 100; at most one row of each for an account. */
+      /** The percentage that was reached, 80 or 100. An account has at most one row for each. */
       percent: 'integer',
       amount: 'integer',
       used: 'integer',

@@ -8,23 +8,23 @@ export type { ConversationForm } from './conversation-walk.ts'
 
 /** Size of a digest in bytes. */
 const DIGEST_BYTES = 24
-/** Size of the mark, the beginning of a digest, in bytes. */
+/** Size in bytes of a mark, the beginning of a digest. */
 const MARK_BYTES = 4
-/** Number of bytes of a turn, at equal distances, on which its mark depends. */
+/** Number of bytes of a turn that its mark depends on, taken at equal distances. */
 const SAMPLED_BYTES = 8
 /**
- * Number of turns, counting the head as one, whose first `BEGINNING_BYTES` bytes the mark depends on as well,
- * because conversations begin to differ there.
+ * Number of turns at the beginning (including the head) whose first bytes the mark depends on as well,
+ * because conversations differ there first.
  */
 const BEGINNING_TURNS = 4
 const BEGINNING_BYTES = 128
 /**
- * Maximum size, in bytes, of a text that is hashed by SHA-256 alone: it costs less than the objects that a
- * GMAC needs.
+ * Maximum size in bytes of texts that are hashed directly with SHA-256. For these it is cheaper than creating
+ * the objects for a GMAC.
  */
 const MAX_HASHED_BYTES = 8_192
 
-/** `text` begins with a secret of fixed length; `mark` is a 32-bit number that depends on that secret. */
+/** A text that begins with a secret of fixed length, and a 32-bit number that depends on the text. */
 export interface DigestSeed {
   readonly text: string
   readonly mark: number
@@ -32,11 +32,10 @@ export interface DigestSeed {
 
 /** Conversations with different scopes are not compared with each other. */
 export interface DigestScope {
-  /** A secret of 32 bytes. */
+  /** Secret of 32 bytes. */
   readonly key: KeyObject
   /**
-   * Conversations with different `text` have no digest in common, and those with a different `mark` have no
-   * mark in common.
+   * Conversations with different `text` have no digest in common, and those with different `mark` no mark.
    */
   readonly seed: DigestSeed
   /** The name that decides the maximum tokens of images, as in `promptText`. */
@@ -45,12 +44,12 @@ export interface DigestScope {
 
 /**
  * Digests of a conversation at the end of each turn. A digest covers everything that the model reads up to
- * there: system, tools, unknown members and turns as they are written, without cache directives. It is
- * computed only when it is needed. Its first 32 bits, the mark, depend only on the seed, the turn, the length
- * and a few bytes, so that computing them costs almost nothing.
+ * there: system prompt, tools, unknown members and turns as they are written, without cache marks. It is
+ * computed when needed. Its first 32 bits are the mark, which depends only on the seed, the turn, the length
+ * and a few bytes, so computing it costs almost nothing.
  *
- * A digest is the SHA-256 of the seed and the bytes, or of their GMAC if there are many. Without the key,
- * nobody can find two texts with the same GMAC, and only the SHA-256 is stored.
+ * A digest is the SHA-256 of the seed and the bytes, or of the GMAC of the bytes if there are many. Without
+ * the key, nobody can find two texts with the same GMAC, and only the SHA-256 is stored.
  * `docs/decisions/prompt-digests.md`
  */
 export class ConversationDigests {
@@ -59,7 +58,7 @@ export class ConversationDigests {
   readonly #scope: DigestScope
   readonly #scan: ScannedObject
   readonly #spans: readonly number[]
-  /** Counts up to the end of each turn. The first entry is for the head: everything before the turns. */
+  /** Numbers up to the end of each turn. The first entry is for the head, everything before the turns. */
   readonly #ends: readonly TurnEnd[]
   /**
    * A number for each turn, which depends on the sampled bytes up to its end; undefined until it is needed.
@@ -83,14 +82,14 @@ export class ConversationDigests {
     this.#ends = ends
   }
 
-  /** The first 32 bits of the digest at the end of this turn; turns count from 1. */
+  /** The first 32 bits of the digest at the end of a turn. Turns count from 1. */
   mark(turn: number): number {
     const { bytes } = this.#at(turn)
     const sample = (this.#samples ??= this.#sampled())[turn] as number
     return mixed(Math.imul(bytes, 0x9e37_79b1) ^ mixed(this.#scope.seed.mark ^ turn ^ sample))
   }
 
-  /** The digest at the end of this turn; it begins with the mark. */
+  /** The digest at the end of a turn. It begins with the mark. */
   digest(turn: number): Buffer {
     const { key, seed } = this.#scope
     const { spans, end, bytes: length } = this.#at(turn)
@@ -120,7 +119,7 @@ export class ConversationDigests {
     return bytes - mediaBytes
   }
 
-  // Without sampled bytes, conversations of equal length would have the same mark, for example those of a
+  // Without the sampled bytes, conversations of the same length would have the same marks, for example a
   // batch of similar tasks.
   #sampled(): Uint32Array {
     const samples = new Uint32Array(this.#ends.length)
@@ -130,10 +129,10 @@ export class ConversationDigests {
       const length = end.bytes - before.bytes
       const begin = turn < BEGINNING_TURNS ? Math.min(BEGINNING_BYTES, length) : 0
       const step = Math.max(1, Math.ceil((length - begin) / SAMPLED_BYTES))
-      /** Offsets in the turn: of the next byte to sample, and of the current span. */
+      /** Position of the next sampled byte in the turn, and position at which the current span begins. */
       let next = 0
       let at = 0
-      // The last span of the previous turn may continue in this one.
+      // The last span of the previous turn may continue into this turn.
       for (let i = Math.max(0, before.spans - 2); i < end.spans; i += 2) {
         const start = i < before.spans ? before.end : (this.#spans[i] as number)
         const size = (i + 2 === end.spans ? end.end : (this.#spans[i + 1] as number)) - start
@@ -152,15 +151,15 @@ export class ConversationDigests {
 }
 
 /**
- * Returns what a keyed hash must be computed of to cover these bytes: the parts, or their GMAC if they are
- * long. `key` is a secret of 32 bytes. `docs/decisions/prompt-digests.md`
+ * Returns what a keyed hash must cover for a text in parts: the parts, or their GMAC if there are many bytes.
+ * `key` is a secret of 32 bytes. `docs/decisions/prompt-digests.md`
  */
 export function hashable(parts: readonly Buffer[], key: KeyObject): readonly Buffer[] {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   return length <= MAX_HASHED_BYTES ? parts : [gmacOf(parts, key)]
 }
 
-/** Mixes the bits of a number, so that each of them affects all 32 bits of the result. */
+/** Mixes the bits of a number, so that each bit affects the whole result. */
 function mixed(value: number): number {
   let bits = value
   bits = Math.imul(bits ^ (bits >>> 16), 0x85eb_ca6b)
@@ -170,15 +169,15 @@ function mixed(value: number): number {
 
 /**
  * The bytes of the beginning of a conversation: tools, system texts, and the first turn that is not an
- * instruction, without cache directives. A text is equal to a list with this text as its only part. Undefined
- * if there is no such turn.
+ * instruction, without cache marks. A text and a list with one text part give the same bytes. Undefined if
+ * there is no such turn.
  */
 export function openingOf(scan: ScannedObject, form: ConversationForm): readonly Buffer[] | undefined {
   const { offsets } = new DigestWalk(scan, form, '').opening() ?? {}
   return offsets && partsAt(scan.bytes, offsets, offsets.length)
 }
 
-/** Reports whether at least one of these top-level members is present. */
+/** Whether at least one of these members is present and not null. */
 export function hasAny(scan: ScannedObject, names: readonly string[]): boolean {
   return names.some((name) => {
     const member = scan.span(name)
@@ -186,13 +185,13 @@ export function hasAny(scan: ScannedObject, names: readonly string[]): boolean {
   })
 }
 
-/** Reports whether the provider may replace a part of the prompt by a summary. */
+/** Whether a provider may replace a part of the prompt by a summary. */
 export function compacts(scan: ScannedObject): boolean {
   const member = scan.span('context_management')
   return member !== undefined && scan.textOf(member.node).includes('compact')
 }
 
-/** Returns the set of `names` without those in `except`. */
+/** Returns the names except the excluded ones. */
 export function without(names: Iterable<string>, except: readonly string[]): ReadonlySet<string> {
   const others = new Set(names)
   for (const name of except) others.delete(name)

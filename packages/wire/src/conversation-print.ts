@@ -3,19 +3,19 @@ import { type ConversationForm, DigestWalk, partsAt } from './conversation-walk.
 import { gmacOf } from './gmac.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
-/** Length of a digest in characters; ten characters have 60 bits. */
+/** Number of characters of a digest, which are 60 bits. */
 const CHARACTERS = 10
 
 /**
- * Short digests of the parts of a conversation, without cache directives and billing lines. Each is computed
- * when its method is called.
+ * Short digests of the parts of a conversation, without cache marks and billing lines. A digest is computed
+ * when its function is called.
  */
 export interface ConversationPrint {
   readonly turns: number
   tools(): string
-  /** Digest of the system prompt, together with instruction turns at the beginning. */
+  /** Digest of the system prompt, with the turns at the beginning that contain instructions. */
   system(): string
-  /** Digest of all turns up to and including this one; turns count from 1. */
+  /** Digest of the turns up to this one. */
   messages(turn: number): string
 }
 
@@ -26,7 +26,7 @@ export function conversationPrint(
   key: KeyObject,
 ): ConversationPrint {
   const { tools, system, turns, ends } = new DigestWalk(scan, form, '').parts()
-  // The GMAC is hashed once more, because a GMAC must not be stored.
+  // Hashed again, because a GMAC must not be stored.
   const digest = (offsets: readonly number[], count?: number): string =>
     hash('sha256', gmacOf(partsAt(scan.bytes, offsets, count), key), 'base64url').slice(0, CHARACTERS)
   return {

@@ -1,9 +1,9 @@
 import type { ConversionProtocol } from './protocols.ts'
 
 /**
- * A request in a form that at least two dialects can express. Decoders create it, rules change it, and
- * encoders write it. It is used only for calls that are converted to another dialect; other calls keep their
- * bytes.
+ * A request in a form that does not depend on the protocol. It contains what at least two protocols can
+ * express. Decoders create it, rules change it, encoders write it. Only converted calls use it; calls that
+ * are not converted keep their bytes.
  */
 export interface Conversation {
   readonly model: string
@@ -12,32 +12,35 @@ export interface Conversation {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
-  /** Undefined means the dialect's default. */
+  /** Undefined for the protocol's default. */
   readonly toolChoice: ToolChoice | undefined
-  /** Whether several tools may be called at once; undefined means the dialect's default. */
+  /** Whether several tools may be called at once; undefined for the protocol's default. */
   readonly parallelTools: boolean | undefined
   readonly maxTokens: number | undefined
   readonly temperature: number | undefined
   readonly topP: number | undefined
   readonly topK: number | undefined
-  /** Integer that makes replies reproducible; chat and Gemini have it. */
+  /** Integer that makes replies repeatable. Only chat and Gemini have it. */
   readonly seed: number | undefined
-  /** From -2 to 2, as in chat and Gemini. */
+  /** Presence penalty from -2 to 2. Only chat and Gemini have it. */
   readonly presencePenalty: number | undefined
-  /** From -2 to 2, as in chat and Gemini. */
+  /** Frequency penalty from -2 to 2. Only chat and Gemini have it. */
   readonly frequencyPenalty: number | undefined
   readonly stop: readonly string[]
-  /** Undefined if the request does not state it. */
+  /** How much the model should think; undefined if the request does not state it. */
   readonly thinking: Thinking | undefined
-  /** Required format of the reply's text; undefined means any. */
+  /** Required format of the reply's text; undefined for any format. */
   readonly outputFormat: OutputFormat | undefined
   /** Web search by the provider; undefined if not requested. */
   readonly webSearch: WebSearch | undefined
-  /** Whether the client requested usage at the end of a stream; only some dialects have this option. */
+  /**
+   * Whether the client requested usage at the end of a stream. Only in protocols in which it must be
+   * requested.
+   */
   readonly includeUsage: boolean
-  /** Absent if only one choice is requested. */
+  /** Number of choices; absent if one is requested. */
   readonly choices?: RequestedChoices
-  /** Log probabilities of the reply's tokens; absent if not requested. */
+  /** Request for log probabilities of the reply's tokens; absent if not requested. */
   readonly logprobs?: RequestedLogprobs
   /**
    * The id of the client's user, from responses and messages requests. It is not set for chat requests:
@@ -46,13 +49,11 @@ export interface Conversation {
   readonly endUser?: EndUser
   /** Whether the request demands the provider's standard tier, in responses and messages requests. */
   readonly isStandardTier?: true
-  /**
-   * Whether requests to the upstream may name any tier, although its dialect itself defines only a few.
-   */
+  /** Whether requests to the upstream may name any tier, although most tiers are not part of its protocol. */
   readonly takesAnyTier?: true
-  /** Fields that some dialects have under the same name; undefined if there are none. */
+  /** Fields that have the same name in several protocols; undefined if there are none. */
   readonly shared?: SharedFields
-  /** Members of the request, as JSON text, which the response repeats in some dialects. */
+  /** Members of the request that the response repeats in some protocols, as JSON text. */
   readonly repeated?: RepeatedFields
 }
 
@@ -60,7 +61,7 @@ export interface Conversation {
 export interface RequestedChoices {
   /** At least 2. */
   readonly count: number
-  /** The field in which the client states the count. */
+  /** Name of the client's field for the number. */
   readonly field: 'n' | 'candidateCount'
 }
 
@@ -73,7 +74,7 @@ export interface RequestedLogprobs {
 /** The id that identifies the client's user. */
 export interface EndUser {
   readonly id: string
-  /** The field in which the client states the id. */
+  /** Name of the client's field for the identifier. */
   readonly field: 'metadata' | 'safety_identifier' | 'user'
 }
 
@@ -93,13 +94,13 @@ export const SHARED_FIELDS = [
 /** Name of a field that chat and responses share. */
 export type SharedField = (typeof SHARED_FIELDS)[number]
 
-/** Shared fields with the JSON text of their values. */
+/** The shared fields of a request, with their values as JSON text. */
 export type SharedFields = ReadonlyMap<SharedField, string>
 
-/** Members of a request by name, with the JSON text of their values. */
+/** Members of a request by name, with their values as JSON text. */
 export type RepeatedFields = ReadonlyMap<string, string>
 
-/** Parts of a request that the encoder of its response needs. */
+/** What the encoder of a response needs from its request. */
 export type ReplyContext = Pick<Conversation, 'tools' | 'repeated'>
 
 /** Required format of a reply's text. */
@@ -110,26 +111,26 @@ export type OutputFormat =
 /** JSON that matches a schema. */
 export interface OutputSchema {
   readonly kind: 'json-schema'
-  /** The JSON text of the schema, unchanged. */
+  /** Text of the schema, which is a JSON object, unchanged. */
   readonly schema: string
-  /** Name that the client gave to the schema, in dialects that have one. */
+  /** Name that the client gave to the schema, in protocols in which schemas have names. */
   readonly name: string | undefined
   readonly description: string | undefined
-  /** Whether the provider enforces the schema; undefined means the dialect's default. */
+  /** Whether the provider must enforce the schema; undefined for the protocol's default. */
   readonly strict: boolean | undefined
 }
 
-/** A web search by the provider, and its limits. */
+/** A web search that the provider runs, with its limits. */
 export interface WebSearch {
   readonly maxUses: number
   /**
-   * Whether the client only offers the search, as one tool among others. It is then left out unless the
-   * upstream is known to support it.
+   * Whether the client offers the search only as one tool among others. It is then left out unless the
+   * upstream is known to support searches.
    */
   readonly isOptional?: true
-  /** Whether the client shows the pages that were found. */
+  /** Whether the client displays the pages that were found. */
   readonly listsPages?: true
-  /** Approximate location of the user. */
+  /** Approximate location of the user, for the search. */
   readonly location?: SearchLocation
 }
 
@@ -141,23 +142,19 @@ export interface SearchLocation {
   readonly timezone?: string
 }
 
-/** Amount of thinking before a reply. */
+/** How much the model should think before it replies. */
 export type Thinking =
-  /** No thinking. `effort` is the effort with which the client switched it off. */
+  /** Thinking is switched off. `effort` is the effort with which the client did so. */
   | { readonly kind: 'off'; readonly effort?: 'none' | 'minimal' }
-  /** A maximum number of thinking tokens. */
+  /** At most this many tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
-  /**
-   * The model decides how much it thinks, guided by an effort; undefined means the model's default effort.
-   */
+  /** The model decides, guided by an effort; undefined for the model's default effort. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/**
- * How much the model should think. `thinking.ts` maps it to tokens and to the names in the dialects.
- */
+/** How much to think. `thinking.ts` converts it to tokens and to the names used in protocols. */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
-/** The messages of one side, until the other side continues. */
+/** Consecutive messages of one side: of the user or of the model. */
 export interface Turn {
   readonly role: 'user' | 'assistant'
   readonly parts: readonly Part[]
@@ -173,18 +170,21 @@ export type Part =
   | SearchPart
   | OpaquePart
 
-/** Cache mark: the prompt may be cached up to this point. */
+/** Marks that the prompt may be cached up to this point. */
 export interface Cache {
-  /** Undefined means the default of the field: 5m for `cache_control`, 30m for `prompt_cache_breakpoint`. */
+  /**
+   * How long it is cached; undefined for the field's default: 5m for `cache_control`, 30m for
+   * `prompt_cache_breakpoint`.
+   */
   readonly ttl: CacheLifetime | undefined
-  /** The field that expresses the mark: in the client's dialect, and after conversion in the upstream's. */
+  /** The member that contains the mark in the client's request, and later in the upstream's. */
   readonly field?: 'prompt_cache_breakpoint'
 }
 
-/** Lifetimes of cached prompts that dialects have, shortest first. */
+/** How long prompts can be cached in the different protocols, ascending. */
 export const CACHE_LIFETIMES = ['5m', '30m', '1h', '12h'] as const
 
-/** Lifetime of a cached prompt. */
+/** How long a prompt is cached. */
 export type CacheLifetime = (typeof CACHE_LIFETIMES)[number]
 
 /** A system text. `at` is its position if it came after the first turn. */
@@ -193,8 +193,8 @@ export interface SystemText extends TextPart {
 }
 
 /**
- * A position before a part of a turn; both are given by index. If the turn does not exist yet, it is the
- * position before its first part.
+ * A position before a part of a turn: index of the turn, and index of the part. If the turn does not exist
+ * yet, the position before its first part.
  */
 export interface PartPosition {
   readonly turn: number
@@ -212,35 +212,35 @@ export interface TextPart {
 export interface MediaPart {
   readonly kind: 'media'
   readonly source: MediaSource
-  /** Name of a document, if the client gave one. */
+  /** Name of a document if the client stated one. */
   readonly name?: string
-  /** Resolution of an image, as chat and responses name it; absent means the model's default. */
+  /** Resolution at which an image is read, as named in chat and responses; absent for the model's default. */
   readonly detail?: string
   readonly cache?: Cache
 }
 
 /** Source of media: inline data or a URL. */
 export type MediaSource =
-  /** `data` is base64. The type is as stated, or `application/octet-stream` if unknown. */
+  /** `data` is base64. `mediaType` is as stated, or `application/octet-stream` if unknown. */
   | { readonly kind: 'inline'; readonly mediaType: string; readonly data: string }
-  /** `mediaType` is a type, or a family such as `image/*`; undefined if unknown. */
+  /** `mediaType` is complete or only its first part, such as `image/*`; undefined if unknown. */
   | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | undefined }
 
-/** Thinking of the model before its reply. */
+/** A thought of the model before its reply. */
 export interface ThinkingPart {
   readonly kind: 'thinking'
   readonly text: string
   readonly proof?: Proof
 }
 
-/** Call of one of the client's tools. */
+/** A call of one of the client's tools. */
 export interface ToolCallPart {
   readonly kind: 'tool-call'
   readonly id: string
   readonly name: string
-  /** JSON text as the model wrote it; empty means `{}`. */
+  /** JSON text of the input as the model wrote it; empty means `{}`. */
   readonly input: string
-  /** Whether the call is one of a custom tool, which a chat client declared. */
+  /** Whether the called tool is a custom tool of a chat client. */
   readonly isCustom?: true
   readonly cache?: Cache
   readonly proof?: Proof
@@ -256,7 +256,7 @@ export interface ToolResultPart {
 }
 
 /**
- * A part that only one dialect has. The encoder of that dialect writes it back unchanged; other encoders
+ * A part that only one protocol has. The encoder of that protocol writes it back unchanged; other encoders
  * leave it out and report it as dropped.
  */
 export interface OpaquePart {
@@ -266,64 +266,63 @@ export interface OpaquePart {
 }
 
 /**
- * A signature by which a provider recognizes a part that its own model wrote. Only the encoder of the same
- * dialect writes it.
+ * A signature by which a provider recognizes a part that its model wrote. Only the encoder of the same
+ * protocol writes it.
  */
 export interface Proof {
   readonly protocol: ConversionProtocol
   readonly value: string
   /**
-   * The part that carries the signature of the thought, in dialects that do not sign thoughts themselves: the
-   * next call, or an empty text at this position.
+   * What carries the signature instead of the thought, in protocols that sign other parts: the next call, or
+   * an empty text at this position.
    */
   readonly signs?: 'call' | 'text'
 }
 
-/** Tool that the client offers. */
+/** A tool that the client offers. */
 export interface Tool {
   readonly name: string
   readonly description: string | undefined
-  /** Text of a JSON schema, unchanged; undefined for a tool without parameters. */
+  /** JSON schema of the tool's input as text, unchanged; undefined for a tool without parameters. */
   readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
-  /** How the client declared the tool; absent if it is a function with this name. */
+  /** The tool as the client declared it; absent if it is a function with this name. */
   readonly form?: ToolForm
 }
 
 /**
- * A tool of the client's dialect that is sent to the upstream as a function. Its calls are converted back for
- * the client.
+ * A tool of the client's protocol that is sent as a function. Its calls are converted back for the client.
  */
 export interface ToolForm {
-  /** `custom`: the tool takes plain text. `function`: a function in a namespace. */
+  /** A `custom` tool takes plain text. A `function` here is one in a namespace. */
   readonly type: 'function' | 'custom' | 'local_shell' | 'shell' | 'apply_patch' | 'tool_search'
-  /** The name that the client uses. */
+  /** The client's name of the tool. */
   readonly name: string
   readonly namespace?: string
-  /** Definition of a custom tool in the format of chat, for dialects that have custom tools. */
+  /** Definition of a custom tool as in a chat request, for protocols that have custom tools. */
   readonly custom?: CustomDefinition
 }
 
 /** Definition of a custom tool. */
 export interface CustomDefinition {
   readonly description: string | undefined
-  /** Undefined if any text is allowed. */
+  /** Grammar that the text must follow; undefined if any text is allowed. */
   readonly grammar: Grammar | undefined
 }
 
-/** Grammar of a custom tool's input. */
+/** Grammar of the text for a custom tool. */
 export interface Grammar {
   readonly syntax: string
   readonly definition: string
 }
 
-/** Constraint on tool calls. */
+/** How the use of tools is restricted. */
 export type ToolChoice =
   | { readonly kind: 'auto' | 'any' | 'none' }
   | { readonly kind: 'tool'; readonly name: string }
 
-/** A web search that a provider ran during its reply, with the facts that several dialects can express. */
+/** A web search that a provider ran during its reply, with the facts that several protocols can express. */
 export interface SearchPart {
   readonly kind: 'search'
   /**
@@ -331,9 +330,9 @@ export interface SearchPart {
    * provider needs when the client sends the conversation again.
    */
   readonly protocol: ConversionProtocol
-  /** Empty if the provider does not report it. */
+  /** Text that was searched for; empty if the provider does not report it. */
   readonly query: string
-  /** The pages that were found; empty if the provider does not report them. */
+  /** Pages that were found; empty if the provider does not report them. */
   readonly pages: readonly FoundPage[]
   readonly isFailed: boolean
 }
@@ -341,6 +340,6 @@ export interface SearchPart {
 /** Web page that a search found. */
 export interface FoundPage {
   readonly url: string
-  /** Empty if the provider does not report it. */
+  /** Title of the page; empty if the provider does not report it. */
   readonly title: string
 }

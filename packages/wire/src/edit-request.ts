@@ -11,22 +11,23 @@ import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { Dropped } from './codec.ts'
 
-/** A native request, adapted to a channel. */
+/** A request that is sent to a channel without conversion. */
 export interface EditedRequest {
-  /** The client's own Buffer if nothing had to change. */
+  /** The body. It is the client's own Buffer if nothing had to be changed. */
   readonly body: Buffer
-  /** Names of fields that were left out because they may lead to another model or price. */
+  /** Names of the fields that were removed because they may cause a different model or price. */
   readonly dropped: readonly string[]
 }
 
-/** Matches hosts of Google, whose chat endpoint accepts settings of thinking only in `extra_body`. */
+/** Matches Google's hosts. Their chat endpoint accepts thinking settings only in `extra_body`. */
 const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/
 
 const NOTHING: readonly string[] = []
 
 /**
- * Applies changes to a native request. Unless the channel allows it, removes what may lead to another model
- * or price. In pass-through mode (`isOpen`) nothing is removed. `docs/api.md: Other models and prices`.
+ * Applies changes to a request, and removes what may cause a different model or price, unless the channel
+ * allows it. `isOpen` is pass-through mode, in which nothing is removed. `docs/api.md: Other models and
+ * prices`.
  */
 export function editRequest(
   scan: ScannedObject,
@@ -43,19 +44,22 @@ export function editRequest(
   return { body: applyEdits(scan.bytes, scan, edits), dropped: removal.dropped }
 }
 
-/** Returns the names of top-level members that may lead to another model or price. */
+/** Returns the names of the top-level members that may cause a different model or price. */
 export function reroutingNames(scan: ScannedObject): string[] {
   return [...scan.members.keys()].flatMap((member) => reroutingName(member) ?? [])
 }
 
-/** Members to remove, and the names that are reported as dropped. */
+/** The members to remove or replace, and the names that are reported as dropped. */
 interface Removal extends Edits {
   readonly remove: string[]
   readonly replace: Map<string, string>
   readonly dropped: string[]
 }
 
-/** Determines what must be removed. `replaced`: members for which the gateway sends its own text. */
+/**
+ * Finds what must be removed. `replaced` contains members that are already sent with a different text than
+ * the client's.
+ */
 function rerouting(
   scan: ScannedObject,
   { allow, base_url: baseUrl }: UpstreamSettings,
@@ -85,12 +89,12 @@ function rerouting(
   return removal
 }
 
-/** Reports whether settings of thinking in `extra_body` reach a channel's upstream. */
+/** Whether thinking settings in `extra_body` are sent to the channel's upstream. */
 export function keepsGoogleThinking({ allow, base_url: baseUrl }: UpstreamSettings): boolean {
   return allow.has('extra_body') || GOOGLE_HOST.test(new URL(baseUrl).hostname)
 }
 
-/** JSON text of the part of a member that is always allowed; undefined if there is none. */
+/** JSON text of the part of a member that is kept in any case; undefined if there is none. */
 function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined
   if (key === 'provider') return restrictingPart(scan, node)
@@ -104,14 +108,15 @@ function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: strin
 }
 
 /**
- * Functions that remove model names from tools, by the member that contains the tools, or items with tools.
+ * Members that contain tools, or items with tools, and functions that remove names of models from these
+ * tools.
  */
 const WITHOUT_MODELS: ReadonlyMap<string, (scan: ScannedObject, list: Node) => string | undefined> = new Map([
   ['tools', toolsWithoutModels],
   ['input', itemsWithoutModels],
 ])
 
-/** Applies a change to a JSON text that replaces a member of the request. */
+/** Applies a function to the JSON text by which a member of the request will be replaced. */
 function changedText(
   text: string,
   change: (scan: ScannedObject, list: Node) => string | undefined,
@@ -131,8 +136,8 @@ function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefine
 }
 
 function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefined {
-  // The input of embeddings consists of texts or of thousands of numbers, so checking the first element is
-  // enough.
+  // For embeddings, the input is a list of texts or of thousands of numbers, so only the first element is
+  // examined.
   const [first] = scan.kindOf(items) === 'array' ? scan.elements(items) : []
   if (first === undefined || scan.kindOf(first) !== 'object') return undefined
   return renderArray(scan, items, (item) => {
@@ -155,16 +160,19 @@ const RESTRICTING: ReadonlySet<string> = new Set([
 /** The member `provider` of a request to OpenRouter, as JSON text. */
 export interface ClientProvider {
   readonly whole: string
-  /** The part of `provider` with members that are always allowed; undefined if there is none. */
+  /** The members that are kept in any case; undefined if there are none. */
   readonly restricting: string | undefined
 }
 
-/** JSON text of the members of `provider` that only restrict; undefined if there are none. */
+/**
+ * The members of `provider` that only restrict which providers may be used, as JSON text. Undefined if there
+ * are none.
+ */
 function restrictingPart(scan: ScannedObject, provider: Node): string | undefined {
   return withMembers(scan, provider, (name) => RESTRICTING.has(name))
 }
 
-/** The member `provider` of a request that will be converted; undefined if there is none. */
+/** Reads the member `provider` of a request that is to be converted; undefined if there is none. */
 export function clientProvider(scan: ScannedObject): ClientProvider | undefined {
   const member = scan.span('provider')
   if (!member || scan.kindOf(member.node) !== 'object') return undefined
@@ -172,8 +180,9 @@ export function clientProvider(scan: ScannedObject): ClientProvider | undefined 
 }
 
 /**
- * The part of a client's `provider` that a converted request passes to a channel; undefined if there is none.
- * If it is passed completely, its name is removed from `dropped`. `docs/api.md: Other models and prices`.
+ * Returns the part of a client's `provider` member that is sent to a channel in a converted request;
+ * undefined if there is none. If the whole member is sent, its name is removed from the dropped fields.
+ * `docs/api.md: Other models and prices`.
  */
 export function providerFor(
   given: ClientProvider | undefined,
@@ -194,12 +203,12 @@ export function withProvider(body: Buffer, provider: string | undefined): Buffer
   return Buffer.concat([body.subarray(0, -1), Buffer.from(`,"provider":${provider}}`)])
 }
 
-/** A client's request in which `model` is the name that a channel uses. */
+/** A client's request with a channel's name for the model. */
 export interface MappedRequest extends EditedRequest {
   readonly upstreamModel: string
 }
 
-/** Replaces `model` by the name that the channel uses, or adds it if the request has none. */
+/** Replaces `model` by the channel's name for it, or adds it if the request names no model. */
 export function withMappedModel(
   scan: ScannedObject,
   model: string,

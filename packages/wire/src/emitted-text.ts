@@ -2,22 +2,22 @@ import type { CopiedText } from './frame-writer.ts'
 
 const INITIAL_BYTES = 256
 /**
- * Maximum number of bytes of text that are stored. Bytes beyond it are only counted, which is exact enough
- * for so long a reply.
+ * Maximum number of bytes of text that are kept. Further bytes are only counted, which is exact enough for
+ * such a long reply.
  */
 const MAX_BYTES = 8 * 1024 * 1024
-/** Size in bytes up to which a loop copies a text faster than a call of `copy`. */
+/** Size in bytes up to which a loop copies text faster than a function call does. */
 const MAX_LOOP_BYTES = 48
 const BACKSLASH = 0x5c
-/** The bytes for which one-letter escape sequences stand, indexed by the letter. */
+/** The byte for which each one-letter escape sequence stands, by its letter. */
 const UNESCAPED = Buffer.alloc(128)
 for (const letter of '"\\bfnrt')
   UNESCAPED[letter.charCodeAt(0)] = (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0)
 
-/** Texts in JSON bytes whose escape sequences all have one letter (no `\u`). */
+/** Texts in JSON bytes whose escape sequences all have one letter. */
 type JsonTexts = Pick<CopiedText, 'bytes' | 'spans' | 'size' | 'escapes'>
 
-/** A text that grows in small pieces, stored as UTF-8 in one buffer. */
+/** A text that grows in small pieces, kept as UTF-8 in one buffer. */
 export class EmittedText {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
@@ -39,7 +39,7 @@ export class EmittedText {
     this.#length = end
   }
 
-  /** Adds a text. Returns the number of its UTF-8 bytes. */
+  /** Adds a text. Returns its number of UTF-8 bytes. */
   add(text: string): number {
     const { length } = text
     if (
@@ -65,7 +65,7 @@ export class EmittedText {
     return true
   }
 
-  /** Adds texts given as JSON bytes. Returns the number of UTF-8 bytes after decoding. */
+  /** Adds texts given as JSON bytes. Returns their number of UTF-8 bytes without escape sequences. */
   addCopied({ bytes: source, spans, size, escapes }: JsonTexts): number {
     let at = this.#length
     const max = at + size

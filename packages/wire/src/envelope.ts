@@ -4,18 +4,21 @@ import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Prefix of an envelope: a value in place of a signature, made by the gateway. An envelope carries data that
- * a provider of another dialect wants back unchanged.
+ * Prefix of an envelope: a signature made by the gateway. It encloses data of another protocol that its
+ * provider wants back unchanged.
  */
 export const ENVELOPE_PREFIX = 'sluice-1.'
-/** How a JSON string with an envelope begins. */
+/** A JSON string that begins with the prefix. */
 const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 
 const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsWith(({ isConversation }) => isConversation))
 
-/** Content of an envelope: the proof of a thought, if it has one, or an opaque part of another dialect. */
+/**
+ * Content of an envelope: the signature of a thought, if it has one, or a part that only its own protocol
+ * has.
+ */
 export type EnvelopeContent = ({ readonly proof?: Proof } | { readonly opaque: OpaquePart }) & {
-  /** Position of the thought, for dialects that have no other place for it. */
+  /** Position of the thought, in protocols that do not state it elsewhere. */
   readonly place?: unknown
 }
 
@@ -25,7 +28,9 @@ export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
 /** Used in place of the provider's index of a web page, if another provider found the page. */
 export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
 
-/** Renders a proof for a dialect: a proof of that dialect unchanged, any other in an envelope. */
+/**
+ * Writes a signature for a protocol: its own signatures unchanged, those of other protocols in an envelope.
+ */
 export function sealProof(
   { protocol, value, signs }: Proof,
   wire: ConversionProtocol,
@@ -34,7 +39,7 @@ export function sealProof(
   return protocol === wire ? value : seal({ protocol, proof: value, signs, place })
 }
 
-/** Renders an opaque part of another dialect in an envelope. */
+/** Writes a part of another protocol as an envelope. */
 export function sealOpaque(
   { protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>,
   place?: object,
@@ -42,17 +47,17 @@ export function sealOpaque(
   return seal({ protocol, value, place })
 }
 
-/** Reports whether a signature is an envelope made by the gateway. */
+/** Whether a signature is an envelope made by the gateway. */
 export function isEnvelope(content: string): boolean {
   return content.startsWith(ENVELOPE_PREFIX)
 }
 
-/** Reports whether a body may contain an envelope; if false, it certainly contains none. */
+/** Whether a body may contain an envelope. If false, it certainly does not. */
 export function mayHoldEnvelope(body: ScannedObject): boolean {
   return body.hasStringFrom(ENVELOPE_BEGINNING)
 }
 
-/** Opens an envelope. Content that is not an envelope is taken for a proof of the dialect `wire` itself. */
+/** Opens an envelope. Content that is not an envelope is taken for a proof of the protocol `wire` itself. */
 export function openEnvelope(content: string, wire: ConversionProtocol): EnvelopeContent {
   const own: EnvelopeContent = { proof: { protocol: wire, value: content } }
   if (!isEnvelope(content)) return own
@@ -78,7 +83,8 @@ function seal(content: object): string {
 }
 
 /**
- * Recognizes the opaque parts that are signed or encrypted thoughts; undefined for dialects that have none.
+ * Member by which an opaque part is recognized as signed, by protocol; undefined if a protocol has no such
+ * parts.
  */
 const SIGNED: Readonly<
   Record<ConversionProtocol, ((block: Readonly<Record<string, unknown>>) => boolean) | undefined>
@@ -90,7 +96,7 @@ const SIGNED: Readonly<
   converse: ({ reasoningContent }) => reasoningContent !== undefined,
 }
 
-/** Reports whether a provider wants an opaque part back unchanged, for example an encrypted thought. */
+/** Whether a provider wants an opaque part back unchanged, like thoughts that it encrypted. */
 export function isSignedOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
   return SIGNED[protocol]?.(asRecord(value) ?? {}) ?? false
 }

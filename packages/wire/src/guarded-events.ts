@@ -4,47 +4,44 @@ import type { ClientProtocol } from './protocols.ts'
 
 /** A text of an answer that arrives in pieces over several events. */
 export interface Channel {
-  /** Identifies the text; begins with the name of a group and a slash. */
+  /** Identifies the text. It begins with the key of its group and a slash. */
   readonly key: string
   readonly place: TextPlace
   readonly isSigned: boolean
-  /** Whether the text is the JSON of a tool's arguments. */
+  /** Whether the text is JSON, the arguments of a tool. */
   readonly isJson: boolean
-  /** Renders an event that contains a further piece of this text, including the blank line at its end. */
+  /** Writes an event with another piece of the text, including the blank line after it. */
   frame(text: string): string
 }
 
 /** A text that an event contains. */
 export interface EventText extends FoundText {
-  /** Set if this is a piece of a longer text; otherwise the text is complete. */
+  /** The text to which this piece belongs; undefined if the text in the event is complete. */
   readonly channel?: Channel
-  /** Whether the text repeats text that arrived in pieces before. */
+  /** Whether the text repeats one that arrived in pieces before. */
   readonly isRepeated?: boolean
   /** Whether the text of the channel is complete after this piece. */
   readonly isLast?: boolean
 }
 
-/** The texts of an event, and what repeats them. */
+/** The texts of an event, and which texts end with it. */
 export interface EventTexts {
-  /** In the order of their bytes in the event. */
+  /** The texts in the order of their bytes. */
   readonly texts: readonly EventText[]
   /**
-   * Prefixes of the keys of channels that end before this event. A channel may also end with one of its own
-   * pieces: see `isLast`.
+   * Beginnings of the keys of texts that have ended before this event. A text may also end with its own last
+   * piece: see `isLast`.
    */
   readonly ends: readonly string[]
-  /**
-   * Offsets of lists (log probabilities) that repeat texts token by token, and the JSON to put in their
-   * place.
-   */
+  /** Offsets of lists that repeat texts token by token, each with the JSON text that can replace it. */
   readonly logprobs: readonly (readonly [from: number, to: number, instead: string])[]
-  /** Offsets of the event's sequence number, in dialects that have one. */
+  /** Offsets of the event's number, in protocols that number events. */
   readonly sequence?: readonly [from: number, to: number]
 }
 
 /** Facts about a stream that its events do not state. */
 export interface AnswerOrigin {
-  /** Whether reasoning is signed by its provider, so that it cannot be changed. */
+  /** Whether the provider signs reasoning, so that it must not be changed. */
   readonly signsReasoning: boolean
 }
 
@@ -53,12 +50,12 @@ type EventReader = (scan: ScannedObject, origin: AnswerOrigin) => EventTexts
 const NOTHING: EventTexts = { texts: [], ends: [], logprobs: [] }
 const ALL = ['']
 
-/** Finds the texts in an event of a stream, in the dialect of the client. */
+/** Finds the texts in an event of a stream in the client's protocol. */
 export function eventTexts(dialect: ClientProtocol, scan: ScannedObject, origin: AnswerOrigin): EventTexts {
   return READERS[dialect](scan, origin)
 }
 
-/** Members of deltas that contain pieces of text, and whether they are reasoning. */
+/** Members of chat deltas that contain pieces of a text, and whether it is reasoning. */
 const CHAT_PIECES: ReadonlyMap<string, { readonly isReasoning: boolean }> = new Map([
   ['content', { isReasoning: false }],
   ['refusal', { isReasoning: false }],
@@ -126,7 +123,7 @@ function chatTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Event
         else if (isDelta) texts.push(...generatedTexts(scan, node, key))
       }
     }
-    // Some providers stream lists of blocks. The texts of all events together are one text, and the thoughts
+    // Some providers stream lists of blocks. The texts in all events then are one text, and the thoughts
     // another.
     const readContent = (blocks: Node): void => {
       for (const block of scan.elements(blocks)) {
@@ -209,13 +206,13 @@ function chatTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Event
   return { texts: texts.sort((a, b) => a.from - b.from), ends, logprobs }
 }
 
-/** Members in which calls of the chat dialect have their arguments. */
+/** Where calls contain their arguments in chat. */
 const CALL_PIECES = [
   ['function', 'arguments'],
   ['custom', 'input'],
 ] as const
 
-/** Members of messages deltas that contain pieces of text. */
+/** Members of messages deltas that contain pieces of a text. */
 const MESSAGE_PIECES = [
   { name: 'text', type: 'text_delta', place: 'output', isReasoning: false, isJson: false },
   { name: 'thinking', type: 'thinking_delta', place: 'output', isReasoning: true, isJson: false },
@@ -263,7 +260,7 @@ function messageTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Ev
   return { ...NOTHING, texts: generatedTexts(scan, object.node, object.key) }
 }
 
-/** Pieces of items in the responses dialect, by the type of their events without `response.` and `.delta`. */
+/** Pieces of items in responses streams, by the type of their events without `response.` and `.delta`. */
 const RESPONSE_PIECES: ReadonlyMap<string, { readonly place: TextPlace; readonly isJson: boolean }> = new Map<
   string,
   { readonly place: TextPlace; readonly isJson: boolean }
@@ -280,10 +277,10 @@ const RESPONSE_PIECES: ReadonlyMap<string, { readonly place: TextPlace; readonly
   ['code_interpreter_call_code', { place: 'tool_arguments', isJson: false }],
 ])
 
-/** Members of `.done` events that repeat text which arrived in pieces before. */
+/** Members of `.done` events that repeat a text that arrived in pieces. */
 const DONE = ['text', 'refusal', 'transcript', 'arguments', 'input', 'code'] as const
 const EVENT_TYPE = /^response\.(.+)\.(delta|done)$/
-/** Matches the events at the end of a stream that contain the whole response. */
+/** Matches the types of events that contain the whole response at its end. */
 const LAST = /^response\.(?:completed|incomplete|failed)$/
 
 function responseTexts(scan: ScannedObject, origin: AnswerOrigin): EventTexts {
@@ -349,7 +346,7 @@ function repeatedTexts(scan: ScannedObject, node: Node, name: string, signsReaso
   return generatedTexts(scan, node, name, signsReasoning).map((text) => ({ ...text, isRepeated: true }))
 }
 
-// Renders the same event with another piece of text, and without the list that repeats it token by token.
+// Writes the same event with another piece, and without the list that repeats the piece token by token.
 function responseFrame(
   { bytes }: ScannedObject,
   type: string,
@@ -407,7 +404,7 @@ function geminiTexts(scan: ScannedObject): EventTexts {
 
 const KINDS = ['text', 'thought'] as const
 
-/** Finds the texts of Gemini parts. A text ends where a part of another kind begins. */
+/** Finds texts in Gemini's parts. A text ends where a part of another kind begins. */
 function geminiParts(scan: ScannedObject, content: Node, index: number): Pick<EventTexts, 'texts' | 'ends'> {
   const parts = scan.memberOf(content, 'parts')
   if (parts === undefined || scan.kindOf(parts) !== 'array') return { texts: [], ends: [] }
@@ -451,7 +448,7 @@ function isTrue(scan: ScannedObject, object: Node, name: string): boolean {
   return value !== undefined && scan.kindOf(value) === 'true'
 }
 
-/** The value of a member if it is a whole number, otherwise 0. */
+/** Value of a member that is a whole number; 0 for any other value. */
 function numberIn(scan: ScannedObject, object: Node, name: string): number {
   const node = scan.memberOf(object, name)
   const value = node === undefined ? 0 : Number(scan.textOf(node))

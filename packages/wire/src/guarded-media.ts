@@ -1,20 +1,22 @@
 import { applyEdits } from './json/json-edit.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** What an answer is about, if it has texts but does not belong to a dialect: pictures, or a recording. */
+/**
+ * Types of responses that contain texts but are not conversations: images, or the transcript of a recording.
+ */
 export type MediaAnswer = 'images' | 'transcript'
 
-/** Offsets of a string in the bytes of a JSON text, including its quotes. */
+/** Offsets of a JSON string, including its quotes. */
 export interface TextSpan {
   readonly from: number
   readonly to: number
 }
 
-/** The texts in a complete answer. */
+/** The texts of a complete response. */
 export interface MediaTexts {
-  /** Texts that do not repeat another one. */
+  /** Texts that do not repeat another text. */
   readonly texts: readonly TextSpan[]
-  /** Lists of texts, each of which repeats the whole text in parts: segments or words. */
+  /** Lists that each repeat the whole text in parts: segments, or words. */
   readonly lists: readonly (readonly TextSpan[])[]
   /**
    * Offsets of lists that repeat the text token by token or as token ids, and the JSON to put in their place.
@@ -22,7 +24,10 @@ export interface MediaTexts {
   readonly tokens: readonly (readonly [from: number, to: number, instead: string])[]
 }
 
-/** Members of an answer that list parts of its text, each with the member that contains the part. */
+/**
+ * Members of a response that are lists of parts of its text, with the name of the member that contains the
+ * part.
+ */
 const LISTS = [
   ['segments', 'text'],
   ['words', 'word'],
@@ -31,7 +36,7 @@ const LISTS = [
 /** Members of a transcript that repeat its text. */
 const LISTED = ['segments', 'words', 'logprobs'] as const
 
-/** Finds the texts in a complete answer with pictures, or in a transcript in JSON. */
+/** Finds the texts of a complete response with images, or of a transcript in JSON. */
 export function mediaTexts(scan: ScannedObject, about: MediaAnswer): MediaTexts {
   if (about === 'images') {
     const texts = objectsIn(scan, 'data').flatMap((one) => stringOf(scan, one, 'revised_prompt'))
@@ -53,7 +58,7 @@ export function mediaTexts(scan: ScannedObject, about: MediaAnswer): MediaTexts 
   }
 }
 
-/** Returns a complete answer without its content: without pictures, or with an empty transcript. */
+/** Replaces the content of a complete response: no images, or an empty transcript. */
 export function refusedMedia(scan: ScannedObject, about: MediaAnswer): Buffer {
   const replace = new Map([about === 'images' ? ['data', '[]'] : ['text', '""']])
   if (about === 'transcript') for (const name of LISTED) if (scan.has(name)) replace.set(name, '[]')
@@ -68,11 +73,11 @@ export function withoutParts(scan: ScannedObject): Buffer {
 
 /** A text that an event of a stream contains. */
 export interface MediaEventText extends TextSpan {
-  /** Kind of the longer text of which this text is a piece; undefined if this text is complete. */
+  /** Which text this is a piece of; undefined if the text is complete. */
   readonly piece?: 'text' | 'segment'
 }
 
-/** Finds the texts in an event of a stream with pictures or of a transcript. */
+/** Finds the texts in an event of a stream of images or of a transcript. */
 export function mediaEventTexts(
   scan: ScannedObject,
 ): Pick<MediaTexts, 'tokens'> & { readonly texts: readonly MediaEventText[]; readonly isLast: boolean } {
@@ -99,10 +104,10 @@ const EVENT_TEXTS: Readonly<
   'transcript.text.done': ['text'],
 }
 
-/** The lines of subtitles, and which of them are text. */
+/** A transcript in lines, and which of the lines are texts. */
 export interface SubtitleLines {
   readonly lines: readonly string[]
-  /** Indexes in `lines` of the lines that are text. */
+  /** Indexes of the lines that are texts. */
   readonly texts: readonly number[]
 }
 

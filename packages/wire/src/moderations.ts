@@ -30,7 +30,7 @@ const inputSchema: JsonSchema = {
   anyOf: [{ type: 'string' }, { type: 'array', minItems: 1, items: { type: ['string', 'object'] } }],
 }
 
-/** The table in `docs/api.md: Moderations`, row for row. */
+/** Checks for the table in `docs/api.md: Moderations`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['input', withSchema(inputSchema, checkInput)],
@@ -84,7 +84,7 @@ function isImage(scan: ScannedObject, node: number): boolean {
   return scan.kindOf(node) === 'object' && scan.memberOf(node, 'image_url') !== undefined
 }
 
-/** Where the prompt is in a moderation request. */
+/** Describes which members of a moderation request belong to the prompt. */
 export const MODERATIONS_PROMPT = {
   levels: {
     request: { notPrompt: { model: 'service' }, read: { input: 'part' } },

@@ -43,7 +43,7 @@ const REQUESTS: Record<
     protocol: 'gemini',
     path: answerPath(model, false),
     body: {
-      contents: [{ role: 'user', services: [{ text: 'hi' }] }],
+      contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
       generationConfig: { maxOutputTokens: 1 },
     },
   }),

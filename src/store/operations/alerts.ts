@@ -248,7 +248,7 @@ export interface ReportedConditions {
     /** Unix milliseconds before which none of these tools is reported again. */
     readonly untilMs: number
   }
-  /** Rate limits of providers that are nearly used up, or no longer are. */
+  /** Rate limits of providers that have become nearly used up, or that are no longer nearly used up. */
   readonly limits?: readonly LimitCondition[]
   /** Load shedding: why calls were refused; undefined if none were. */
   readonly overload: { readonly reason: string; readonly untilMs: number } | undefined

@@ -270,7 +270,10 @@ export async function recordContentRead(db: Db, { callId, origin }: Stop): Promi
   await appendEntries(db, origin, [{ action: 'content.read', object, changes: [] }])
 }
 
-/** Stored content that is about to be deleted: that of a user, or of one of the user's tokens. */
+/**
+ * Stored content that is about to be deleted: all content of a user, or the content of one of the user's
+ * tokens.
+ */
 interface ContentRemoval {
   readonly userId: number
   readonly username: string

@@ -24,8 +24,8 @@ export function pruneBudgets(db: Db, pruning: Pruning): Promise<number> {
 }
 
 /**
- * Like `pruneBudgets`, for a database that several nodes share. Keeps accounts of which an amount is lent to
- * a node.
+ * Like `pruneBudgets`, for a database that several nodes share. Keeps accounts if an amount of them is lent
+ * to a node.
  */
 export function pruneLentBudgets(db: Db, pruning: Pruning): Promise<number> {
   return prune(db, pruning, sql`leased = 0`)

@@ -14,8 +14,8 @@ interface StatedEnds {
   readonly source: string
   readonly nowMs: number
   /**
-   * Day of the shutdown, and the upstream's name of the model; null if the upstream no longer states a
-   * shutdown.
+   * The upstream's name of each model, and the day of its shutdown; null if the upstream no longer states
+   * one.
    */
   readonly ends: readonly { readonly model: string; readonly on: string | null }[]
 }

@@ -358,8 +358,8 @@ function scannedIndex({
 
 /**
  * SQL condition for the index that is used: `usage_log_by_session`, `usage_log_by_user`, otherwise the
- * primary key. There is only one bound per side: of two bounds, SQLite would use the first and read all rows
- * up to the other. A cursor is always the tighter bound.
+ * primary key. There is only one bound per side: if there were two, SQLite would use the first one, and read
+ * all rows up to the other. A cursor is always the tighter bound.
  */
 function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
   const { filter, after, end } = scan

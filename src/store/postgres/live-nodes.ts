@@ -25,7 +25,10 @@ export class LiveNodes {
     this.#readMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Reads the names, unless that was done in the last two seconds. Rejects with `StoreUnavailable`. */
+  /**
+   * Reads the names of the live nodes, unless they were read in the last two seconds. Rejects with
+   * `StoreUnavailable`.
+   */
   async refresh(): Promise<void> {
     const nowMs = performance.now()
     if (nowMs - this.#readMs < READ_INTERVAL_MS) return

@@ -77,8 +77,8 @@ async function isServerWorking(
       'select state from pg_stat_activity where pid = $1',
       [process],
     )
-    // An unknown process counts as working: with a connection pooler in between, the process id is that of
-    // the pooler.
+    // A process that is not listed counts as working: with a connection pooler in between, the process id
+    // belongs to the pooler.
     return !rows[0]?.state?.startsWith('idle')
   } catch (error) {
     return isErrorOfRunningServer(error)

@@ -14,14 +14,14 @@ import {
 const NOTE_ROWS = 50
 /** Number of rows after which `sumUp` ends, so that it takes about 2 ms. */
 const PART_ROWS = 50
-/** Number of notes after which `sumUp` ends, even if they contain few rows. */
+/** Number of notes (see `NOTE_ROWS`) after which `sumUp` ends, even if they contain few rows. */
 const PART_NOTES = 200
 
 /** Result of `DeferredSums.sumUp`. */
 export interface SumProgress {
-  /** Number of the last note that was to be added to the sums. */
+  /** Number of the last note (a row of `unsummed_calls`) that was to be added to the sums. */
   readonly through: number
-  /** Whether notes up to that one still have to be added. */
+  /** Whether some notes up to `through` still have to be added. */
   readonly isBehind: boolean
 }
 
@@ -58,7 +58,7 @@ export class DeferredSums {
   readonly #notes: StatementSync
   readonly #newestNote: StatementSync
   readonly #deleteNotes: StatementSync
-  /** Rows of the open transaction that are not in a note yet. */
+  /** Rows that calls of the open transaction have added, and that are not in a note yet. */
   readonly #open = new Map<string, SlotRow>()
   #waiting: number
 

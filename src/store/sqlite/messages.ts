@@ -17,8 +17,8 @@ export type ThreadOptions =
   | { readonly role: 'node'; readonly path: string }
 
 /**
- * Operation of the writer that adds some of the noted calls to the sums of usage. Input: the last note that
- * is needed; undefined for all notes. Result: `SumProgress`.
+ * Operation of the writer that adds some of the calls in notes to the sums of usage. Input: the last note
+ * that is needed; undefined for all notes. Result: `SumProgress`.
  */
 export const SUM_UP_OPERATION = 'sumUp'
 

@@ -12,8 +12,8 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 
 /**
- * Dialects whose encrypted reasoning is sent to chat clients in `reasoning_details`. Signatures of the others
- * are sent in other members.
+ * The protocols whose encrypted reasoning is sent to chat clients in `reasoning_details`. Signatures of other
+ * protocols are sent in other members.
  */
 const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
   chat: false,
@@ -24,8 +24,8 @@ const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
 }
 
 /**
- * Position of a signed thought in a message: its range in the reasoning, in code points, and the number of
- * tool calls before it.
+ * The position of a signed thought in a message: its range in the reasoning, in code points, and the number
+ * of calls before it.
  */
 export interface ThoughtPlace {
   readonly from: number
@@ -34,8 +34,7 @@ export interface ThoughtPlace {
 }
 
 /**
- * Renders a signed thought as an element of `reasoning_details`; undefined if its signature is sent in
- * another member.
+ * Writes a signed thought as an element of `reasoning_details`. Undefined if its signature is sent elsewhere.
  */
 export function writeReasoningDetail(
   signed: Proof | OpaquePart,
@@ -49,13 +48,12 @@ export function writeReasoningDetail(
 }
 
 /**
- * The thoughts of a message: those before its content, and those before each call, which is given by its
- * index.
+ * The thoughts of a message: those before its content, and those before each call, by the number of the call.
  */
 export interface ReadThoughts {
   readonly first: readonly Part[]
   before(call: number): readonly Part[]
-  /** Thoughts after the last call, given the number of calls. */
+  /** The thoughts after the last call. `calls` is the number of calls. */
   after(calls: number): readonly Part[]
 }
 
@@ -94,7 +92,7 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
   }
 }
 
-/** Reports whether the gateway created a detail. */
+/** Whether the gateway created this detail. */
 export function isGatewayDetail(detail: unknown): boolean {
   const data = asRecord(detail)?.['data']
   return typeof data === 'string' && isEnvelope(data)
@@ -109,14 +107,14 @@ function placeOf({ place }: EnvelopeContent): Partial<ThoughtPlace> {
   return Object.fromEntries(numbers)
 }
 
-/** Members of a call with its signature, as Google's chat endpoint sends and expects it. */
+/** The members of a call that contain its signature, as Google's chat endpoint sends and expects them. */
 export function extraContent(signature: string | undefined): {
   readonly extra_content?: { readonly google: { readonly thought_signature: string } }
 } {
   return signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }
 }
 
-/** Reads the signature of a call as a part before the call; an empty list if there is none. */
+/** Reads the signature of a call as a part before the call. Returns an empty list if there is none. */
 export function readCallSignature(call: Fields): ThinkingPart[] {
   const value = asRecord(asRecord(call['extra_content'])?.['google'])?.['thought_signature']
   if (typeof value !== 'string' || value === '') return []
@@ -124,8 +122,8 @@ export function readCallSignature(call: Fields): ThinkingPart[] {
 }
 
 /**
- * Reports whether a placeholder in the reasoning stands for the signature; this is so for the messages
- * dialect only.
+ * Whether the reasoning contains a placeholder for a signature. Only signatures of the messages protocol have
+ * one.
  */
 export function isShownByPlaceholder({ protocol }: Proof): boolean {
   return protocol === 'messages'

@@ -1,9 +1,6 @@
 import type { Stop, StopReason } from '../reply.ts'
 
-/**
- * Finish reasons for chat clients, by the stop reason that all dialects share; `docs/api.md: Chat
- * completions`, finish reasons.
- */
+/** The finish reasons that chat clients receive; `docs/api.md: Chat completions`, finish reasons. */
 export const FINISH_REASONS = {
   end: 'stop',
   length: 'length',
@@ -13,10 +10,7 @@ export const FINISH_REASONS = {
   pause: 'stop',
 } as const satisfies Record<StopReason, string>
 
-/**
- * Stop reasons that all dialects share, by the finish reason of a chat upstream; some upstreams have names of
- * their own.
- */
+/** Stop reasons of the shared form, by the finish reasons of chat upstreams and their variants. */
 const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['stop', 'end'],
   ['length', 'length'],
@@ -29,8 +23,8 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
 ])
 
 /**
- * Derives the stop reason of a chat upstream's reply. A normal end with tool calls becomes `tool-calls`,
- * because forced calls end with `stop`. Unknown or missing reasons count as a normal end.
+ * Determines why the reply of a chat upstream ended. A normal end with tool calls becomes `tool-calls`,
+ * because forced calls end with `stop`. An unknown or missing reason means a normal end.
  */
 export function stopOf(
   finishReason: string | undefined,

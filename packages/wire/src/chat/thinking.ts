@@ -15,13 +15,13 @@ import type { Capabilities } from '../model-capabilities.ts'
 import { reportDropped } from './dropped-fields.ts'
 import { fieldsAt, booleanAt, kindOf, present, enumAt } from '../field.ts'
 
-/** Efforts that every upstream accepts if it accepts efforts at all. */
+/** The efforts that every upstream with an effort setting accepts. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 
 /**
- * Decodes `reasoning_effort`, and `reasoning: {effort, max_tokens, enabled, exclude}` as routers define it;
- * `reasoning` counts if it contains an amount. In it, `enabled: false` means off, `max_tokens` overrides the
- * effort, and `enabled: true` alone means medium.
+ * Decodes `reasoning_effort`, and `reasoning: {effort, max_tokens, enabled, exclude}` as routers define it.
+ * If `reasoning` contains an amount, `reasoning_effort` is ignored. In `reasoning`, `enabled: false` turns
+ * thinking off, `max_tokens` takes precedence over `effort`, and `enabled: true` alone means medium effort.
  */
 export function decodeThinking(effort: unknown, reasoning: unknown, dropped: Dropped): Thinking | undefined {
   const named = effort === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning_effort')
@@ -49,9 +49,9 @@ function explicitBudget(tokens: unknown): Thinking {
 }
 
 /**
- * Encodes `reasoning_effort` as the nearest effort that the model accepts. If the model does not think, the
- * field is omitted and reported as dropped. If thinking is off and the efforts of the model are unknown, only
- * an effort that the client gave is sent, because models that cannot think refuse the field.
+ * Encodes `reasoning_effort` as the nearest effort that the model accepts. If thinking is off and the model's
+ * efforts are not known, the value that the client sent is used, if any, because models without thinking
+ * refuse the field. If the model does not think, the field is omitted and reported as dropped.
  */
 export function encodeEffort(
   { thinking, tools }: Pick<Conversation, 'thinking' | 'tools'>,

@@ -10,8 +10,8 @@ import { countAt, type Counts, maxCount } from '../reported-usage.ts'
 const BEGUN = /"data"\s*:\s*\[\s*\{/
 
 /**
- * Reads a response while it streams. A vector in another format than the client requested is converted,
- * because the client's library would misread it. All other bytes stay unchanged. At most one vector is held
+ * Reads a response while it streams. Vectors in another format than the client requested are converted,
+ * because the client's library would misread them. All other bytes stay unchanged. At most one vector is held
  * in memory, because a response can have a hundred megabytes.
  */
 export class EmbeddingsReply {
@@ -30,23 +30,23 @@ export class EmbeddingsReply {
     return this.#reader.count > 0 || BEGUN.test(this.outline)
   }
 
-  /** The response so far, without its vectors. */
+  /** The response read so far, without its vectors. */
   get outline(): string {
     return this.#reader.outline ?? ''
   }
 
-  /** Facts of the response after it has ended. */
+  /** The facts of the response; call this when it has ended. */
   get facts(): ReplyFacts {
     return embeddingsFacts(this.outline)
   }
 
-  /** Returns the bytes for the client that are complete after this chunk. */
+  /** Reads a chunk. Returns the bytes that can be sent to the client. */
   push(chunk: Buffer): Buffer {
     this.#reader.push(chunk)
     return this.#take()
   }
 
-  /** Ends the response. Returns the bytes that were still held. */
+  /** Ends the response. Returns the bytes that were held. */
   end(): Buffer {
     this.#reader.end()
     return this.#take()
@@ -62,7 +62,7 @@ export class EmbeddingsReply {
 
 /**
  * Facts of a response; never throws. `outline` is its text with an empty list in place of each vector. A
- * response is valid if `data` is a list of objects with an `embedding`.
+ * response is valid if it has a list `data` of objects with an `embedding`.
  */
 export function embeddingsFacts(outline: string): ReplyFacts {
   const reply = parseRecord(outline) ?? {}
@@ -83,10 +83,10 @@ function hasVectors(data: unknown): boolean {
 const NONE: Counts = {}
 
 /**
- * Reads the usage of an embeddings upstream; undefined if it reports no tokens. Output tokens that some
- * servers report are ignored, because nothing is generated. The sources are `usage` with the prompt or only a
- * total (Voyage), `meta.billed_units` (Cohere), and `prompt_eval_count` (Ollama). `member` returns a member
- * of the response.
+ * Reads the usage of an embeddings upstream; undefined if it reports no tokens. Output that some servers
+ * report is ignored, because nothing is generated. Tokens are read from `usage` (the prompt, or only a total
+ * as at Voyage), `meta.billed_units` (Cohere) or `prompt_eval_count` (Ollama). `member` returns a member of
+ * the response.
  */
 function readEmbeddingsUsage(member: (key: string) => unknown): Usage | undefined {
   const usage = asRecord(member('usage')) ?? NONE

@@ -24,15 +24,15 @@ import { requestNames } from '../request-names.ts'
 /** Format of the vectors in a response; undefined if the client requested a format that is not converted. */
 export type VectorForm = 'numbers' | 'base64' | undefined
 
-/** The fields of an embeddings request that the gateway reads; all other fields are sent unchanged. */
+/** The fields of an embeddings request that the gateway reads. All other fields are forwarded unchanged. */
 export interface EmbeddingsRequest {
   readonly model: string
-  /** Upper bound on the number of tokens that the upstream can count. */
+  /** Maximum number of tokens that the upstream can count. */
   readonly promptBound: number
   readonly form: VectorForm
 }
 
-/** Maximum number of inputs of one request; providers have the same limit. */
+/** Maximum number of inputs in a request, the same as at providers. */
 const MAX_INPUTS = 2048
 
 const nonEmpty: JsonSchema = { type: 'string', minLength: 1 }
@@ -60,9 +60,9 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 const REQUIRED = ['model', 'input'] as const
 
 /**
- * Applies the checks for the table in `docs/api.md: Embeddings`. Null in an optional field counts as absent;
- * fields outside the table are not checked. Throws `invalid_request` with the field; the error never contains
- * the client's text.
+ * Checks each field in the table of `docs/api.md: Embeddings`. Null in an optional field counts as absent;
+ * other fields are not checked. Throws `invalid_request` that names the field and never contains text of the
+ * client.
  */
 export function readEmbeddingsRequest(scan: ScannedObject): EmbeddingsRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -84,7 +84,7 @@ function formOf(scan: ScannedObject): VectorForm {
 
 const EXPECTED = 'a non-empty string, token ids, or a non-empty array of these'
 
-/** Checks the input in place, without parsing it. */
+/** Checks the input without parsing it. */
 function checkInput(scan: ScannedObject, { node, count }: Member): void {
   const kind = scan.kindOf(node)
   if (kind === 'string') return checkText(scan, node, 'input')
@@ -99,7 +99,7 @@ function checkInput(scan: ScannedObject, { node, count }: Member): void {
 function checkElement(scan: ScannedObject, node: Node, path: string): void {
   const kind = scan.kindOf(node)
   if (kind === 'string') return checkText(scan, node, path)
-  // Some providers embed more than texts: `{"image": …}`.
+  // Some providers embed other things than texts: `{"image": …}`.
   if (kind === 'object') return
   const expected = 'a non-empty string or token ids'
   if (kind !== 'array') refuse(path, expected, kindName(scan, node))
@@ -113,9 +113,8 @@ function checkText(scan: ScannedObject, node: Node, path: string): void {
 }
 
 /**
- * Upper bound on the tokens of a checked request. No tokenizer is needed: a token has at least one byte. For
- * each text, tokens are added for the markup and the task or instruction that a provider may put around it;
- * anything that is not text counts as an image.
+ * Maximum number of tokens of a checked request, without a tokenizer: a token has at least one byte, each
+ * input has a few tokens of markup, and a task or an instruction may be added.
  */
 function promptBound(scan: ScannedObject): number {
   const input = scan.span('input')
@@ -132,7 +131,7 @@ function promptBound(scan: ScannedObject): number {
   return bound
 }
 
-/** Limits of a request, which may contain 300,000 token ids. */
+/** Limits for parsing a request, which may contain 300,000 token ids. */
 export const EMBEDDINGS_LIMITS: ScanLimits = { depth: 128, nodes: 320_000, members: 1_000 }
 
 /** Names of the fields of embeddings requests. */

@@ -8,22 +8,22 @@ import { ENVELOPE_PREFIX, openEnvelope, sealOpaque, sealProof } from '../envelop
 export const UNSIGNED_CALL = 'skip_thought_signature_validator'
 
 /**
- * The beginning of every signature that contains an envelope. The length of the prefix is a multiple of three
- * bytes, so that its base64 is always the same.
+ * Beginning of every signature in which the gateway has enclosed data of another protocol. The prefix has a
+ * multiple of three bytes, so that its base64 does not depend on what follows.
  */
 const SEALED = Buffer.from(`"${Buffer.from(ENVELOPE_PREFIX).toString('base64')}`)
 
 /**
- * Reports whether a body may contain an envelope with another provider's signature; if false, it certainly
- * contains none.
+ * Whether a body may contain a signature that encloses one of another provider. If false, it certainly does
+ * not.
  */
 export function mayHoldSealedSignature(body: Buffer): boolean {
   return body.includes(SEALED)
 }
 
 /**
- * Reads a `thoughtSignature` as a part. If it is an envelope that the gateway made of another dialect's
- * proof, the part is that proof.
+ * Reads a `thoughtSignature` as a part. If the gateway has enclosed a signature of another protocol in it,
+ * returns that one.
  */
 export function readSignature(
   signature: string,
@@ -40,14 +40,15 @@ export function readSignature(
 }
 
 /**
- * Renders a proof as `thoughtSignature`, which is base64; a proof of another dialect is put into an envelope.
+ * Writes a signature as `thoughtSignature`, in base64. A signature of another protocol is enclosed in an
+ * envelope.
  */
 export function writeSignature(proof: Proof): string {
   if (proof.protocol === 'gemini') return proof.value
   return Buffer.from(sealProof(proof, 'gemini')).toString('base64')
 }
 
-/** Renders an opaque part of another dialect as `thoughtSignature`. */
+/** Writes a part of another protocol as `thoughtSignature`. */
 export function encodeOpaquePart(part: Pick<OpaquePart, 'protocol' | 'value'>): string {
   return Buffer.from(sealOpaque(part)).toString('base64')
 }

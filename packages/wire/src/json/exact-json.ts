@@ -1,8 +1,9 @@
-/** Matches 16 digits in a row: such a number may lose precision as a double. */
+/** Matches numbers with so many digits that they may lose precision as a double. */
 const MANY_DIGITS = /\d{16}/
 
 /**
- * A reviver for JSON.parse that receives the source text of primitives; TypeScript has no type for it yet.
+ * Reviver function of JSON.parse that also gets the source text of a value. TypeScript's types do not have it
+ * yet.
  */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
@@ -32,7 +33,7 @@ export function exactNumber(text: string): object {
   return exact.rawJSON(text)
 }
 
-/** Reports whether a value is a raw JSON text (see `exactNumber`), which JSON.stringify writes unchanged. */
+/** Whether a value is a JSON text that JSON.stringify writes unchanged. */
 export function isJsonText(value: object): boolean {
   return exact.isRawJSON(value)
 }

@@ -34,13 +34,13 @@ export class MediaTap extends StreamTap {
   /** Number of final events so far, and number of partial events with content. */
   finals = 0
   partials = 0
-  /** Format of the image in the last final event. */
+  /** Size and quality of the image in the last final event. */
   size: string | undefined
   quality: string | undefined
   readonly #output: OutputModality
   readonly #expectedFinals: number
 
-  /** `expectedFinals`: the number of images requested. */
+  /** `expectedFinals` is the number of requested images. */
   constructor(output: OutputModality, expectedFinals: number) {
     super()
     this.#output = output
@@ -117,7 +117,7 @@ export interface ImageFacts {
   readonly quality: string | undefined
 }
 
-/** Reads a response with images while it streams, in bounded memory. */
+/** Reads a response with images while it streams. The memory for it is limited. */
 export class ImageReply {
   readonly #outline = new JsonOutline()
   #hasBegun = false
@@ -137,7 +137,7 @@ export class ImageReply {
     return this.#outline.text?.match(IMAGE)?.length ?? 0
   }
 
-  /** The facts of a complete response. */
+  /** The facts; call this when the response is complete. */
   get facts(): ImageFacts {
     const reply = parseRecord(this.#outline.text ?? '') ?? {}
     const data = Array.isArray(reply['data']) ? (reply['data'] as readonly unknown[]) : []
@@ -165,15 +165,15 @@ export interface TranscriptFacts {
   readonly isValid: boolean
   readonly isError: boolean
   readonly usage: Usage | undefined
-  /** Seconds of the recording as the response reports them; 0 if it does not. */
+  /** Duration of the recording in seconds as the response states it; 0 if it does not. */
   readonly seconds: number
-  /** Second at which the last subtitle ends; the recording is at least that long. */
+  /** Second at which the last subtitle ends. The recording is at least this long. */
   readonly lastCue: number
   /** The text, for counting tokens. */
   readonly text: string
 }
 
-/** Matches the end time of a cue in SubRip and WebVTT: `00:01:02,345`, `01:02.345`. */
+/** Finds the end times of subtitles in SubRip and WebVTT: `00:01:02,345`, `01:02.345`. */
 const CUE_END = /-->[ \t]*(?:(\d{1,3}):)?(\d{2}):(\d{2})[.,](\d{3})/g
 
 /** Reads a transcript in JSON: `json`, `verbose_json` or `diarized_json`. */
@@ -202,12 +202,12 @@ export function plainTranscript(body: string): TranscriptFacts {
 
 const NONE: Counts = {}
 
-/** Kind of output of an endpoint, used if the usage does not state the kind. */
+/** What an endpoint's output consists of. Used if the usage does not report it. */
 type OutputModality = 'text' | 'audio' | 'image'
 
 /**
- * Reads the usage of a response about images or audio: its tokens by modality, or its seconds; undefined if
- * it reports neither. Transcriptions write `input_token_details` in the singular.
+ * Reads the usage of a response for images or audio: its tokens by modality, or its seconds; undefined if it
+ * reports neither. In transcriptions, `input_token_details` is written in the singular.
  */
 export function readMediaUsage(value: unknown, output: OutputModality): Usage | undefined {
   const usage = asRecord(value)
@@ -252,10 +252,10 @@ function details(usage: Counts, ...names: readonly string[]): Counts {
   return NONE
 }
 
-/** Maximum plausible duration of one recording, in seconds: one day. */
+/** Maximum plausible duration of a recording in seconds: one day. */
 const MAX_SECONDS = 86_400
 
-/** Whole seconds, rounded up as providers do; 0 if the duration is not plausible. */
+/** Seconds, rounded up as providers do; 0 if the duration is implausible. */
 function secondsIn(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= MAX_SECONDS ? Math.ceil(value) : 0
 }

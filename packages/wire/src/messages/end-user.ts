@@ -3,17 +3,14 @@ import type { EndUser } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
 import { reportDropped } from './dropped-fields.ts'
 
-/** Value of `service_tier` for the provider's standard capacity; `auto` is the default. */
+/** Value of `service_tier` for the provider's standard capacity. The default is `auto`. */
 export const STANDARD_TIER = 'standard_only'
 
-/**
- * Maximum length, in characters, of a user's id in the other dialects; clients of messages may send longer
- * ids.
- */
+/** Maximum length of a user's identifier in other protocols. Messages clients send longer ones. */
 const MAX_LENGTH = 64
 
 /**
- * Reads the user's id from `metadata`, as an object to spread into a conversation. Other dialects cannot
+ * Reads the user's id from `metadata`, as an object to spread into a conversation. Other protocols cannot
  * express anything else in it.
  */
 export function decodeEndUser(metadata: unknown, dropped: Dropped): { endUser?: EndUser } {

@@ -1,15 +1,12 @@
 import { parseRecord, asRecord } from '../json/record.ts'
 import { type ErrorContent, redactedJson } from '../upstream-error.ts'
 
-/**
- * Renders an error for clients of messages; `code` is included if programs can use it. `docs/api.md:
- * Envelopes`.
- */
+/** Writes an error for messages clients; with `code` if programs need it. `docs/api.md: Envelopes`. */
 export function messagesErrorBody(
   parts: Pick<ErrorContent, 'type' | 'message'> & {
     readonly code?: string | undefined
     readonly requestId: string
-    /** Additional members of the error. */
+    /** Additional members of the error object. */
     readonly numbers?: Readonly<Record<string, number>> | undefined
   },
 ): Buffer {
@@ -18,14 +15,14 @@ export function messagesErrorBody(
   return Buffer.from(JSON.stringify({ type: 'error', error, request_id: requestId }))
 }
 
-/** Renders an error within a stream as a frame; `docs/api.md: Events`. */
+/** Writes an error within a stream as a frame; `docs/api.md: Events`. */
 export function messagesErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
 /**
- * Renders the same frame as text. Permission errors have a code, so that clients can distinguish a used-up
- * budget from missing quota.
+ * The text of such a frame. Permission errors have a code, so that clients can tell a used-up budget from
+ * missing quota.
  */
 export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
   const hasCode = hasOwnCode || (type === 'permission_error' && code !== '')
@@ -34,8 +31,8 @@ export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorCont
 }
 
 /**
- * Returns an upstream's error for clients of messages, with its `request_id`. The bytes stay unchanged,
- * unless `redact` changes a text. Undefined if the body is not an error of this dialect.
+ * Returns an upstream's error for messages clients, with its `request_id`: the same bytes, unless `redact`
+ * changes a text in them. Undefined if the body is not a messages error.
  */
 export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const body = parseRecord(bytes.toString())

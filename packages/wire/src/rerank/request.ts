@@ -35,7 +35,7 @@ export interface RerankRequest {
   readonly promptBound: number
 }
 
-/** The table in `docs/api.md: Rerank`, row for row. */
+/** Checks for the table in `docs/api.md: Rerank`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['query', checkSecret('a string', isText)],
@@ -107,7 +107,7 @@ function promptBound(scan: ScannedObject): number {
   return scan.bytes.length + documents * (queryBytes + MESSAGE_TOKENS) + FEATURE_TOKENS
 }
 
-/** Where the prompt is in a rerank request. */
+/** Describes which members of a rerank request belong to the prompt. */
 export const RERANK_PROMPT = {
   levels: {
     request: {

@@ -8,7 +8,7 @@ import { LATENCY_COLUMNS, SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../../sum-kind
 import { TABLES } from '../../tables.ts'
 import { type ColumnTypes, recordColumns, createTables, type Table } from './table.ts'
 
-/** Creates the schema of version 0.1.0, with the tables of records and those of `TABLES`. */
+/** Creates the schema of version 0.1.0: the tables of records, and the tables in `TABLES`. */
 export async function createSchema(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   const others = Object.entries(TABLES).map(([name, table]) => ({ name, ...table }))
   await createTables(db, [...RECORDS, ...others], types)
@@ -55,8 +55,8 @@ async function createOwn(db: Kysely<unknown>, types: ColumnTypes): Promise<void>
     user_id: 'integer references users (id)',
     token_id: 'integer references tokens (id)',
   }
-  // Sums are updated after the calls are committed. Until then, a row has what the calls of one commit add to
-  // them.
+  // Sums are updated after the calls are committed. Until then, a row of this table contains what the calls
+  // of one commit add to the sums.
   const notes: Table = { name: 'unsummed_calls', columns: { sums: 'text' }, rows: 'counted' }
   await createTables(db, [{ ...USAGE_LOG, columns: { ...columns, ...references } }, USAGE_SUMS, notes], types)
 }
@@ -162,7 +162,7 @@ const NOW_MS = "cast(unixepoch('subsec') * 1000 as integer)"
 const LOCKED_MS = 399 * 86_400_000
 
 /**
- * Statements that create the triggers of a SQLite database. Those of a shared database are in
+ * Statements that create the triggers of a SQLite database. The triggers of a shared database are in
  * `postgres/bank`.
  */
 const SQLITE_TRIGGERS: readonly string[] = [

@@ -382,14 +382,14 @@ function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart
   return text === '' ? undefined : { kind: 'text', text, ...cacheOf(part, path) }
 }
 
-/** Reads a `thinking` part, which some providers send as text or as a list of parts with text. */
+/** Reads a `thinking` part. Some providers send it as text, others as a list of parts with text. */
 function thinkingPart(part: Fields, path: string): ThinkingPart | undefined {
   if (typeof part['thinking'] !== 'string') listAt(part['thinking'], `${path}.thinking`)
   const text = generatedText({ content: [part] }).join('')
   return text === '' ? undefined : { kind: 'thinking', text }
 }
 
-/** Reads the URL in a part's member, which is `{url}` or, from some clients, the URL itself. */
+/** Reads the `{url}` in a member of a part. Some clients send the URL without the object. */
 function linked(part: Fields, key: string, family: string, path: string): MediaSource {
   const value = part[key]
   if (typeof value === 'string') return mediaAt(value, `${path}.${key}`, family)

@@ -6,7 +6,7 @@ import type { TextMatch } from '../../sse/frame-template.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 
-/** A tool call whose arguments are still arriving. */
+/** A tool call whose arguments are not complete yet. */
 interface GrowingCall {
   readonly id: string
   name: string
@@ -14,13 +14,13 @@ interface GrowingCall {
    * Number of the call's part. Undefined until the call has a name, because the part begins with the name.
    */
   part: number | undefined
-  /** Arguments that arrived before the name. */
+  /** The arguments received before the name. */
   pendingArguments: string
   readonly json: JsonProgress
   ended: boolean
 }
 
-/** Callbacks of `ToolCallDecoder`. */
+/** Functions of the reply decoder that `ToolCallDecoder` calls. */
 export interface ToolCallSink {
   emit(event: ReplyEvent): void
   /** Begins a part, which ends the text before it. Returns the number of the part. */
@@ -30,10 +30,10 @@ export interface ToolCallSink {
 }
 
 /**
- * Reads the tool calls of one reply, whole or in pieces, in every form that providers use: with an index, an
- * id or neither; id and name once or in each piece; several calls under one index; the name after the
- * arguments. A call ends when its arguments are complete JSON and something else begins, so that the next
- * call does not wait for the end of the reply.
+ * Decodes the tool calls of one reply, complete or in pieces, in every form that providers send: with an
+ * index, an id or neither; with the id and the name once or in each piece; with several calls under one
+ * index; with the name after the arguments. A call ends when its arguments are complete JSON and something
+ * else begins, so that the next call need not wait for the end of the reply.
  */
 export class ToolCallDecoder {
   readonly #sink: ToolCallSink
@@ -60,7 +60,7 @@ export class ToolCallDecoder {
     this.#add(call, textOr(definition['arguments']))
   }
 
-  /** Reads a piece that contains only more arguments for the call with this index. */
+  /** Reads more of the arguments of the call with this index, from a piece without other fields. */
   readArguments(index: number, text: string): void {
     const call = this.#byIndex.get(index)
     if (!call) return
@@ -69,7 +69,7 @@ export class ToolCallDecoder {
   }
 
   /**
-   * Returns the part of the call with this index, so that its arguments can be copied as bytes; undefined if
+   * Returns the part of the call with this index, so that its arguments can be copied as bytes. Undefined if
    * the call has not begun.
    */
   copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
@@ -107,8 +107,9 @@ export class ToolCallDecoder {
   }
 
   /**
-   * Finds the call of a piece without an index: the call with its id, or else the latest call. A piece with a
-   * name after complete arguments begins a new call instead.
+   * Finds the call of a piece without an index: the call with its id, otherwise the latest call. A piece with
+   * a name belongs to the latest call only if it has no id and the same name, and the arguments are not
+   * complete.
    */
   #findWithoutIndex(id: string, name: string): GrowingCall | undefined {
     const known = this.#byId.get(id)
@@ -153,7 +154,8 @@ export class ToolCallDecoder {
 }
 
 /**
- * Reports whether a piece begins another call: it has another id and a name, even if the index is the same.
+ * Whether a piece with the same index begins another call: it must have a different id and a name. If the
+ * known call has no id, its arguments must be complete.
  */
 function isOther(known: GrowingCall, id: string, name: string): boolean {
   if (known.part === undefined || id === '' || name === '') return false
@@ -171,17 +173,15 @@ const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Detects the end of a JSON object or array that arrives in pieces. */
+/** Detects the end of a JSON object or array that is received in pieces. */
 export class JsonProgress {
-  /** Whether the last bracket has arrived. */
+  /** Whether the last bracket was received. */
   isComplete = false
   #depth = 0
   #inString = false
   #isEscaped = false
 
-  /**
-   * Reads a piece. The total time is linear in the length of the text, regardless of the size of the pieces.
-   */
+  /** Reads a piece. The total time is linear in the length of the text, no matter how it is split. */
   feed(text: string): void {
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i)
@@ -196,29 +196,26 @@ export class JsonProgress {
   }
 }
 
-/** Members of a choice that contain the message: in a whole reply, and in a chunk. */
+/** The members of a choice that contain its content, in complete replies and in chunks. */
 const MESSAGES = ['message', 'delta'] as const
 
-/** The function of a call, and the path of its arguments in the reply. */
+/** The function of a call, and the path of its arguments. */
 interface CalledFunction {
   readonly definition: Record<string, unknown>
-  /** Member names and element indexes, beginning at the root. */
+  /** Member names and element indexes, from the root. */
   readonly path: readonly (string | number)[]
 }
 
 /**
- * Parses a reply or a chunk. Returns undefined if it is not a JSON object. If a server sent the arguments of
- * a call as an object, they are replaced by the text of that object, unchanged.
+ * Parses a reply or a chunk. Undefined if it is not a JSON object. If a server sends arguments as an object,
+ * they are replaced by their text as the server wrote it.
  */
 export function parseAnswer(text: string): Fields | undefined {
   const answer = parseRecord(text)
   return answer && hasObjectArguments(answer['choices']) ? withTexts(answer, text) : answer
 }
 
-/**
- * Reports whether any call has an object as arguments. It creates no objects, because it runs for every
- * reply.
- */
+/** Whether any call has an object as arguments. Allocates nothing, because it is called for every reply. */
 function hasObjectArguments(choices: unknown): boolean {
   if (!Array.isArray(choices)) return false
   for (const choice of choices) {

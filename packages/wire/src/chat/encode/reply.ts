@@ -27,8 +27,8 @@ import { asRecord } from '../../json/record.ts'
 export const SIGNATURE_PLACEHOLDER = '\n'
 
 /**
- * Encodes a whole reply; `docs/api.md: Chat completion response`. All texts are joined to one content and all
- * thoughts to one `reasoning_content`; the result equals the joined chunks of a stream of the same reply.
+ * Encodes a complete reply; `docs/api.md: Chat completion response`. Texts are joined to one content, and
+ * thoughts to one `reasoning_content`. The result is the same as the sum of a stream of this reply.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const { usage } = reply
@@ -76,7 +76,7 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
   return parts.map(textOf).join('')
 }
 
-/** Encrypted reasoning, each with its position in the message. */
+/** The encrypted reasoning with its positions. */
 function detailsIn(parts: readonly ReplyPart[]): object[] {
   const details: object[] = []
   let [from, calls] = [0, 0]
@@ -106,20 +106,20 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
   })
 }
 
-/** Names of the custom tools that a client declared; their calls are sent back as custom calls. */
+/** The names of the custom tools of the client. Calls of these are sent as custom calls. */
 export function customToolNames(replyContext: ReplyContext | undefined): ReadonlySet<string> {
   return new Set(replyContext?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
 }
 
 /**
- * Renders a citation for chat clients. The cited part begins at `base` in the content and has the length
+ * Writes a citation for chat clients. The cited part begins at `base` in the content and has the length
  * `length`, both in code points.
  */
 export function writeAnnotation(citation: Citation, length: number, base: number): object {
   return { type: 'url_citation', url_citation: urlCitation(citation, length, base) }
 }
 
-/** Renders the citations of all texts, which together are one content. */
+/** Writes the citations of all texts, which are joined to one content. */
 function annotationsIn(parts: readonly ReplyPart[]): object[] {
   let base = 0
   return parts.flatMap((part) => {
@@ -131,7 +131,7 @@ function annotationsIn(parts: readonly ReplyPart[]): object[] {
   })
 }
 
-/** Renders the `logprobs` of a choice; null if there are none. */
+/** Writes the `logprobs` of a choice. Null if there are none. */
 export function writeLogprobs(tokens: Logprobs | undefined): object | null {
   return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
 }

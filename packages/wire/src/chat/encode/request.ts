@@ -27,8 +27,8 @@ const MAX_STOPS = 4
 
 /**
  * Encodes a conversation as a chat request. Usage is requested with every stream, because the gateway charges
- * by it. The order of fields is fixed, so that equal conversations give equal bytes, which hit the upstream's
- * cache. Throws `invalid_request` if chat cannot express something that must not be dropped.
+ * by it. Fields are written in a fixed order, so that equal conversations have equal bytes and hit the
+ * upstream's cache. Throws `invalid_request` if chat cannot express something that must not be dropped.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -69,10 +69,7 @@ export function encodeRequest(
   return Buffer.from(request)
 }
 
-/**
- * Encodes the tools and the tool choice. Without tools there must be no tool choice, because upstreams would
- * refuse it.
- */
+/** Encodes the tools. Without tools the tool choice is not sent either, because upstreams would refuse it. */
 function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
@@ -87,30 +84,30 @@ function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped
   ]
 }
 
-/** A message in chat's format. */
+/** A message in the format of chat. */
 type ChatMessage = Readonly<Record<string, unknown>>
 
-/** How a model handles messages of the history. */
+/** What a model accepts or requires in messages of the history. */
 type ModelRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts' | 'isOpenAi'>
 
 /** The parts of a turn, sorted by where chat has them: in a field of the message, or in another message. */
 interface SortedTurn {
   readonly thinking: string[]
   readonly content: ChatPart[]
-  /** Additional messages of a user's turn: each system text, and the content after it. */
+  /** The contents of the additional messages of a user's turn: each system text, and what follows it. */
   readonly later: { readonly isSystem: boolean; readonly content: ChatPart[] }[]
   readonly calls: unknown[]
   readonly results: ChatMessage[]
   /**
-   * Media of tool results. Chat's tool messages contain only text, so media are moved to the next user
-   * message.
+   * The media of tool results. A tool message in chat can only contain text, so media are moved to the next
+   * user message.
    */
   readonly media: ChatPart[]
 }
 
 /**
- * Encodes a conversation as `messages`, system texts first. Parts that chat cannot express are reported in
- * `dropped`. Throws `invalid_request` if nothing is left.
+ * Encodes a conversation as `messages`. System texts come first. Parts that chat cannot express are reported
+ * in `dropped`. Throws `invalid_request` if there are no messages.
  */
 function encodeMessages(requested: Conversation, capabilities: ModelRules, dropped: Dropped): ChatMessage[] {
   const { system, turns } = withSystemInPlace(requested)
@@ -125,7 +122,7 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
   return { role: 'system', content: contentOf(system.flatMap((part) => encodePart(part, dropped))) }
 }
 
-/** Encodes a turn. Tool results become messages of their own, before the other parts of the turn. */
+/** Encodes a turn. Tool results become separate messages before the other parts of the turn. */
 function encodeTurn(
   turn: Turn,
   { takesThoughts, requiresThoughts, isOpenAi }: ModelRules,
@@ -142,7 +139,7 @@ function encodeTurn(
     // Servers other than OpenAI's may refuse a second system message, so the text is sent as the user's.
     for (const { isSystem, content: text } of sorted.later)
       said.push({ role: isSystem && isOpenAi ? 'system' : 'user', content: contentOf(text) })
-    // An empty turn is kept; otherwise the conversation would end with the wrong turn or have no turns.
+    // An empty turn is kept. Otherwise the conversation would end with a different turn, or have none.
     if (said.length + results.length === 0) return [{ role: 'user', content: '' }]
     return [...results, ...said]
   }
@@ -192,8 +189,8 @@ function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dr
 }
 
 /**
- * Encodes a tool result. Its text stays in the result; its media are added to `media`. Chat cannot express
- * that a tool failed.
+ * Encodes a tool result. Its text stays in the result, and its media are sent later in the same order. Chat
+ * cannot express that a tool failed.
  */
 function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped): ChatMessage {
   const content: ChatPart[] = []
@@ -212,10 +209,10 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
   return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
 }
 
-/** A part of a message's content in chat's format. */
+/** A part of the content of a message, in the format of chat. */
 type ChatPart = Readonly<Record<string, unknown>>
 
-/** Encodes a part of the content; returns an empty list if chat cannot express it. */
+/** Encodes a part of the content. Returns an empty list if chat cannot express it. */
 function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): ChatPart[] {
   switch (part.kind) {
     case 'text':
@@ -229,7 +226,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-/** Returns the content as a string if it is a single text without other properties, otherwise as a list. */
+/** Writes the content as a string if it is a single text without other fields. */
 function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
   const [first, second] = parts
   if (!first) return ''
@@ -238,8 +235,8 @@ function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
 }
 
 /**
- * Reports whether media must be fetched first: chat accepts only images and videos by URL. A URL without a
- * known type is treated as an image.
+ * Whether media must be fetched. Chat accepts only images and videos by URL. A URL without a media type is
+ * treated as an image.
  */
 export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
   return kind === 'url' && !isPicture(mediaType) && !isVideo(mediaType)
@@ -264,16 +261,16 @@ function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
   return { type: 'text', text: Buffer.from(source.data, 'base64').toString() }
 }
 
-/** Values of `detail` that have another name in chat. */
+/** Values of `detail` that have a different name in chat. */
 const DETAILS: ReadonlyMap<string, string> = new Map([['original', 'high']])
 
-/** Reports whether chat has no content part for this media type, so that it is sent as a file. */
+/** Whether chat has no type of part for this media type, so that the media are sent as a file. */
 function isFile(mediaType: string): boolean {
   const isText = mediaType.startsWith('text/')
   return !isText && !isPicture(mediaType) && !isVideo(mediaType) && audioFormat(mediaType) === undefined
 }
 
-/** Creates a file name, which chat requires. */
+/** Creates a file name, because chat requires one. */
 function nameFor(mediaType: string): string {
   return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
 }

@@ -20,7 +20,7 @@ import {
   OPENAI_SERVICE_MEMBERS,
 } from '../../prompt-text.ts'
 
-/** Fields that make a server, or a conversion, add instructions to the prompt. */
+/** Fields that cause a server or a conversion to add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
 
 /** Fields that add at most as many input tokens as they have bytes. */
@@ -75,7 +75,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
-/** Reports whether a part refers to a file stored at the provider. */
+/** Whether a part refers to a file that is stored at the provider. */
 function isNamed(scan: ScannedObject, part: Node): boolean {
   const file = scan.memberOf(part, 'file')
   const id = file !== undefined && scan.kindOf(file) === 'object' ? scan.memberOf(file, 'file_id') : undefined
@@ -187,7 +187,7 @@ export const CHAT_PROMPT = {
   isFramed: true,
 } as const satisfies PromptLevels
 
-/** Describes how the conversations of chat requests are compared. */
+/** How the conversations of two chat requests are compared. */
 export const CHAT_CONVERSATION: ConversationForm = {
   levels: CHAT_PROMPT,
   uncompared: without([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control'], ['messages']),
@@ -207,16 +207,13 @@ export const COMPLETIONS_PROMPT = {
   hasTokenIds: true,
 } as const satisfies PromptLevels
 
-/** Token estimate for a type of part; it is valid only if the data matches the type. */
+/** The token estimate for a type of part. It applies if the data are of this type. */
 interface MediaKind extends MediaTokens {
-  /**
-   * Name of the member that contains the URL or the data. It is inside the member that has the name of the
-   * type.
-   */
+  /** The member that contains the URL or the data. It is inside the member named after the type. */
   readonly member: string
   /**
-   * Matches the beginning of a URL or of data of this type. Anything else may be converted to a document,
-   * even if it is text.
+   * The beginning of a URL or of data of this type. Anything else may be converted to a document, even if it
+   * is text.
    */
   readonly pattern: RegExp
 }
@@ -224,13 +221,13 @@ interface MediaKind extends MediaTokens {
 /** URLs that a conversion treats as images. Other types are detected from the bytes. */
 const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
 const VIDEO = /^(?:https?:\/\/|data:\s*(?:image|video)\/[\w.+-]+\s*[;,])/i
-/** Matches a data URL of audio, or base64 that is not a PDF. */
+/** Base64 data that are not a PDF, or a data URL of audio. */
 const AUDIO = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
 /** Number of leading bytes of a URL or of data that are compared with a pattern. */
 const MAX_PREFIX_BYTES = 256
 
 /**
- * Token estimates by type of part. A video has about 300 tokens per second, so 100,000 tokens are five and a
+ * Token estimates by type of part. Video has about 300 tokens per second, so 100,000 tokens are five and a
  * half minutes.
  */
 const MEDIA: ReadonlyMap<string, MediaKind> = new Map([
@@ -240,7 +237,7 @@ const MEDIA: ReadonlyMap<string, MediaKind> = new Map([
   ['video_url', { max: () => 100_000, typical: () => 10_000, member: 'url', pattern: VIDEO }],
 ])
 
-/** Finds the media of a part of content, by its type. */
+/** Finds the media in a part of the content, by the type of the part. */
 function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   const type = scan.memberOf(part, 'type')
   if (type === undefined || scan.kindOf(type) !== 'string') return undefined
@@ -259,7 +256,7 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   }
 }
 
-/** Reports whether the data matches the type of the part. If it does not, it is estimated as a document. */
+/** Whether the data are of the part's type. If not, they are estimated as a document. */
 function isOfKind(scan: ScannedObject, data: Node, { pattern }: MediaKind): boolean {
   const start = scan.startOf(data) + 1
   const end = Math.min(scan.endOf(data) - 1, start + MAX_PREFIX_BYTES)

@@ -29,23 +29,23 @@ import type { JsonKind, Member, ScannedObject } from '../../json/scanned-object.
 import type { PromptBounds } from '../../prompt-tokens.ts'
 import { promptBounds } from './prompt.ts'
 
-/** The fields of a chat request that the gateway reads; all other fields are sent unchanged. */
+/** The fields of a chat request that the gateway reads. All other fields are forwarded unchanged. */
 export interface ChatRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
   /** Whether the client requested the stream's chunk with usage. */
   readonly includeUsage: boolean
   readonly n: number
-  /** The larger of max_tokens and max_completion_tokens; undefined if neither is given. */
+  /** The larger one of max_tokens and max_completion_tokens. Undefined if both are absent. */
   readonly maxTokens: number | undefined
   readonly messageCount: number
-  /** Tools that the provider runs; absent if there are none. */
+  /** The tools that the provider runs. Absent if there are none. */
   readonly providerTools?: ProviderTools
 }
 
 const secretText = checkSecret('a string', isText)
 const penalty = checkValue('a number from -2 to 2', isNumber(-2, 2))
-/** Schema of an object with a string member. */
+/** The schema of an object with a member that is a string. */
 const objectWith = (field: string): JsonSchema => ({
   type: 'object',
   required: [field],
@@ -163,7 +163,7 @@ export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Che
 
 const REQUIRED = ['model', 'messages'] as const
 
-/** Builds the JSON Schema of requests that `readChatRequest` accepts. */
+/** Builds the JSON Schema of the requests that `readChatRequest` accepts. */
 export function chatRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHAT_FIELD_CHECKS)
 }
@@ -251,7 +251,7 @@ function isWebSearchOptions(value: unknown): boolean {
   return options !== undefined && isText(options['search_context_size'] ?? '')
 }
 
-/** Types of tools that the client runs itself. */
+/** The types of tools that the client runs. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 
 /**

@@ -16,10 +16,7 @@ import { stopOf } from '../stop-reasons.ts'
 import { ToolTally } from '../../tool-use.ts'
 import { usageOf } from '../usage.ts'
 
-/**
- * Indexes of the texts that frames add to: content, thinking, and from `FIRST_CALL` on the arguments of
- * calls.
- */
+/** The index of the text in a frame: content, thinking, or (from `FIRST_CALL` on) the arguments of a call. */
 const TEXT = 0
 const THINKING = 1
 const FIRST_CALL = 2
@@ -31,12 +28,12 @@ interface OpenChoice {
 }
 
 /**
- * Decodes a chat stream with up to the requested number of choices. The stream is complete with [DONE], or if
- * the upstream closes it after each choice that began has a finish reason. Usage may follow the finish
- * reason, so the `end` event comes last.
+ * Decodes a chat stream with at most the requested number of choices. The stream is complete with [DONE], or
+ * if the upstream closed the connection after a finish reason for each choice that began. Usage may follow
+ * the finish reason, so the `end` event comes last.
  */
 export class ChatStreamDecoder extends FrameReader {
-  /** The choices by index; each is added with its first chunk. */
+  /** The choices by index. Each choice after the first is added with its first chunk. */
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]

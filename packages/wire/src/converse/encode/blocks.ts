@@ -22,10 +22,7 @@ export const PLACEHOLDER = '{"text":"..."}'
 /** First text of a failed tool's result, for models that cannot be told the status of a result. */
 const FAILED = '{"text":"The tool failed:"}'
 
-/**
- * Encodes parts as blocks, each as JSON text and followed by its cache point. Reports the parts that are
- * dropped.
- */
+/** Encodes parts as blocks, each as JSON text, followed by cache points. Reports what is dropped. */
 export class BlockWriter {
   readonly #capabilities: ConverseCapabilities
   readonly #dropped: Dropped
@@ -37,8 +34,8 @@ export class BlockWriter {
   }
 
   /**
-   * Encodes a part of a turn; empty if it cannot be expressed. Throws `invalid_request` for a call whose
-   * input is not a JSON object, and for files that no model accepts.
+   * Encodes a part of a turn; an empty list if this protocol cannot express it. Throws `invalid_request` for
+   * a call whose input is not a JSON object, and for files that no model accepts.
    */
   write(part: Part): string[] {
     switch (part.kind) {
@@ -62,12 +59,12 @@ export class BlockWriter {
     }
   }
 
-  /** Encodes a text; empty for a blank text, which upstreams refuse. */
+  /** Encodes a text; an empty list if it is blank, because upstreams refuse that. */
   writeText({ text, cache }: TextPart): string[] {
     return text.trim() === '' ? [] : [JSON.stringify({ text }), ...this.cachePoint(cache)]
   }
 
-  /** Encodes the cache mark after a part or a tool. */
+  /** Encodes a cache mark as the block after a part or a tool. */
   cachePoint(cache: Cache | undefined): string[] {
     if (!cache) return []
     const ttl = cache.ttl === '5m' ? undefined : cache.ttl
@@ -79,7 +76,7 @@ export class BlockWriter {
     return this.#media.write(source, name)
   }
 
-  // Upstreams accept only thoughts with a signature that the provider itself made.
+  // Upstreams accept only thoughts that they signed themselves.
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'converse') {
       reportDropped(this.#dropped, 'reasoning_content')
@@ -136,8 +133,8 @@ const MAX_LENGTH = 64
 const SHORT_LENGTH = 9
 
 /**
- * The id of a call in a form that the upstream accepts, the same for a call and its result. Ids of other
- * providers may be too long or have forbidden characters, and some models accept only short ids.
+ * Changes the id of a call so that the upstream accepts it. A call and its result still have the same id. Ids
+ * of other providers may be too long or contain other characters, and some models accept only short ids.
  */
 function wireId(id: string, isShort: boolean): string {
   if (isShort) return /^[A-Za-z\d]{9}$/.test(id) ? id : digestOf(id).slice(0, SHORT_LENGTH)
@@ -149,10 +146,10 @@ function digestOf(id: string): string {
   return hash('sha256', id).slice(0, MAX_LENGTH)
 }
 
-/** Kind of a media block. */
+/** Type of a media block. */
 type MediaKind = 'image' | 'document' | 'video' | 'audio'
 
-/** The upstream's kinds and format names, by media type. */
+/** The upstream's block type and format name, by media type. */
 const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> = new Map([
   ['image/png', ['image', 'png']],
   ['image/jpeg', ['image', 'jpeg']],
@@ -185,18 +182,20 @@ const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> =
   ['audio/webm', ['audio', 'webm']],
 ])
 
-/** Files of this unknown type are sent as the kind of document that clients send most often. */
+/**
+ * Media type of files of unknown type. They are sent as the type of document that clients send most often.
+ */
 const UNKNOWN = 'application/octet-stream'
 const MAX_NAME = 200
 
 /**
- * Encodes media as blocks. Names of documents must be unique in a request and allow fewer characters than
- * file names; a missing name is replaced by a number.
+ * Encodes media as blocks. Names of documents must be unique in a request and may contain fewer characters
+ * than file names. A missing name is replaced by a number.
  */
 class MediaBlocks {
   readonly #names = new Set<string>()
 
-  /** Encodes the JSON text of a block. Throws `invalid_request` for a type that no model accepts. */
+  /** Encodes media as the JSON text of a block. Throws `invalid_request` for a type that no model accepts. */
   write(source: MediaSource, name: string | undefined): string {
     if (source.kind === 'url')
       throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
@@ -221,8 +220,8 @@ class MediaBlocks {
 }
 
 /**
- * Removes the characters of a file name that the upstream does not accept; letters, digits, single spaces and
- * a few others stay.
+ * Keeps only the characters of a file name that the upstream accepts: letters, digits, single spaces and a
+ * few others.
  */
 function documentName(name = ''): string {
   const plain = name

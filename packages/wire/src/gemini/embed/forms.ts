@@ -14,7 +14,7 @@ import type { EmbedMethod } from './request.ts'
 import { resourceName } from '../model-name.ts'
 import { countAt } from '../../reported-usage.ts'
 
-/** Creates the reader of a response of either method. Only newer models report usage. */
+/** Creates a reader for a response of either method. Only newer models report usage. */
 export function vectorsReaderFor(onVector: (vector: RawVector) => void): VectorsReading {
   return new NamedVectors('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
 }
@@ -25,23 +25,23 @@ export class EmbedReply {
   /** Facts of the response; undefined until it has ended. */
   facts: ReplyFacts | undefined
 
-  /** Whether the response has a vector. */
+  /** Whether the response contains a vector so far. */
   get hasBegun(): boolean {
     return this.#reading.count > 0
   }
 
-  /** The response so far, without its vectors. */
+  /** The response read so far, without its vectors. */
   get outline(): string {
     return this.#reading.outline
   }
 
-  /** Returns the bytes for the client, which are the same. */
+  /** Reads a chunk, and returns it for the client. */
   push(chunk: Buffer): Buffer {
     this.#reading.push(chunk)
     return chunk
   }
 
-  /** Ends the response; returns no bytes, because none were held back. */
+  /** Ends the response. Returns no bytes, because none are held. */
   end(): Buffer {
     this.facts = this.#reading.end()
     return NOTHING
@@ -50,7 +50,7 @@ export class EmbedReply {
 
 const NOTHING = Buffer.alloc(0)
 
-/** Writes a response of either method piece by piece. */
+/** Writes a response of either method, one vector at a time. */
 export class EmbedReplyWriter implements VectorsWriting {
   readonly #isSingle: boolean
   #count = 0
@@ -92,17 +92,14 @@ export const batchForm: EmbedForm = {
   reading: vectorsReaderFor,
 }
 
-/**
- * Maximum numbers of texts and of tokens in one request. The bytes of a text are an upper bound on its
- * tokens.
- */
+/** Maximum number of texts, and of tokens, in one request. A text has at most as many tokens as bytes. */
 const MAX_INSTANCES = 250
 const MAX_TOKENS = 20_000
 
 /** Matches the models of this family that accept only one text per request. */
 const SINGLE = /gemini-embedding/i
 
-/** How `:predict` on Vertex is used. It reports the tokens of each text beside its vector. */
+/** `:predict` on Vertex, which states the number of tokens of each text beside its vector. */
 export const predictForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const maxTexts = SINGLE.test(upstreamModel) ? 1 : MAX_INSTANCES

@@ -11,7 +11,7 @@ import { camelCase, nodeOf, snakeCase, topMember, parseTopMember } from '../spel
 /** Fields that are removed unless the channel allows `service_tier`. */
 const TIER = ['serviceTier', snakeCase('serviceTier')] as const
 
-/** Settings of `generationConfig` that select another model. */
+/** Fields of `generationConfig` that choose a different model. */
 const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfig']
 
 /**
@@ -20,16 +20,19 @@ const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfi
 export interface GeminiModel {
   readonly name: string
   readonly upstreamModel: string
-  /** Returns whether calls without a signature get the placeholder; absent if the contents are only texts. */
+  /**
+   * Returns whether calls without a signature get a placeholder for it; undefined if the contents are only
+   * texts.
+   */
   readonly requiresSignatures: (() => boolean) | undefined
 }
 
 /**
- * Adapts a native request to a channel. Removes the service tier, settings that select another model, and
- * signatures of other providers. Adds placeholder signatures to calls if the model requires signatures.
- * Disables storage if the channel demands it. All other bytes stay unchanged; the model's name is in the
- * path. In pass-through mode (`passThrough` is the gateway's option; the channel has its own) the tier and
- * the model settings are kept.
+ * Changes a request for a channel of this protocol: removes the tier, settings that choose a different model,
+ * and signatures of other providers; adds placeholder signatures to calls if the model requires signatures;
+ * and disables storage if the channel demands it. All other bytes stay as the client wrote them; the model's
+ * name is in the path. In pass-through mode the tier and the model settings are sent too; `passThrough` is
+ * the gateway's option, and the channel has its own.
  */
 export function gateGeminiRequest(
   scan: ScannedObject,
@@ -73,17 +76,17 @@ const SIGNATURE = 'thoughtSignature'
 
 const CALL = 'functionCall'
 /**
- * How the name of a call's member begins in either spelling, and how an escape in a name begins. A body
- * without any of these contains no call.
+ * Beginnings of the name of the member with a call, in both spellings, and of an escape sequence in a name. A
+ * body without them contains no call.
  */
 const CALL_MARKS = ['"function', '\\u'].map((mark) => Buffer.from(mark))
 
 /**
- * The member `contents`, as name and JSON text, with signatures that the upstream accepts; undefined if
- * nothing must change. A signature of another provider, which is in an envelope, is removed from its part; a
- * thought with such a signature is removed, and so is a content that becomes empty. If `isRequired`, the
- * first call of each step gets the documented placeholder if it has no signature: another model wrote the
- * turn, and it would be refused.
+ * Returns `contents` with signatures that the upstream accepts, as the name of the member and its JSON text;
+ * undefined if nothing must be changed. A signature of another provider, which is enclosed in an envelope, is
+ * removed from its part. A thought with such a signature is removed, and a content that is then empty. With
+ * `isRequired`, the first call of each step gets the placeholder that Google documents if it has no
+ * signature, because the upstream would refuse this turn of another model.
  */
 function contentsWithAcceptedSignatures(
   scan: ScannedObject,

@@ -16,11 +16,12 @@ import {
 import { camelCase, nodeOf, snakeCase, topMember } from '../spelling.ts'
 
 /**
- * How the names of members that contain media begin in either spelling, and how an escape in a name begins.
+ * Beginnings of the names of members that contain media, in both spellings, and of an escape sequence in a
+ * name.
  */
 const MEDIA_MARKS = ['inline', 'file', '\\u'].map((mark) => Buffer.from(mark))
 
-/** Fields that add at most as many input tokens as they have bytes. */
+/** Fields that never add more tokens to the model's input than they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   [
     'model',
@@ -34,7 +35,7 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   ].flatMap((name) => [name, snakeCase(name)]),
 )
 
-/** Fields that make the provider add instructions to the prompt. */
+/** Fields for which the provider adds instructions to the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
 
 /**
@@ -51,8 +52,8 @@ export function promptBound(scan: ScannedObject): number {
 export const NO_MEDIA: ReturnType<typeof mediaOf> = { isAny: false, excess: 0 }
 
 /**
- * Reports whether the contents have anything other than text, calls and code, and how many tokens it can have
- * in addition to one per byte of the body.
+ * Whether the contents have anything other than text, calls and code, and how many tokens it can have in
+ * addition to one per byte of the body.
  */
 export function mediaOf(
   scan: ScannedObject,
@@ -68,17 +69,17 @@ export function mediaOf(
   return { isAny, excess }
 }
 
-/** Tokens that the media of a content can have in addition to one per byte of the body. */
+/** Maximum number of tokens of a content's media, in addition to one token per byte of the body. */
 export function mediaTokensBeyondBytes(scan: ScannedObject, content: Node, model: string): number {
   return mediaIn(scan, content).reduce((sum, media) => sum + excessOf(scan, media, model), 0)
 }
 
-/** Reports whether the body may contain media; if false, it certainly contains none. */
+/** Whether the body may contain a member with media. If false, it certainly does not. */
 function mayHaveMedia({ bytes }: ScannedObject): boolean {
   return MEDIA_MARKS.some((mark) => bytes.includes(mark))
 }
 
-/** Reports whether a content has anything other than text, calls and code. */
+/** Whether a content has anything other than text, calls and code. */
 export function hasMediaIn(scan: ScannedObject, content: Node): boolean {
   return mediaIn(scan, content).length > 0
 }
@@ -98,7 +99,7 @@ function objectsIn(scan: ScannedObject, node: Node): Node[] {
   return nodes.filter((one) => scan.kindOf(one) === 'object')
 }
 
-/** Media in a content, including those in function responses. */
+/** The media in a content, including those in function responses. */
 function mediaIn(scan: ScannedObject, content: Node): FoundMedia[] {
   return partsIn(scan, content).flatMap((part) => {
     const response = nodeOf(scan, part, 'functionResponse')
@@ -190,7 +191,7 @@ export const GEMINI_PROMPT = {
   spelled: camelCase,
 } as const satisfies PromptLevels
 
-/** Describes how the conversations of Gemini requests are compared. */
+/** How the conversations of two Gemini requests are compared. */
 export const GEMINI_CONVERSATION: ConversationForm = {
   levels: GEMINI_PROMPT,
   uncompared: without(PLAIN_FIELDS, [

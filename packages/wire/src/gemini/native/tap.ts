@@ -19,18 +19,18 @@ import { ArrivedMedia } from '../../received-media.ts'
 const MAX_CANDIDATES = 8
 
 /**
- * Watches a native stream. The protocol has no end marker, and usage may follow the finish reason. So
- * everything is held back, from the chunk in which the last candidate finishes until the upstream has closed
- * the stream and the call is charged.
+ * Watches a stream that is forwarded without conversion. The protocol has no end marker, and usage may follow
+ * the finish reason. Therefore everything from the chunk in which the last candidate finishes is held until
+ * the upstream has closed the connection and the call was charged.
  */
 export class GeminiTap extends StreamTap {
   readonly #usage = new StreamUsage()
   override readonly tools = this.#usage.tools
-  /** Whether each candidate has finished, by its index. */
+  /** Whether each candidate has finished, by the candidate's index. */
   readonly #finished = new Map<number, boolean>()
-  /** Chunks that are held back until the call is charged. */
+  /** Chunks that are held until the call is charged. */
   readonly #held: Buffer[] = []
-  /** Whether the next frame to be read was already forwarded. */
+  /** Whether the next frame to be read has been forwarded already. */
   #isForwarded = false
 
   get sawFinish(): boolean {
@@ -46,7 +46,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
-  /** Returns the held chunks that contain texts, as events. */
+  /** Returns the held chunks that contain the last texts, as events. */
   lastTexts(): Buffer {
     return Buffer.concat(this.#held)
   }
@@ -55,7 +55,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
   }
 
-  /** Returns a comment as a keep-alive; undefined in the middle of an event. */
+  /** Returns a comment that keeps the connection alive; undefined in the middle of an event. */
   override keepAliveFrame(): Buffer | undefined {
     return this.isMidEvent ? undefined : Buffer.from(KEEP_ALIVE_FRAME)
   }
@@ -83,14 +83,20 @@ export class GeminiTap extends StreamTap {
     return isRead
   }
 
-  /** The counts in such a chunk are not read, because the last chunk, or an earlier one, repeats them. */
+  /**
+   * Numbers of tokens in such a chunk need not be read, because a later chunk repeats them, at the latest the
+   * last one.
+   */
   protected pieceOf(data: string): FramePiece | undefined {
     const chunk = this.sawFinish ? undefined : parseRecord(data)
     const piece = chunk && plainText(chunk)
     return piece && { index: 0, text: piece.text }
   }
 
-  /** Because the protocol has no end marker, a last frame counts if it is complete. */
+  /**
+   * Whether a last frame without a blank line after it is read: if it is complete JSON, because the protocol
+   * has no end marker.
+   */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
   }
@@ -124,8 +130,8 @@ function indexOf({ index }: Fields): number {
 }
 
 /**
- * Reads the facts of a whole answer; never throws. An answer is also valid if it reports that the prompt was
- * refused.
+ * Reads the facts of a complete response; never throws. A response that says that the prompt was refused is
+ * valid too.
  */
 export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   const answers = answerTexts(bytes.toString()).map((text) => parseRecord(text) ?? {})
@@ -155,7 +161,7 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   }
 }
 
-/** The text that the model wrote in a part (text, thoughts, calls and code), without empty pieces. */
+/** Texts that the model wrote in a part: text, thoughts, calls and code. Empty texts are left out. */
 function generatedText(part: unknown): string[] {
   const record = asRecord(part)
   if (!record) return []

@@ -25,7 +25,7 @@ import { finishReasonOf, stopOf } from '../stop-reasons.ts'
 import type { SeenTools } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
-/** Indexes of the texts that frames add to. */
+/** Index of the text in a frame. There is only one. */
 const TEXT = 0
 const THINKING = 1
 
@@ -36,12 +36,12 @@ interface OpenChoice {
 }
 
 /**
- * Decodes a stream with up to the requested number of candidates. The protocol has no end marker, and parts
- * and usage may follow the finish reason, so the `end` event comes when the upstream closes the stream. The
- * stream counts as truncated if a candidate that began has no finish reason.
+ * Decodes a stream with as many candidates as were requested. The protocol has no end marker: parts and usage
+ * may follow the finish reason, so the `end` event is emitted when the upstream closes the connection. The
+ * stream is truncated if a candidate has begun but has no finish reason.
  */
 export class GeminiStreamDecoder extends FrameReader {
-  /** The candidates by index; each is added with its first chunk. */
+  /** Candidates by index. Further ones are added with their first chunk. */
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
@@ -74,7 +74,10 @@ export class GeminiStreamDecoder extends FrameReader {
     return undefined
   }
 
-  /** The counts in such a chunk are not read, because the last chunk, or an earlier one, repeats them. */
+  /**
+   * Numbers of tokens in such a chunk need not be read, because a later chunk repeats them, at the latest the
+   * last one.
+   */
   protected pieceOf(data: string): FramePiece | undefined {
     const chunk = parseRecord(data)
     const piece = chunk && plainText(chunk)
@@ -89,7 +92,10 @@ export class GeminiStreamDecoder extends FrameReader {
     return this.#choice(0).parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
   }
 
-  /** Because the protocol has no end marker, a last frame counts if it is complete. */
+  /**
+   * Whether a last frame without a blank line after it is read: if it is complete JSON, because the protocol
+   * has no end marker.
+   */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
   }
@@ -120,7 +126,7 @@ export class GeminiStreamDecoder extends FrameReader {
     if (blockReason(chunk) !== undefined && !candidateAt(chunk, 0)) this.#choice(0).finishReason ??= 'SAFETY'
   }
 
-  /** Returns the candidate with this index; creates it, and those before it, if they do not exist. */
+  /** Returns the candidate with this index. Missing candidates before it are created too. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
       const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))

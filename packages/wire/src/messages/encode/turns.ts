@@ -11,15 +11,15 @@ import type {
 import { reportDropped } from '../dropped-fields.ts'
 import { isSearchResult } from '../blocks.ts'
 
-/** A part that messages can express. */
+/** A part that this protocol can express. */
 type EncodablePart = Exclude<Part, SearchPart>
 
-/** A turn that messages can express. */
+/** A turn that this protocol can express. */
 export interface EncodableTurn extends Turn {
   readonly parts: readonly EncodablePart[]
 }
 
-/** Text of an otherwise empty user turn. Upstreams require the turn, and refuse a turn without text. */
+/** Used for an empty user turn: upstreams require the turn, and refuse one without text. */
 const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
 
 /**
@@ -48,15 +48,15 @@ export function encodableTurns(turns: readonly Turn[], dropped: Dropped): Encoda
 }
 
 /**
- * Trims a prefill, the beginning of a reply that the model continues, because upstreams refuse trailing white
- * space in it.
+ * Removes white space at the end of a prefill (the beginning of a reply that the model must continue),
+ * because upstreams refuse it.
  */
 function trimmedPrefill(parts: readonly EncodablePart[]): readonly EncodablePart[] {
   const last = parts.at(-1)
   return last?.kind === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text.trimEnd() }] : parts
 }
 
-/** Reports whether a text is empty or white space, which upstreams refuse. */
+/** Whether a text is empty or only white space, which upstreams refuse. */
 export function isBlank({ text }: TextPart): boolean {
   return text.trim() === ''
 }
@@ -73,7 +73,7 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
     case 'text':
       return !isBlank(part)
     case 'thinking': {
-      // Upstreams accept only signatures that the provider itself made.
+      // Upstreams accept only thoughts that they signed themselves.
       const isOwn = part.proof?.protocol === 'messages'
       if (!isOwn) reportDropped(dropped, 'reasoning_content')
       return isOwn
@@ -94,7 +94,7 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
   }
 }
 
-/** Drops the parts of a tool result that messages cannot express. */
+/** Drops those parts of a tool result that this protocol cannot express. */
 function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePart {
   if (part.kind !== 'tool-result') return part
   const parts = part.parts.filter((inner) => {
@@ -105,7 +105,10 @@ function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePar
   return { ...part, parts } satisfies ToolResultPart
 }
 
-/** Reports the resolution of an image as dropped, because messages cannot express it. */
+/**
+ * Reports the resolution at which an image should be read as dropped, because this protocol cannot express
+ * it.
+ */
 function nameDetail({ detail }: MediaPart, dropped: Dropped): void {
   if (detail !== undefined) reportDropped(dropped, 'image_url.detail')
 }

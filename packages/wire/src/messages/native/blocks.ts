@@ -1,7 +1,7 @@
 import { checkEachObject, schemaImplies, type JsonSchema, kindName, refuse } from '../../field-check.ts'
 import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts'
 
-/** What is required of a member of an object. */
+/** What the value of a member must be. */
 export interface FieldRule {
   readonly expected: string
   readonly kinds: readonly JsonKind[]
@@ -12,8 +12,8 @@ export interface FieldRule {
 }
 
 /**
- * Checks a member of an object without parsing it. Returns undefined if the member is optional and absent or
- * null. Throws `invalid_request` with its path.
+ * Checks a member of an object without parsing it. Returns undefined if it is optional and absent or null.
+ * Throws `invalid_request` with the path of the member.
  */
 export function checkField(
   scan: ScannedObject,
@@ -48,7 +48,7 @@ export function checkField(
 const TEXT: FieldRule = { expected: 'a string', kinds: ['string'] }
 const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
 /**
- * Rule for a tool's input. If the input is empty, some clients send `null` or an empty string; `docs/api.md:
+ * Rule for a tool's input. Some clients send an empty input as `null` or an empty string; `docs/api.md:
  * Messages`.
  */
 const INPUT: FieldRule = { expected: 'an object', kinds: ['object', 'null', 'string'], emptyText: true }
@@ -57,7 +57,7 @@ const CACHE: FieldRule = { ...OBJECT, optional: true }
 /** Rules for the fields of one type of block. */
 type Fields = readonly (readonly [key: string, rule: FieldRule])[]
 
-/** Rules by type of block; blocks of other types are not checked. `docs/api.md: Messages`, content blocks. */
+/** Rules by type of block. Blocks of other types are not checked. `docs/api.md: Messages`, content blocks. */
 export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['text', [['text', TEXT]]],
   ['image', [['source', OBJECT]]],
@@ -102,7 +102,7 @@ export function checkContent(scan: ScannedObject, content: Node, path: string): 
   checkEachObject(scan, content, path, (block, at) => checkBlock(scan, block, at()))
 }
 
-/** Checks a list of blocks. Only the fields of text blocks are checked. */
+/** Checks a list of blocks. Fields are checked only in blocks of the type `text`. */
 export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
   checkEachObject(scan, content, path, (block, pathOf) => {
     const at = pathOf()
@@ -161,7 +161,7 @@ function fieldsSchema(fields: Fields): JsonSchema {
 }
 
 /**
- * Schema of blocks; it allows blocks of other types. The content of a tool result is described as blocks of
+ * Schema of blocks. Types without rules are accepted. The content of a tool result is described as blocks of
  * any type.
  */
 export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCKS): JsonSchema {

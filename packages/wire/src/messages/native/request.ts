@@ -37,16 +37,16 @@ import type { PromptBounds } from '../../prompt-tokens.ts'
 import { promptBounds } from './prompt.ts'
 import { CACHE_MARK_NAMES, knownNames, requestNames } from '../../request-names.ts'
 
-/** The fields of a messages request that the gateway reads; all other fields are sent unchanged. */
+/** The fields of a messages request that the gateway reads. All other fields are forwarded unchanged. */
 export interface MessagesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
-  /** Maximum number of output tokens; with 0 the request only fills the prompt cache. */
+  /** Maximum number of output tokens. With 0, the request only fills the provider's prompt cache. */
   readonly maxTokens: number
   readonly messageCount: number
   /** Whether thinking is enabled or adaptive. */
   readonly thinking: boolean
-  /** Tools that the provider runs; absent if there are none. */
+  /** Tools of the request that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
 }
 
@@ -149,7 +149,7 @@ export function messagesRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-/** Kinds of thinking that do not allow sampling fields. */
+/** Types of thinking with which sampling fields are not allowed. */
 const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
 
 /**
@@ -188,8 +188,8 @@ function checkSystem(scan: ScannedObject, { node }: Member): void {
 }
 
 /**
- * Checks tools. The client's own tools have a name and a schema; a tool with any other type is run by the
- * provider.
+ * Checks tools. Tools that the client runs must have a name and a schema. Tools with other types are run by
+ * the provider.
  */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, pathOf) => {
@@ -225,7 +225,7 @@ function checkThinking(scan: ScannedObject, member: Member): void {
   }
 }
 
-/** Types of tools that the client runs; most of these tools have no type. */
+/** Types of tools that the client runs. Most of these tools have no `type`. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['custom'])
 
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
@@ -243,7 +243,7 @@ function offered({ type, max_uses: maxUses }: Readonly<Record<string, unknown>>)
 
 const sourceNames = knownNames('type media_type data url file_id content')
 
-// The content of documents and results is not listed, because the client chooses the names in it.
+// The content of a document or a tool result is not listed, because the client chooses the names in it.
 const blockNames = knownNames(
   'type text content title context id name input tool_use_id is_error thinking signature data',
   {
@@ -275,8 +275,7 @@ export const messagesNames = requestNames(
 )
 
 /**
- * Checks of a request to count tokens. All other fields are checked by the gateway's counter or by the
- * upstream.
+ * Checks of a request to count tokens. All other fields are checked by the gateway's counter or the upstream.
  */
 const COUNT_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
@@ -308,7 +307,7 @@ export function countedModel(scan: ScannedObject): string {
   return scan.value('model') as string
 }
 
-/** Checks messages in place, without parsing them. */
+/** Checks messages without parsing them. */
 function checkMessageList(scan: ScannedObject, { node }: Member): void {
   if (scan.kindOf(node) !== 'array') refuse('messages', 'an array', kindName(scan, node))
 }

@@ -124,7 +124,7 @@ function mediaIn(scan: ScannedObject, item: Node): { readonly part: Node; readon
   )
 }
 
-/** Where the prompt is in a responses request. */
+/** Describes which members of a responses request belong to the prompt. */
 export const RESPONSES_PROMPT = {
   levels: {
     request: {
