@@ -135,7 +135,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
 
   // With workers or nodes, a call may be admitted by quota that is already leased for its key, before another key has its loan.
   test.each(ALONE)(
-    'a call of a key with a budget does not pass one of another key that came first',
+    'a waiting call of a key with a budget does not overtake an earlier call of another key',
     async () => {
       const { call, otherId } = await stage({ unlimited_quota: true })
       const other = { token: otherId, budget: { ...BUDGET, amount: 10_000_000 }, isOfNoGroup: true } as const
@@ -158,24 +158,21 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   )
 
   // Processes that borrow request smaller loans while larger ones are refused.
-  test.each(ALONE)(
-    'a smaller call that waits does not pass one that came first, until that leaves',
-    async () => {
-      const { call, otherId } = await stage()
-      const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]
-      const leaving = Promise.withResolvers<void>()
-      const large = call({ amount: 800, left: leaving.promise })
-      const small = call({ amount: 300, token: otherId })
-      await delay(20)
-      await second.settle(settlementOf(0))
-      await expect(Promise.race([small, delay(50, 'waits')])).resolves.toBe('waits')
-      // It is affordable at once.
-      await (await call({ amount: 400 })).settle(settlementOf(0))
-      leaving.resolve()
-      await expect(large).rejects.toThrow(QuotaHeld)
-      expect((await small).amount).toBe(300)
-    },
-  )
+  test.each(ALONE)('a smaller waiting call does not overtake an earlier one until that leaves', async () => {
+    const { call, otherId } = await stage()
+    const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]
+    const leaving = Promise.withResolvers<void>()
+    const large = call({ amount: 800, left: leaving.promise })
+    const small = call({ amount: 300, token: otherId })
+    await delay(20)
+    await second.settle(settlementOf(0))
+    await expect(Promise.race([small, delay(50, 'waits')])).resolves.toBe('waits')
+    // It is affordable at once.
+    await (await call({ amount: 400 })).settle(settlementOf(0))
+    leaving.resolve()
+    await expect(large).rejects.toThrow(QuotaHeld)
+    expect((await small).amount).toBe(300)
+  })
 
   test('a waiting call is refused at once when a charge leaves its key too little, while others hold what its user has', async () => {
     const { call, otherId } = await stage()
@@ -189,7 +186,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await refused
   })
 
-  test('a hold is raised when another call ends, and what it was raised by is not there for its growth', async () => {
+  test('a hold is raised when another call ends, and its growth needs further quota', async () => {
     const { call } = await stage()
     const rising = await call({ amount: 100 })
     const first = await call({ amount: 800 })
@@ -203,7 +200,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect([rising.amount, rising.grow(1)]).toEqual([1000, false])
   })
 
-  test('a hold that only others keep from being raised is refused with quota_held after its wait, else as unaffordable', async () => {
+  test('raising a hold is refused with quota_held while others hold the quota, otherwise as unaffordable', async () => {
     const { call } = await stage()
     const rising = await call({ amount: 100 })
     const first = await call({ amount: 800 })
