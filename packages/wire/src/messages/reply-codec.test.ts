@@ -251,7 +251,7 @@ describe('a whole messages reply', () => {
   })
 
   test.each(['not json', '[1]', '"x"', '{"a":'])(
-    'the input of a tool call that is not an object is ignored: %s',
+    'the input of a tool call that is not an object is written as an empty one: %s',
     (input) => {
       const call = { kind: 'tool-call', id: 't', name: 'f', input } as const
       const reply = encoded({ parts: [call], stop: { reason: 'length' } })
@@ -261,7 +261,7 @@ describe('a whole messages reply', () => {
   )
 
   test.each(['', 'null', ' null\n', '""'])(
-    'the missing input of a tool call is read as an empty object: %j',
+    'the missing input of a tool call is written as an empty object: %j',
     (input) => {
       expect(encoded({ parts: [{ kind: 'tool-call', id: 't', name: 'f', input }] })['content']).toMatchObject(
         [{ type: 'tool_use', input: {} }],
