@@ -4,6 +4,7 @@ import type { Token } from '../../domain/records/token.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
+import type { LoanPlace } from '../../store/bank.ts'
 import type { Account } from './balance.ts'
 import type { ChargedBudget, Payer } from './payer.ts'
 import type { Unaffordable } from './quota-refusal.ts'
@@ -21,6 +22,10 @@ export interface Borrowed {
   readonly payer: Payer
   /** Why nothing was lent; absent after a loan, whose quota other calls may have taken already. */
   readonly refusal?: Unaffordable
+  /** Whether other processes may return enough of what they borrowed, without the end of a call. */
+  readonly isReturnable?: boolean | undefined
+  /** The order of a call that waits. */
+  readonly order?: number | undefined
 }
 
 /**
@@ -51,8 +56,15 @@ export interface AccountSource {
    * `Unaffordable`, which states what remains, if that is impossible.
    */
   ensureAffordable(payer: Payer, amount: number): Promise<Payer>
-  /** Requests one loan for `amount`. If it fails, other nodes are asked to return quota that they do not need. */
-  borrow(payer: Payer, amount: number): Promise<Borrowed>
+  /**
+   * Requests one loan for `amount`. If it fails, other nodes are asked to return quota that they do not need. With
+   * `place` the call gets a place among those of all processes that wait.
+   */
+  borrow(payer: Payer, amount: number, place?: Omit<LoanPlace, 'amount'>): Promise<Borrowed>
+  /** Gives up the place of a call. */
+  leave(ticket: number): void
+  /** Called after quota of these accounts has become free in this process, for which calls elsewhere may wait. */
+  released(payer: Payer): void
   /** Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable. */
   changeUser(change: UserChange): Promise<ManagedUser | undefined>
   /**

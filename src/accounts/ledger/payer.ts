@@ -16,12 +16,25 @@ export interface Payer {
   readonly budgets: readonly ChargedBudget[]
 }
 
-/** Quota available for a hold: the minimum over token, user and budgets. An unlimited token is left out. */
+/**
+ * Quota available for the hold of a call: the minimum over token, user and budgets, or at most 0 if calls wait for one
+ * of these at a bank. An unlimited token is left out.
+ */
 export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
+  const free = freeAmount(account, budgets)
+  const isAwaited =
+    account.user.isAwaited ||
+    (!account.unlimited && account.token.isAwaited) ||
+    budgets.some(({ balance }) => balance.isAwaited)
+  return isAwaited ? Math.min(0, free) : free
+}
+
+/** As `affordableAmount`, whether calls wait or not: for a call whose turn it is. */
+export function freeAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
   return leastFree(account, budgets, ({ balance, periodBudget }) => balance.freeUnder(periodBudget.amount))
 }
 
-/** As `affordableAmount`, for more of a hold that is open. Amounts of budgets may have changed since it was admitted. */
+/** As `freeAmount`, for more of a hold that is open. Amounts of budgets may have changed since it was admitted. */
 export function growableAmount(account: Account, budgets: readonly ChargedBudget[]): number {
   return leastFree(account, budgets, ({ balance }) => balance.free)
 }
