@@ -139,6 +139,33 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect((await waiting).amount).toBe(700)
   })
 
+  test('a hold that only others keep from growing says what they hold, and one that is too small says what is left', async () => {
+    const { call } = await stage()
+    const growing = await call({ amount: 100 })
+    const first = await call({ amount: 800 })
+    const refusedBy = (by: number) => () => {
+      expect(growing.grow(by)).toBe(false)
+      return growing.refusal
+    }
+    await expect.poll(refusedBy(200)).toMatchObject({
+      code: 'quota_held',
+      limit: { spent: 0, held: 900, left: 100, needed: 200 },
+    })
+    expect(growing.refusal?.usedUp).toMatch(
+      /^the quota held for this response is used up, .* 100 remain, 200 are needed.* 0 are spent, 900 are held/,
+    )
+    // Together with what it holds, it would exceed the budget without others, too.
+    await expect.poll(refusedBy(901)).toMatchObject({
+      code: 'budget_exceeded',
+      limit: { spent: 0, held: 900, left: 100, needed: 901 },
+    })
+    await first.settle(settlementOf(800))
+    await expect.poll(refusedBy(150)).toMatchObject({
+      code: 'budget_exceeded',
+      limit: { spent: 800, held: 100, left: 100, needed: 150 },
+    })
+  })
+
   test('a call of a key with a budget does not pass one of another key that came first', async () => {
     const { call, otherId } = await stage({ unlimited_quota: true })
     const other = { token: otherId, budget: { ...BUDGET, amount: 10_000_000 }, isOfNoGroup: true } as const
