@@ -26,6 +26,8 @@ class LoanPlace extends Place {
   isHeld = false
   /** Whether it is refused as soon as that is known. */
   isExpired = false
+  /** Whether it ended without a loan. */
+  hasLeft = false
 
   /** Identifies the balances: of places with the same ones, none can be admitted before the first. */
   get balancesKey(): string {
@@ -82,7 +84,8 @@ export class BankQueue implements CallQueue {
   #leave(place: LoanPlace): void {
     if (!place.isOpen) return
     this.#remove(place)
-    this.#accounts.leave(place.order)
+    place.hasLeft = true
+    if (!place.isAsking) this.#accounts.leave(place.order)
   }
 
   #remove(place: LoanPlace): void {
@@ -144,10 +147,7 @@ export class BankQueue implements CallQueue {
         isReturnable = false,
         order,
       } = await this.#accounts.borrow(place.payer, amount, of)
-      place.isAsking = false
       place.bankOrder = order ?? place.bankOrder
-      // It may have left before the bank gave it a place.
-      if (!place.isOpen) this.#accounts.leave(place.order)
       if (!place.isOpen) return false
       if (!haveSameBalances(place.payer, payer)) place.payer = payer
       if (refusal && !(refusal instanceof QuotaHeld)) this.#refuse(place, refusal)
@@ -158,6 +158,10 @@ export class BankQueue implements CallQueue {
       }
     } catch (error) {
       if (place.isOpen) this.#refuse(place, error)
+    } finally {
+      place.isAsking = false
+      // The bank may have given it a place again after it had left.
+      if (place.hasLeft) this.#accounts.leave(place.order)
     }
     return false
   }
