@@ -12,18 +12,18 @@ const GATEWAY = `http://127.0.0.1:${process.env['PORT'] ?? 3000}`
 const NAMES = 'assets/[hash]/[name]'
 
 /**
- * Modules that several pages use are in few files, because each file costs a round trip; what only some pages
- * use stays out of the first load.
+ * Modules that several pages use are bundled in few files, because each file costs a round trip. Modules that
+ * the sign-in page does not need are in files of their own.
  */
 const GROUPS = [
   { name: 'common', minShareCount: 8, priority: 2 },
-  // Small parts of lists and forms, which the page to sign in does not have.
+  // Small parts of lists and forms, which the sign-in page does not use.
   {
     name: 'forms',
     test: /\/(?:typed-limits|limit-inputs|budget|budget-meter|remaining-text|character-count|cut-text|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
     priority: 1,
   },
-  // Small parts of lists of calls and of their sums.
+  // Small parts of lists of calls, and of their sums.
   {
     name: 'lists',
     test: /\/(?:cache-breaks|cache-break-mark|call-state|failure-words|figures|no-calls|sessions-button|sorting|typed-filter|use-groups|use-tier-names)\.tsx?$/,
@@ -44,8 +44,8 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
-    // Source maps are beside the files for debugging; the gateway does not serve them. They name files and
-    // lines, without the text of the sources, which would double the size of the package.
+    // Source maps are built for debugging, but the gateway does not serve them. They contain names of files
+    // and lines without the source text, which would double the size of the package.
     sourcemap: 'hidden',
     rolldownOptions: {
       output: {
@@ -61,8 +61,8 @@ export default defineConfig({
 })
 
 /**
- * A script that runs before the first paint, because the content security policy permits none in the page
- * itself.
+ * Adds the script that sets the theme before the first paint. It is a separate file, because the content
+ * security policy forbids scripts within the page.
  */
 function earlyTheme(): Plugin {
   const source = readFileSync(join(FOLDER, 'app/early-theme.js'), 'utf8')

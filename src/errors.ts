@@ -1,22 +1,21 @@
 import { WireError } from '@sluice/wire/wire-error'
 
-/** A kind of error that the gateway itself responds with. `docs/api.md: Errors`. */
+/** An error of the gateway itself, as sent to clients. `docs/api.md: Errors`. */
 export interface ErrorKind {
   readonly status: number
   readonly type: string
-  /** The code for clients if it differs from the error's name; two errors may share one. */
+  /** Code sent to clients if it differs from the name of the error. Two errors may have the same code. */
   readonly code?: string
   /**
-   * Whether an identical request would meet the error again, at once and a minute later. Sent as
-   * `x-should-retry: false`, which official clients follow. Errors that time or another attempt may resolve
-   * do not recur.
+   * Whether an identical request would fail in the same way, at once and also a minute later. If so,
+   * `x-should-retry: false` is sent, which official clients obey.
    */
   readonly recurs: boolean
-  /** The code that clients of the messages protocol see; none if absent. */
+  /** Code sent to clients of the Messages protocol; these get no code if absent. */
   readonly inMessages?: string
 }
 
-/** All of the gateway's own errors, by code. Programs read the code, people the message. */
+/** All errors of the gateway itself, by name. The code is for programs, the message for people. */
 export const ERRORS = {
   invalid_json: { status: 400, type: 'invalid_request_error', recurs: true },
   invalid_request: { status: 400, type: 'invalid_request_error', recurs: true },
@@ -117,40 +116,43 @@ export const ERRORS = {
 /** Name of an error of the gateway. */
 export type ErrorCode = keyof typeof ERRORS
 
-/** The limit that refused a call; null for what does not apply. `docs/api.md: Refused calls`. */
+/**
+ * The limit because of which a call was refused; fields that do not apply are null. `docs/api.md: Refused
+ * calls`.
+ */
 export interface RefusedLimit {
   readonly subject: 'token' | 'user' | 'group' | 'model' | 'address'
   readonly id: number | null
   readonly name: string | null
   readonly kind: 'quota' | 'budget' | 'requests' | 'tokens' | 'parallel'
-  /** Quota units. */
+  /** Quota units, like `held`, `left` and `needed`. */
   readonly spent: number | null
   readonly held: number | null
   readonly left: number | null
   readonly needed: number | null
-  /** Unix seconds. */
+  /** Time at which the limit resets, in Unix seconds. */
   readonly resets_at: number | null
 }
 
 /**
- * An error with a code and a message for the client. It can be thrown anywhere; one place renders it,
- * according to the area of the route.
+ * An error with a code and a message for the client. It can be thrown anywhere. One place turns it into a
+ * response, in the format of the requested route.
  */
 export class GatewayError extends Error {
   readonly code: ErrorCode
   /** Seconds after which the client may retry; sent as `retry-after`. */
   readonly retryAfter: number | undefined
-  /** The methods that the path supports; sent as `allow`. */
+  /** HTTP methods that the path supports; sent as `allow`. */
   readonly allow: string | undefined
   /** Numbers for programs, in addition to the code: `{ limit: 100, given: 101 }`. */
   readonly details: Readonly<Record<string, number>> | undefined
-  /** The current object, if a change was based on an older version of it. */
+  /** The current state of an object, if the refused change was based on an older version of it. */
   readonly present: object | undefined
   /** The limit that refused the call, if one did. */
   readonly limit: RefusedLimit | undefined
   /** Further headers of the response. */
   readonly headers: Readonly<Record<string, string>> | undefined
-  /** The key that was recognized, and its user, if the key cannot be used. */
+  /** The recognized key and its user, for an error that says that the key cannot be used. */
   caller: { readonly userId: number; readonly tokenId: number } | undefined
 
   constructor(
@@ -182,7 +184,10 @@ export class GatewayError extends Error {
   }
 }
 
-/** An error for the client: the gateway's own, or one that a codec found; undefined for all others. */
+/**
+ * Returns an error for the client if this is one of the gateway or of a decoder; undefined for any other
+ * error.
+ */
 export function asGatewayError(error: unknown): GatewayError | undefined {
   if (error instanceof GatewayError) return error
   if (error instanceof WireError) return new GatewayError(error.code, error.message, { cause: error })

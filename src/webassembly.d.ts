@@ -1,7 +1,4 @@
-/**
- * The parts of WebAssembly's types that are used here; TypeScript has them only together with the types of
- * browsers.
- */
+/** The WebAssembly types used in this project. TypeScript has them only in the types for browsers. */
 declare namespace WebAssembly {
   interface Module {
     readonly [Symbol.toStringTag]: string

@@ -41,7 +41,10 @@ export const shellQuery = queryOptions({
   retry: false,
 })
 
-/** The same data, refreshed at intervals while the page is visible; an ended session is reported. */
+/**
+ * The same data, refreshed every `everyMs` while the page is visible. If the session has ended, the user is
+ * asked to sign in again.
+ */
 export function watchedShellQuery(everyMs: number, staleTime: number) {
   return queryOptions({
     ...shellQuery,
@@ -51,10 +54,13 @@ export function watchedShellQuery(everyMs: number, staleTime: number) {
   })
 }
 
-/** A channel in trouble. */
+/** A channel whose recent calls failed, so that administrators should look at it. */
 export type Incident = NonNullable<Shell['incidents']>[number]
 
-/** The channels in trouble, without the rest of the shell, on which forms depend. */
+/**
+ * The channels in trouble. They have a query of their own, because a refresh of the whole shell would also
+ * refresh forms.
+ */
 export function incidentsQuery(everyMs: number) {
   return queryOptions({
     queryKey: ['incidents'],
@@ -79,7 +85,7 @@ export function sessionsQuery(userId: number) {
   })
 }
 
-/** The identities of the account at providers. */
+/** The identities of the account at identity providers. */
 export function identitiesQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'identities'],
@@ -87,7 +93,7 @@ export function identitiesQuery(userId: number) {
   })
 }
 
-/** Starts to link an identity at a provider. Resolves to the address that the browser must open. */
+/** Starts to link an identity at an identity provider. Resolves to the address that the browser must open. */
 export async function beginLink(provider: string, next: string): Promise<string> {
   const { url } = await request<{ readonly url: string }>('POST', '/api/user/self/identities', {
     provider,

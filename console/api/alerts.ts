@@ -4,10 +4,10 @@ import type { AlertType } from '../../src/domain/alert.ts'
 import type { receiverSchema, receiverTestSchema } from '../../src/management/alerts/receivers.ts'
 import { request } from './client.ts'
 
-/** A receiver of alerts, without its address. */
+/** A receiver of alerts. Its address is not included. */
 export type Receiver = z.output<typeof receiverSchema>
 
-/** What came back from a test. */
+/** How a receiver answered a test event. */
 export type ReceiverTest = z.output<typeof receiverTestSchema>
 
 /** The receivers of alerts. */

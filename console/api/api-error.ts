@@ -1,11 +1,11 @@
-/** An error response of the gateway, or no response at all: `status` 0 is a lost connection. */
+/** An error response of the gateway, or a lost connection: then `status` is 0. */
 export class ApiError extends Error {
   readonly status: number
   readonly code: string
   readonly requestId: string | undefined
   /** Seconds after which the request may be sent again. */
   readonly retryAfter: number | undefined
-  /** The object in its present state, where a change was based on an older version. */
+  /** The object as it is now, if the change was refused because it was based on an older version. */
   readonly present: object | undefined
 
   constructor(
@@ -27,7 +27,7 @@ export class ApiError extends Error {
     this.present = present
   }
 
-  /** Whether the same request may succeed soon. */
+  /** Whether the same request may succeed if it is sent again soon. */
   get isPassing(): boolean {
     return this.status === 0 || this.status === 429 || this.status >= 500
   }

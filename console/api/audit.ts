@@ -18,7 +18,7 @@ export const AUDIT_KINDS = [
 /** An entry of the audit log. */
 export type AuditEntry = z.output<typeof auditSchema>
 
-/** Filters of the audit log; undefined ones are absent. */
+/** Filters of the audit log; fields without a value are absent. */
 export interface AuditFilter {
   readonly actor?: string | undefined
   readonly kind?: string | undefined
@@ -40,7 +40,7 @@ export function auditQuery(userId: number, filter: AuditFilter, page: number) {
   })
 }
 
-/** The address of the CSV file with the entries that a filter finds. */
+/** The address of the CSV file with the audit entries that a filter selects. */
 export function auditCsvUrl(filter: AuditFilter): string {
   return `/api/audit/export${queryText({ ...filter })}`
 }

@@ -11,12 +11,15 @@ import type { Usage } from './usage.ts'
 
 type AnyCall = z.output<typeof callSchema>
 
-/** A settled call; the channel and the upstream's model are only present for administrators. */
+/**
+ * A call that has ended and was charged; only administrators get the channel and the upstream's name of the
+ * model.
+ */
 export type Call = z.output<typeof ownUsageSchema> & Partial<Pick<AnyCall, 'channel' | 'upstream_model'>>
 
 /**
- * A call with its cost. Attempts are only present for administrators, and empty where the only attempt
- * succeeded.
+ * A call with the lines of its cost. Only administrators get the attempts; these are empty if the only
+ * attempt succeeded.
  */
 export type CallDetail = z.output<typeof ownCallSchema> &
   Partial<Pick<AnyCall, 'attempts' | 'channel' | 'upstream_model'>>
@@ -24,16 +27,16 @@ export type CallDetail = z.output<typeof ownCallSchema> &
 /** A call that was refused before it began. */
 export type RefusedCall = z.output<typeof refusedDetailSchema>
 
-/** A request to an upstream; its times begin with the start of the call. */
+/** A request to an upstream; its times are in milliseconds since the start of the call. */
 export type CallAttempt = Omit<AnyCall['attempts'][number], 'key_index'>
 
-/** The sums over calls. */
+/** Sums over the calls that a filter selects. */
 export type CallSums = Pick<
   z.output<typeof usageStatSchema>,
   'quota' | 'requests' | 'prompt_tokens' | 'completion_tokens'
 >
 
-/** Filters by what calls belong to; empty ones are absent. */
+/** Filters by model, key, user and so on; fields without a value are absent. */
 export interface OriginFilter {
   readonly model_name?: OneOrMore
   readonly token_id?: OneOrMore
@@ -45,7 +48,7 @@ export interface OriginFilter {
   readonly region?: OneOrMore
 }
 
-/** The filters that the gateway supports; empty ones are absent. */
+/** All filters that the gateway supports; fields without a value are absent. */
 export interface CallFilter extends OriginFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined
@@ -57,10 +60,10 @@ export interface CallFilter extends OriginFilter {
   readonly cache_break?: OneOrMore
 }
 
-/** One value of a filter, or several of which a call matches one. */
+/** One value of a filter, or several; a call must match one of them. */
 export type OneOrMore = string | readonly string[] | undefined
 
-/** Only the calls of the account, or those of all users. */
+/** `own`: the calls of the signed-in account. `all`: the calls of all users. */
 export type Scope = 'own' | 'all'
 
 export const CALL_PAGE_SIZE = 50
@@ -71,7 +74,7 @@ function callsPath(scope: Scope, part: '' | 'stat' | 'export'): string {
   return part === '' ? '/api/log/self' : `/api/log/self/${part}`
 }
 
-/** A page of calls, newest first unless sorted. */
+/** A page of calls, newest first unless another order is chosen. */
 export function callsQuery(
   userId: number,
   scope: Scope,
@@ -110,7 +113,7 @@ export function refusedCallsQuery(userId: number, scope: Scope, filter: RefusedF
   })
 }
 
-/** The sums of all calls that a filter finds. */
+/** The sums of all calls that a filter selects. */
 export function callSumsQuery(userId: number, scope: Scope, filter: CallFilter) {
   return queryOptions({
     queryKey: [userId, 'call-sums', scope, filter],
@@ -121,8 +124,9 @@ export function callSumsQuery(userId: number, scope: Scope, filter: CallFilter) 
 }
 
 /**
- * The sums of calls since the start of a half hour, for which the gateway stores sums: otherwise a million
- * calls of today would be added up for each request. Undefined where only the calls themselves can answer.
+ * The sums of calls since the start of a half hour, from the sums that the gateway stores for each half hour:
+ * otherwise a million calls of today would be added up for each request. Undefined if the stored sums cannot
+ * answer the filter.
  */
 async function sumsOfHalfHours(
   scope: Scope,
@@ -132,7 +136,7 @@ async function sumsOfHalfHours(
     (at) => at !== undefined && at % HALF_HOUR_S === 0,
   )
   const { reason, cause, request_id: id, session, cache_break: broke, ...filter } = given
-  // The sums are not divided by these.
+  // The gateway does not store separate sums for these filters.
   if (!isWhole || [reason, cause, id, session, broke].some((one) => (one ?? '').length > 0)) return undefined
   const path = `/api/usage${scope === 'all' ? '' : '/self'}`
   const query = queryText({
@@ -148,12 +152,12 @@ async function sumsOfHalfHours(
   return { quota, requests, prompt_tokens: input + cached + cache_write, completion_tokens: output }
 }
 
-/** The address of the CSV file with the calls that a filter finds. */
+/** The address of the CSV file with the calls that a filter selects. */
 export function callsCsvUrl(scope: Scope, filter: CallFilter): string {
   return `${callsPath(scope, 'export')}${queryText({ ...filter })}`
 }
 
-/** One settled or refused call by its id; null where it does not exist or belongs to another account. */
+/** One call by its id, charged or refused; null if it does not exist or belongs to another account. */
 export function loggedCallQuery(userId: number, scope: Scope, id: string) {
   return queryOptions({
     queryKey: [userId, 'logged-call', scope, id],
@@ -161,7 +165,7 @@ export function loggedCallQuery(userId: number, scope: Scope, id: string) {
   })
 }
 
-/** One settled call by its id; null where there is none, or where it belongs to another account. */
+/** One settled call by its id; null if it does not exist or belongs to another account. */
 export function callQuery(userId: number, scope: Scope, id: string) {
   return queryOptions({
     queryKey: [userId, 'call', scope, id],

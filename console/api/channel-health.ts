@@ -13,10 +13,13 @@ export type ChannelHealth = NodeHealth['items'][number]
 /** The attempts of one minute; durations are null if none succeeded. */
 export type ChannelMinute = NonNullable<ChannelHealth['minutes']>[number]
 
-/** The condition of a channel. */
+/** Whether a channel works, fails or is not used. */
 export type Condition = ChannelHealth['condition']
 
-/** The last response, of which only changes are sent again. */
+/**
+ * The last response. The next request names its version, so that the gateway sends the data again only after
+ * a change.
+ */
 let last: { readonly userId: number; readonly answer: Tagged<NodeHealth> } | undefined
 
 /** The health of all channels, refreshed at intervals while the page is visible. */

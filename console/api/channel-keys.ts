@@ -15,12 +15,12 @@ export function channelKeysQuery(userId: number, channelId: number, everyMs: num
   })
 }
 
-/** Adds keys, one a line. */
+/** Adds keys; `key` contains one key per line. */
 export async function addChannelKeys(channelId: number, key: string): Promise<void> {
   await request('POST', `/api/channel/${channelId}/keys`, { key })
 }
 
-/** Retires a key, or uses it again. */
+/** Retires a key, so that calls no longer use it, or uses it again. */
 export async function setKeyState(channelId: number, id: string, state: 'works' | 'retired'): Promise<void> {
   await request('PUT', `/api/channel/${channelId}/keys`, { id, state })
 }

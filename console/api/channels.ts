@@ -9,16 +9,16 @@ import { ApiError } from './api-error.ts'
 import { queryText, request, sendWhole } from './client.ts'
 import type { Paged } from './paged.ts'
 
-/** The known fields of an object that may have others. */
+/** The named fields of an object type, without its index signature. */
 type Known<T> = { readonly [Name in keyof T as string extends Name ? never : Name]: T[Name] }
 
 /** A channel, without its keys. */
 export type Channel = Known<ShownChannel>
 
-/** The fields of a channel that a person sets; in a change, an empty key means that the keys stay. */
+/** The fields of a channel that a person sets. In a change, an empty `key` keeps the present keys. */
 export type ChannelFields = Known<z.input<typeof channelFields>>
 
-/** The result of a test; `time` is in seconds, and `success` is null where there was no time for the test. */
+/** The result of a test; `time` is in seconds. `success` is null if there was no time left for the test. */
 export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' | 'costs'> & {
   readonly success: boolean | null
 }
@@ -26,9 +26,9 @@ export type ChannelTest = Pick<z.output<typeof testResult>, 'message' | 'time' |
 /** The maximum size of a page. */
 const PAGE_SIZE = 100
 
-/** Which channels are listed, and in which order. */
+/** The filters and the order of a list of channels. */
 export interface ChannelFilter extends ListOrder {
-  /** A part of their names or addresses. */
+  /** A part of the name or the address of a channel. */
   readonly keyword?: string | undefined
   readonly condition?: string | undefined
 }
@@ -46,7 +46,7 @@ function readPage(page: number, filter: ChannelFilter): Promise<Paged<Channel>> 
   return request<Paged<Channel>>('GET', `/api/channel/search${query}`)
 }
 
-/** The ids of all channels that a filter lists; undefined for all channels. */
+/** The ids of all channels that a filter selects; undefined if there is no filter. */
 export async function filteredIds(filter: ChannelFilter): Promise<readonly number[] | undefined> {
   if (!filter.keyword && !filter.condition) return undefined
   const ids: number[] = []
@@ -57,7 +57,7 @@ export async function filteredIds(filter: ChannelFilter): Promise<readonly numbe
   }
 }
 
-/** The names of the channels whose names contain a text, up to a page of them. */
+/** The names of the channels whose names contain a text: at most one page of them. */
 export function channelNamesQuery(userId: number, text: string) {
   return queryOptions({
     queryKey: [userId, 'channels', 'names', text],
@@ -95,7 +95,7 @@ export function changeChannel(
   return request<Channel>('PUT', '/api/channel/', { id, ...fields })
 }
 
-/** Takes new calls off a channel, or sends it calls again. */
+/** Stops or resumes sending new calls to a channel. */
 export function drainChannel(id: number, on: boolean): Promise<Channel> {
   return request<Channel>('PUT', `/api/channel/${id}/drain`, { on })
 }
@@ -110,12 +110,12 @@ export function testChannel(id: number): Promise<ChannelTest> {
   return outcome(sendWhole<ChannelTest>('GET', `/api/channel/test/${id}`))
 }
 
-/** Like `testChannel`, for the fields of a form; `id` is that of the channel that they change. */
+/** Like `testChannel`, for the unsaved fields of a form; `id` is the channel that the form changes. */
 export function testUnsavedChannel(fields: ChannelFields, id: number | undefined): Promise<ChannelTest> {
   return outcome(sendWhole<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
 }
 
-/** Tests the channels with these ids, or all of them, none of them with an image or speech. */
+/** Tests the channels with these ids, or all of them. Models for images or speech are not tested. */
 export async function testAllChannels(
   ids: readonly number[] | undefined,
 ): Promise<ReadonlyMap<number, ChannelTest>> {
@@ -135,7 +135,7 @@ async function outcome(test: Promise<ChannelTest>): Promise<ChannelTest> {
   try {
     return await test
   } catch (error) {
-    // A failed test has `success: false` in its envelope, with the status 200.
+    // The gateway reports a failed test with the status 200 and `success: false`.
     if (!(error instanceof ApiError) || error.status !== 200) throw error
     return { success: false, message: error.message, time: 0, costs: false }
   }

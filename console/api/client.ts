@@ -19,7 +19,10 @@ export function setClientCallbacks(given: Surroundings): void {
   surroundings = given
 }
 
-/** Sends a request to the API, a file as it is, and returns `data` of its envelope. Throws `ApiError`. */
+/**
+ * Sends a request to the API and returns `data` of its JSON response; a file is sent unchanged. If the
+ * session has ended, waits for a new sign-in. Throws `ApiError`.
+ */
 export async function request<Data>(method: Method, path: string, body?: object): Promise<Data> {
   try {
     return await send<Data>(method, path, body)
@@ -30,13 +33,13 @@ export async function request<Data>(method: Method, path: string, body?: object)
   }
 }
 
-/** A value with the entity tag of its response. */
+/** A value with the entity tag (ETag) of its response. */
 export interface Tagged<Data> {
   readonly data: Data
   readonly tag: string | null
 }
 
-/** Like `request` with GET; returns `last` where the gateway says that nothing has changed since. */
+/** Like `request` with GET. Returns `last` if the gateway responds that nothing has changed since then. */
 export async function requestTagged<Data>(path: string, last?: Tagged<Data>): Promise<Tagged<Data>> {
   const headers: Readonly<Record<string, string>> = last?.tag ? { 'if-none-match': last.tag } : {}
   const response = await reach('GET', path, undefined, { headers })
@@ -48,13 +51,13 @@ export async function requestTagged<Data>(path: string, last?: Tagged<Data>): Pr
   return requestTagged(path, last)
 }
 
-/** Like `request`, for requests whose 401 is a result to show. */
+/** Like `request`, but a status 401 throws an error and does not wait for a new sign-in. */
 export async function send<Data>(method: Method, path: string, body?: object): Promise<Data> {
   const answer = await sendWhole<{ readonly data: Data }>(method, path, body)
   return answer.data
 }
 
-/** Like `send`, for endpoints whose fields are beside `success` and `message`. */
+/** Like `send`, for endpoints whose fields are not within `data` but beside `success` and `message`. */
 export async function sendWhole<Answer>(method: Method, path: string, body?: object): Promise<Answer> {
   const response = await reach(method, path, body)
   const text = await response.text().catch(() => '')
@@ -76,7 +79,9 @@ function refusalOf(response: Response, answer: Record<string, unknown> | undefin
   })
 }
 
-/** Opens a stream of events, beginning after the event with that id. Throws `ApiError`. */
+/**
+ * Opens a stream of server-sent events, beginning after the event with the id `lastId`. Throws `ApiError`.
+ */
 export async function openStream(
   path: string,
   lastId: string | undefined,
@@ -92,12 +97,12 @@ export async function openStream(
   throw refusalOf(response, parsed(await response.text().catch(() => '')))
 }
 
-/** Sends a request whose response is read while it arrives. Responses with an error status do not throw. */
+/** Sends a request and returns its response as soon as the headers arrive. An error status does not throw. */
 export async function openResponse(path: string, body: object, options: OpenOptions): Promise<Response> {
   const response = await reach('POST', path, body, options)
   if (response.status !== 401 || !surroundings) return response
   const { success } = parsed(await response.clone().text()) ?? {}
-  // Only refusals of the session are in the management envelope.
+  // A 401 with `success: false` means that the session has ended; other 401s come from the model endpoint.
   if (success !== false) return response
   await surroundings.signInAgain()
   return reach('POST', path, body, options)
@@ -144,10 +149,13 @@ function parsed(text: string): Record<string, unknown> | undefined {
   }
 }
 
-/** Value of a field in a query, or several. */
+/** The value of a query parameter, or several values. */
 export type QueryValue = string | number | undefined | readonly string[]
 
-/** A query string with the given fields; undefined ones are omitted, those with several values are repeated. */
+/**
+ * A query string with the given fields. Undefined fields are omitted; a field with several values is
+ * repeated.
+ */
 export function queryText(fields: Readonly<Record<string, QueryValue>>): string {
   const given = Object.entries(fields)
     .flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((one) => [name, one] as const))

@@ -4,13 +4,13 @@ import type { callContentSchema } from '../../src/management/usage/call-content.
 import { ApiError } from './api-error.ts'
 import { request } from './client.ts'
 
-/** What was said in a call, where it is kept. */
+/** The recorded request and response of a call. */
 export type CallContent = z.output<typeof callContentSchema>
 
-/** A part of a call's content. */
+/** One recorded part of a call, such as its request or its response. */
 export type ContentPart = NonNullable<CallContent['parts'][keyof CallContent['parts']]>
 
-/** The content of a call; null if nothing is kept of it, or if the account may not read it. */
+/** The recorded content of a call; null if nothing was recorded, or if the account may not read it. */
 export function contentQuery(userId: number, id: string) {
   return queryOptions({
     queryKey: [userId, 'content', id],

@@ -3,12 +3,12 @@ import type { z } from 'zod'
 import type { findSchema } from '../../src/management/find.ts'
 import { queryText, request } from './client.ts'
 
-/** An object that was found, with its page. */
+/** An object that a search has found. */
 export type FoundObject = z.output<typeof findSchema>['items'][number]
 
 const FRESH_MS = 10_000
 
-/** The objects that a text finds. */
+/** The objects that a search for a text finds. */
 export function findQuery(userId: number, text: string) {
   return queryOptions({
     queryKey: [userId, 'find', text],

@@ -15,13 +15,13 @@ export type Guard = z.output<typeof guardSchema>
 /** A guard in the form of gateway.yaml. */
 export type GuardFields = z.input<typeof newGuard>
 
-/** A text to try, with the guards to try it with. */
+/** A text and the guards to try with it. */
 export type GuardTest = z.input<typeof guardTest>
 
 /** What guards would do with a text. */
 export type GuardTestResult = z.output<typeof guardTestSchema>
 
-/** All guards, those of the file first. */
+/** All guards; those from gateway.yaml come first. */
 export function guardsQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'guards'],
@@ -34,7 +34,10 @@ export function addGuard(fields: GuardFields): Promise<Guard> {
   return request<Guard>('POST', '/api/guards', fields)
 }
 
-/** Replaces the guard of that name; if `version` is given, only if it still has that version. */
+/**
+ * Replaces the guard with the name in `fields`; if `version` is given, only if the guard still has that
+ * version.
+ */
 export function changeGuard(fields: z.input<typeof changedGuard>): Promise<Guard> {
   return request<Guard>('PUT', '/api/guards', fields)
 }
@@ -44,7 +47,7 @@ export async function deleteGuard(name: string): Promise<void> {
   await request('DELETE', `/api/guards/${encodeURIComponent(name)}`)
 }
 
-/** Tries a text; nothing is sent, counted or stored. */
+/** Tries guards with a text; nothing is sent to an upstream, counted or stored. */
 export function testGuards(given: GuardTest): Promise<GuardTestResult> {
   return request<GuardTestResult>('POST', '/api/guards/test', given)
 }

@@ -9,7 +9,10 @@ import { queryText, request } from './client.ts'
 /** An API key, masked. */
 export type ApiKey = TokenObject
 
-/** Whether limits of an operator apply to the key that this role may not change; root may change its own. */
+/**
+ * Whether an operator has set limits of the key that a user with this role may not change; root may always
+ * change them.
+ */
 export function isLimitedFor(role: number, { limits_by }: ApiKey): boolean {
   return limits_by === 'operator' && role < Role.root
 }
@@ -42,7 +45,7 @@ export function keysQuery(userId: number, page: number, search: string, order: L
   })
 }
 
-/** The names of the account's keys that contain a text, up to the largest page of them. */
+/** The names of the account's keys that contain a text: at most the first 100. */
 export function keyNamesQuery(userId: number, part: string) {
   return queryOptions({
     queryKey: [userId, 'keys', 'names', part],
@@ -63,12 +66,15 @@ export function keyQuery(userId: number, id: number) {
   })
 }
 
-/** The enabled keys among these that a budget may stop. */
+/** The keys, among those given, that are enabled and that a used-up budget could stop. */
 function limitedByBudget(keys: readonly ApiKey[]): readonly ApiKey[] {
   return keys.filter(({ status, left_by }) => status === 1 && left_by?.endsWith('budget'))
 }
 
-/** The ids of those keys whose calls a budget refuses; `ofUser` is their user if it is another one. */
+/**
+ * The ids of the given keys whose calls a budget refuses; `ofUser` is the owner of the keys, if that is
+ * another user.
+ */
 export function stoppedKeysQuery(userId: number, keys: readonly ApiKey[], ofUser?: number) {
   const ids = limitedByBudget(keys).map(({ id }) => id)
   const path = ofUser === undefined ? '/api/token' : `/api/user/${ofUser}/tokens`

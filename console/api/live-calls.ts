@@ -10,11 +10,11 @@ const LONGEST_PAUSE_MS = 30_000
 export interface Follower {
   /** Calls that have just ended, in order. */
   readonly onCalls: (calls: readonly Call[]) => void
-  /** Called when calls were or may have been left out, so that the list must be requested. */
+  /** Called when calls were or may have been missed: the list must then be requested again. */
   readonly onGap: () => void
 }
 
-/** Reports calls as they end until it is stopped, and reconnects where the stream breaks. */
+/** Reports calls as they end until `signal` is aborted, and reconnects when the stream breaks off. */
 export async function followCalls(
   scope: Scope,
   filter: CallFilter,
@@ -28,7 +28,7 @@ export async function followCalls(
     try {
       const response = await openStream(path, lastId, signal)
       pauseMs = FIRST_PAUSE_MS
-      // Calls that ended before the stream began are only in the list.
+      // The stream does not contain calls that ended before it began; they are only in the list.
       onGap()
       for await (const { name, data, id } of eventsOf(response)) {
         lastId = id ?? lastId

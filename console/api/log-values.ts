@@ -4,10 +4,13 @@ import type { usageValueSchema, valuesQuery as asked } from '../../src/managemen
 import type { Scope } from './calls.ts'
 import { queryText, request } from './client.ts'
 
-/** A field of calls whose values are suggested. */
+/** A field of calls for which a filter suggests values. */
 export type ValuedField = z.output<typeof asked>['field']
 
-/** The values of a field in a period, with `part` in their label, most calls first. */
+/**
+ * The values of a field in the calls of a period whose label contains `part`; the value with most calls comes
+ * first.
+ */
 export function valuesQuery(
   userId: number,
   scope: Scope,

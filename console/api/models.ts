@@ -6,7 +6,7 @@ import { request, sendWhole } from './client.ts'
 
 type Pricing = z.output<typeof pricingSchema>
 
-/** The USD per million tokens of a ratio of 1; `docs/administration.md: Prices`. */
+/** USD per million tokens at a ratio of 1; `docs/administration.md: Prices`. */
 const USD_PER_RATIO = 2
 
 /** A model that the account may call; prices in USD per million tokens, `perCall` in USD. */
@@ -22,11 +22,13 @@ export interface PricedModel {
   readonly regions: ManagedModel['regions']
   readonly groups: readonly string[]
   readonly endpoints: readonly string[]
-  /** Day on which the model ends; undefined if none is known. */
+  /** The day on which the provider retires the model; undefined if it is not known. */
   readonly endsOn: string | undefined
 }
 
-/** A model as administrators see it: with or without a price, in USD as decimal texts, and its channels. */
+/**
+ * A model as administrators see it: its price, if there is one, in USD as decimal texts, and its channels.
+ */
 export type ManagedModel = z.output<typeof managedModelSchema>
 
 /** All models that a channel serves or that are configured. */
@@ -80,7 +82,7 @@ function pricedModel(model: Pricing['data'][number]): PricedModel {
   }
 }
 
-// Ratios are decimals, so that their products must not show binary rounding errors.
+// Ratios are decimals; rounding hides the binary errors of their products.
 function rounded(price: number): number {
   return Number(price.toPrecision(12))
 }

@@ -3,7 +3,7 @@ import type { z } from 'zod'
 import type { declaredSchema, optionSchema } from '../../src/management/settings/list-options.ts'
 import { request } from './client.ts'
 
-/** An option of the gateway; a managed option is set in gateway.yaml. */
+/** An option of the gateway; an option that is *managed* is set in gateway.yaml. */
 export type GatewayOption = z.output<typeof optionSchema>
 
 /** The options in effect. */
@@ -19,10 +19,10 @@ export async function setOption(key: string, value: string, version: string | un
   await request('PUT', '/api/option/', { key, value, version })
 }
 
-/** What the configuration file declares, with its lines. */
+/** The settings in the configuration file, with their line numbers. */
 export type DeclaredFile = z.output<typeof declaredSchema>
 
-/** What the configuration file declares. */
+/** The settings in the configuration file. */
 export function declaredQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'declared'],

@@ -1,14 +1,14 @@
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { openResponse } from './client.ts'
 
-/** Paths of the endpoints that are not conversations. */
+/** Paths of the endpoints for images, speech and embeddings. */
 const MEDIA_PATHS = {
   images: 'images/generations',
   speech: 'audio/speech',
   embeddings: 'embeddings',
 } as const
 
-/** What is called: a model in a protocol, as a stream or whole. */
+/** The model to call, the protocol, and whether the response is a stream. */
 export interface CalledModel {
   readonly protocol: ClientProtocol | keyof typeof MEDIA_PATHS
   readonly model: string
@@ -16,8 +16,8 @@ export interface CalledModel {
 }
 
 /**
- * Calls a model with one of the account's own keys, given by its id. The response is that of the model
- * endpoint.
+ * Calls a model with one of the account's own keys, given by its id. The response is the same as that of a
+ * call by a client.
  */
 export function callWithKey(
   called: CalledModel,
@@ -34,7 +34,7 @@ export function callWithKey(
   })
 }
 
-/** The path of a call, below that of the API. */
+/** The path of a call, without the prefix `/api/playground/`. */
 export function pathOf({ protocol, model, isStream }: CalledModel): string {
   if (protocol === 'chat') return 'chat/completions'
   if (protocol in MEDIA_PATHS) return MEDIA_PATHS[protocol as keyof typeof MEDIA_PATHS]

@@ -6,13 +6,13 @@ import { request } from './client.ts'
 /** A call to simulate. */
 export type SimulatedCall = z.input<typeof simulationBody>
 
-/** Where a call would go. */
+/** The channels to which a call would be sent. */
 export type Simulation = z.output<typeof simulationSchema>
 
 /** A channel of a route. */
 export type RoutedChannel = Simulation['route'][number]['channels'][number]
 
-/** Where a call would go, refreshed at intervals; nothing is sent. */
+/** The channels to which a call would be sent, refreshed every `everyMs`; nothing is sent. */
 export function simulationQuery(userId: number, call: SimulatedCall, everyMs: number) {
   return queryOptions({
     queryKey: [userId, 'routing', call],

@@ -9,7 +9,7 @@ type Running = z.output<typeof runningSchema>
 /** A call under way, with its node. */
 export type RunningCall = Running['items'][number] & { readonly node: string }
 
-/** The milliseconds between two looks at the calls under way. */
+/** Milliseconds between two requests for the calls under way. */
 const LOOK_MS = 1000
 
 /** The calls under way on all nodes, the oldest first, while the page is visible. */

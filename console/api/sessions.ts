@@ -5,22 +5,25 @@ import type { OneOrMore } from './calls.ts'
 import { queryText, request } from './client.ts'
 import type { Paged } from './paged.ts'
 
-/** The sums of a session's calls. */
+/** A session, with the sums of its calls. */
 export type Session = z.output<typeof usageSessionSchema>
 
-/** Selects sessions; empty fields are absent. */
+/** Selects sessions; fields without a value are absent. */
 export interface SessionFilter {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined
   readonly session?: string
-  /** For administrators. */
+  /** Only administrators may filter by user. */
   readonly username?: OneOrMore
 }
 
 /** The number of sessions on a page. */
 export const SESSION_PAGE_SIZE = 50
 
-/** A page of sessions, the one with the newest call first: of all users for administrators, else the own ones. */
+/**
+ * A page of sessions; the session with the newest call comes first. Administrators see the sessions of all
+ * users, other users their own.
+ */
 export function sessionsQuery(userId: number, filter: SessionFilter, page: number) {
   return queryOptions({
     queryKey: [userId, 'sessions', filter, page],

@@ -3,10 +3,10 @@ import type { z } from 'zod'
 import type { telemetrySchema } from '../../src/management/telemetry.ts'
 import { request } from './client.ts'
 
-/** The export of one signal. */
+/** How many records of one signal (traces, metrics or logs) were exported. */
 export type ExportedSignal = z.output<typeof telemetrySchema>[number]
 
-/** What was exported, and what was lost. It changes by itself. */
+/** How much was exported and how much was lost; refreshed every ten seconds. */
 export function telemetryQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'telemetry'],

@@ -6,13 +6,13 @@ import type { usageSeriesSchema } from '../../src/management/usage/usage-series.
 import type { OriginFilter, Scope } from './calls.ts'
 import { queryText, request } from './client.ts'
 
-/** Sums by time. */
+/** Sums of usage, with one entry per interval of time. */
 export type Usage = z.output<typeof usageSeriesSchema>
 
 /** The sums of one interval. */
 export type UsagePoint = Usage['totals']
 
-/** A query for sums; undefined filters are absent. */
+/** A query for sums; filters without a value are absent. */
 export interface UsageQuery extends OriginFilter {
   readonly from: number
   readonly to: number
@@ -40,15 +40,15 @@ export function usageCsvUrl(scope: Scope, params: UsageQuery): string {
   return `${usagePath(scope)}${queryText({ ...params, format: 'csv' })}`
 }
 
-/** Numbers of failed or refused calls by time. */
+/** The number of failed or refused calls in each interval of time. */
 export type CallCounts = z.output<typeof countedCallsSchema>
 
-/** The failed calls of a period, divided by `by`. */
+/** The failed calls of a period, grouped by `by`. */
 export function failuresQuery(userId: number, scope: Scope, params: UsageQuery, by: string) {
   return countedQuery(userId, scope, 'failures', { ...params, rank: undefined, by })
 }
 
-/** The refused calls of a period. Of the filters, only keys and users apply to them. */
+/** The refused calls of a period. Only the filters by key and user apply to them. */
 export function refusalsQuery(userId: number, scope: Scope, params: UsageQuery) {
   const { from, to, tz, step, top, token_id, token_name, username } = params
   const query = { from, to, tz, step, top, token_id, token_name, username, by: 'code' }

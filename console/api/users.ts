@@ -122,7 +122,7 @@ export function userIdentitiesQuery(userId: number, id: number) {
   })
 }
 
-/** Takes an identity from another user, and ends its sessions. */
+/** Removes an identity from another user. This ends the user's sessions. */
 export async function unlinkUserIdentity(id: number, { issuer, subject }: LinkedIdentity): Promise<void> {
   await request('DELETE', `/api/user/${id}/identities${queryText({ issuer, subject })}`)
 }

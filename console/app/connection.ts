@@ -5,7 +5,10 @@ const RETRY_MS = 2000
 const listeners = new Set<() => void>()
 let waiting: Promise<void> | undefined
 
-/** Records that the gateway does not respond, and polls until it does; then data is loaded again. */
+/**
+ * Records that the gateway does not respond, and polls until it does; then the data of the page is loaded
+ * again.
+ */
 export function reportConnectionLost(): void {
   waiting ??= waitForGateway()
   notify()

@@ -13,7 +13,7 @@ import classes from './incidents.module.css'
 
 const REFRESH_MS = 15_000
 
-/** Channels in trouble, above every page of an administrator, until they are well or hidden. */
+/** Lists the channels in trouble above every page of an administrator, until they recover or are hidden. */
 export function Incidents() {
   const { isAdmin } = useSignedIn()
   return isAdmin ? <WatchedIncidents /> : null
@@ -24,11 +24,11 @@ function WatchedIncidents() {
   const { incidents: t } = useTexts()
   const { data } = useQuery({
     ...incidentsQuery(REFRESH_MS),
-    // Pages read the shell first, so that this sends no request.
+    // The frame of the page has loaded this data already, so this sends no request at first.
     initialData: () => client.getQueryData(shellQuery.queryKey)?.incidents ?? undefined,
     initialDataUpdatedAt: () => client.getQueryState(shellQuery.queryKey)?.dataUpdatedAt,
   })
-  /** Hidden incidents; one that begins anew is another one. */
+  /** The incidents that were hidden. A later incident of the same channel is shown again. */
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
   const shown = data?.filter((one) => !hidden.has(identityOf(one))) ?? []
   if (shown.length === 0) return null
@@ -98,7 +98,7 @@ function OneIncident({ incident, onHide }: { readonly incident: Incident; readon
   )
 }
 
-/** What an administrator can do about a channel in trouble; one click undoes it. */
+/** The actions that an administrator can take on a channel in trouble; one click undoes them. */
 function useChannelActions({ channel_id: id, channel: name }: Incident) {
   const texts = useTexts()
   const client = useQueryClient()

@@ -2,12 +2,12 @@ import type { RouteComponent } from '@tanstack/react-router'
 import { type ComponentType, createElement, lazy } from 'react'
 import { isGatewayReachable, waitForConnection, reportConnectionLost } from './connection.ts'
 
-/** Set when the page was reloaded, so that this happens only once. */
+/** A flag in the storage of the tab: the page was reloaded once and must not be reloaded again. */
 const RELOADED = 'reloaded'
 
 /**
- * A page whose code is loaded when it is opened. While the gateway is unreachable the page waits; where a
- * newer build has replaced the file, everything is reloaded.
+ * A page whose code is loaded when it is opened. If the gateway is unreachable, the page waits. If a newer
+ * build has replaced the file, the whole console is reloaded.
  */
 export function lazyPage(load: () => Promise<ComponentType>): RouteComponent {
   let loading: Promise<ComponentType> | undefined

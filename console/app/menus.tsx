@@ -89,7 +89,7 @@ function ChoiceMenu<Value extends string>({
 }: {
   readonly label: string
   readonly icon: ReactNode
-  /** The values with their labels. */
+  /** Pairs of a value and its label. */
   readonly choices: readonly (readonly [Value, string])[]
   readonly chosen: Value
   readonly onChoose: (value: Value) => void

@@ -39,7 +39,7 @@ export interface Page {
   readonly icon: Icon
   /** The lowest role that may open the page. */
   readonly role: number
-  /** The letter that opens the page after `g`. */
+  /** The letter that opens the page if it is typed after `g`. */
   readonly letter: string
 }
 

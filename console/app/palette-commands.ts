@@ -6,14 +6,14 @@ import { showNotice, showFailure } from '../components/notify.tsx'
 import type { Texts } from '../locales/use-texts.tsx'
 import { queryClient } from './query-client.ts'
 
-/** What can be done with an object by a word before its name. */
+/** An action on an object, typed as a word before the name of the object: `test openai`. */
 interface Command {
   readonly kind: FoundObject['kind']
   readonly icon: Icon
   readonly run: (found: FoundObject, texts: Texts, go: (path: string) => void) => Promise<void> | void
 }
 
-/** The commands by their words; all are for administrators, `price` for root. */
+/** The commands by their words. Administrators may use all of them, except `price`, which is for root. */
 export const COMMANDS = {
   disable: {
     kind: 'channel',
@@ -38,10 +38,10 @@ export const COMMANDS = {
   },
 } as const satisfies Readonly<Record<string, Command>>
 
-/** The word of a command. */
+/** The word that starts a command. */
 export type CommandWord = keyof typeof COMMANDS
 
-/** The command that a typed text begins, and the rest of the text. */
+/** The command with which a typed text begins, and the rest of the text; undefined if there is none. */
 export function commandIn(text: string): { readonly word: CommandWord; readonly rest: string } | undefined {
   const [, word = '', rest = ''] = /^(\p{L}+)\s+(.+)$/u.exec(text.trim()) ?? []
   return word.toLowerCase() in COMMANDS ? { word: word.toLowerCase() as CommandWord, rest } : undefined

@@ -25,20 +25,20 @@ import { useTexts } from '../locales/use-texts.tsx'
 import { pagesOf, titleOf } from './pages.ts'
 import { COMMANDS, commandIn } from './palette-commands.ts'
 
-/** A page or an action in the palette. */
+/** A page, an action or an object in the command palette. */
 interface PaletteEntry {
   /** A second text, such as the owner of a key. */
   readonly detail?: string
   readonly label: string
-  /** Further words by which the entry is found. */
+  /** Further words by which a search finds the entry. */
   readonly words: string
   readonly icon: Icon
   readonly run: () => void
 }
 
-/** The shortest text for which objects are sought. */
+/** Minimum length of a text, in characters, for which objects are searched. */
 const MIN_QUERY_LENGTH = 2
-/** Milliseconds without a letter after which objects are sought. */
+/** Milliseconds after the last typed letter until objects are searched. */
 const PAUSE_MS = 150
 
 const ICONS: Readonly<Record<FoundObject['kind'], Icon>> = {
@@ -91,7 +91,7 @@ export function usePaletteEntries(text: string, onHelp: () => void): readonly Pa
     { label: shortcuts.title, words: '', icon: IconKeyboard, run: onHelp },
   ]
   const matching = entries.filter((entry) => textOf(entry).includes(wanted))
-  // "ann" is a user rather than the middle of "channels".
+  // For "ann", a user of that name comes before "channels", which only contains these letters.
   const begins = (entry: PaletteEntry): boolean => textOf(entry).includes(` ${wanted}`)
   return [...matching.filter(begins), ...objects, ...matching.filter((entry) => !begins(entry))]
 }
@@ -100,7 +100,7 @@ function textOf({ label, words }: PaletteEntry): string {
   return ` ${label} ${words}`.toLowerCase()
 }
 
-/** The objects that the typed text finds, or what a command does with them. */
+/** The objects that the typed text finds, or a command applied to each of them. */
 function useFound(text: string, go: (to: string) => () => void): readonly PaletteEntry[] {
   const texts = useTexts()
   const { palette } = texts
@@ -113,7 +113,7 @@ function useFound(text: string, go: (to: string) => () => void): readonly Palett
     ...findQuery(profile.id, query),
     enabled: query.length >= MIN_QUERY_LENGTH,
   })
-  // Results of an earlier text would be opened in place of those that are meant.
+  // Results for an earlier text are hidden, because Enter would open them by mistake.
   if (settled !== text.trim() || query.length < MIN_QUERY_LENGTH) return []
   if (!command)
     return data.map((found) => ({

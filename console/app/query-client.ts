@@ -3,15 +3,15 @@ import { ApiError } from '../api/api-error.ts'
 
 const STALE_MS = 30_000
 const RETRIES = 2
-/** Maximum seconds before a refused request is sent again. */
+/** Maximum seconds that a refused request waits before it is sent again. */
 const MAX_WAIT_S = 180
 
-/** The cache of all responses of the server. */
+/** The cache of the gateway's responses. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: STALE_MS,
-      // A gateway in a private network also responds where the browser believes that it is offline.
+      // Always send requests: a gateway in a private network responds even if the browser is offline.
       networkMode: 'always',
       retry: (failures, error) => failures < RETRIES && error instanceof ApiError && error.isPassing,
       retryDelay: (failures, error) =>

@@ -16,7 +16,7 @@ export function Rail({
   onFold,
 }: {
   readonly onSearch: () => void
-  /** Whether labels are only in tooltips and for screen readers. */
+  /** Whether only icons are shown, with the labels in tooltips and for screen readers. */
   readonly isFolded?: boolean
   readonly onFold?: () => void
   /** Whether the product's name is shown at the top. */

@@ -46,7 +46,7 @@ const rootOnly = createRoute({
   component: () => <RequireRole role={Role.root} />,
 })
 
-/** The list stays the same page while one of its calls is open, so that it keeps its place. */
+/** The page of the list, which stays open behind a call, so that the list keeps its scroll position. */
 const logs = createRoute({
   getParentRoute: () => member,
   path: '/logs',
@@ -161,10 +161,12 @@ const ofAdmins = [
   }),
 ]
 
-/** Maximum milliseconds since a response for it to count as requested by the same page. */
+/** Maximum age, in milliseconds, of a response that is used instead of a new request. */
 const JUST_ASKED_MS = 1000
 
-/** Leads root to the first steps while there is no channel, which is requested until there is one. */
+/**
+ * Leads root to the setup page while no channel exists. Until there is a channel, each visit checks again.
+ */
 async function beginSetup(): Promise<void> {
   const { user } = await queryClient.ensureQueryData(shellQuery)
   if (user.role < Role.root || preferences().isSetUp) return
@@ -192,7 +194,10 @@ const ofRoot = [
   }),
 ]
 
-/** The paths of the console, as in `src/console/console.ts`. Pages are loaded when opened. */
+/**
+ * The paths of the console, the same as in `src/console/console.ts`. The code of a page is loaded when it is
+ * opened.
+ */
 export const router = createRouter({
   routeTree: root.addChildren([
     login,
@@ -203,7 +208,7 @@ export const router = createRouter({
     ]),
   ]),
   defaultPreload: 'intent',
-  // Parameters stay texts: an id that consists of digits is not a number.
+  // Parameters stay texts: an id that consists of digits must not become a number.
   parseSearch: (text) => Object.fromEntries(new URLSearchParams(text)),
   stringifySearch: (search) => {
     const given = Object.entries(search).filter(([, value]) => value !== undefined && value !== '')

@@ -5,10 +5,10 @@ import { SignInForm } from '../components/sign-in-form.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { continueAfterSignIn, useIsSessionOver } from './session-recovery.ts'
 
-/** Above dialogs that are already open. */
+/** A z-index that is higher than that of dialogs that are already open. */
 const ABOVE_ALL = 1000
 
-/** Requests a new sign-in over the page, so that typed text is not lost. */
+/** A dialog for a new sign-in on top of the page, so that typed text is not lost. */
 export function SessionEnded() {
   const { shell, common } = useTexts()
   const isOver = useIsSessionOver()
@@ -28,10 +28,10 @@ export function SessionEnded() {
         username={known?.username}
         onSubmit={async (credentials) => {
           await signIn(credentials)
-          // The query itself may wait for the session.
+          // Not through the query, which may itself be waiting for the sign-in.
           const shell = await fetchSession()
           client.setQueryData(shellQuery.queryKey, shell)
-          // A page that another user had opened must not be shown to this one.
+          // A different user must not see the page that the previous user had opened.
           if (shell.user.id === known?.id) continueAfterSignIn()
           else location.assign('/')
         }}

@@ -4,15 +4,14 @@ import { useIsSessionOver } from './session-recovery.ts'
 
 const SessionEnded = lazyPage(async () => (await import('./session-ended.tsx')).SessionEnded)
 
-/**
- * Loads the dialog during the session, because a newer build may replace its file before the session ends.
- */
+/** Loads the code of the dialog while the session lasts, because a newer build may replace the file later. */
 export function prepareSessionEnded(): void {
   void SessionEnded.preload?.()
 }
 
 /**
- * The dialog of an ended session. It is not removed afterwards, so that the focus returns to where it was.
+ * The dialog of an ended session. It is hidden but not removed after the sign-in, so that the focus returns
+ * to the element that had it.
  */
 export function SessionOver() {
   const isOver = useIsSessionOver()

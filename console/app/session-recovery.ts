@@ -3,10 +3,10 @@ import { signOut } from '../api/account.ts'
 import { clearTabStorage } from '../components/tab-storage.ts'
 import { queryClient } from './query-client.ts'
 
-/** The sign-in page with the reason why the session ended. */
+/** The sign-in page, with the reason why the session ended. */
 const DISABLED_PAGE = '/login?disabled=1'
 
-/** Messages to other tabs of the same console. */
+/** Sends messages to the other tabs of the same console. */
 const channel = new BroadcastChannel('sluice-session')
 const listeners = new Set<() => void>()
 let isLeaving = false
@@ -33,7 +33,7 @@ export function useIsSessionOver(): boolean {
   return useSyncExternalStore(subscribe, () => waiting !== undefined)
 }
 
-/** Continues the waiting requests, also in other tabs. */
+/** Repeats the requests that wait for a sign-in, also in other tabs. */
 export function continueAfterSignIn(): void {
   finish()
   channel.postMessage('signed-in')
@@ -47,7 +47,7 @@ export function leaveAfterSignOut(): void {
 }
 
 /**
- * Ends the session of a disabled user in all tabs with a message; only once, however many requests are
+ * Ends the session of a disabled user in all tabs and shows a message, once even if many requests are
  * refused.
  */
 export function endDisabledSession(): void {

@@ -15,7 +15,7 @@ import classes from './shell.module.css'
 import { ShortcutsDialog } from './shortcuts-dialog.tsx'
 import { useShortcuts } from './use-shortcuts.ts'
 
-/** The frame of all pages behind the sign-in: navigation, palette, shortcuts. */
+/** The frame around all pages after the sign-in: navigation, command palette and shortcuts. */
 export function Shell() {
   const { shell, product, common } = useTexts()
   const [isMenuOpen, menu] = useDisclosure()
@@ -29,7 +29,8 @@ export function Shell() {
   useShortcuts({ openPalette: palette.open, openHelp: help.open })
   useEffect(() => {
     menu.close()
-    // After a change of the page, the focus moves to its beginning; not for a sheet over the same page.
+    // On a new page, the focus moves to the beginning. A sheet over the same page does not count as a new
+    // page.
     if (pathname.split('/')[1] !== shown.current.split('/')[1]) main.current?.focus({ preventScroll: true })
     shown.current = pathname
   }, [pathname])
@@ -75,10 +76,10 @@ export function Shell() {
   )
 }
 
-/** In the storage of the session, so that the next sign-in offers a password again. */
+/** The name in the storage of the tab, so that the password is offered again after the next sign-in. */
 const OFFER_CLOSED = 'password-offer-closed'
 
-/** Offers a password to root without one, because its access token is shown only once. */
+/** Offers to set a password if root has none, because its access token is shown only once. */
 function PasswordOffer() {
   const { shell } = useTexts()
   const { profile, isRoot } = useSignedIn()

@@ -2,12 +2,12 @@ import { createTheme, type CSSVariablesResolver } from '@mantine/core'
 
 const NO_VARIABLES: CSSVariablesResolver = () => ({ variables: {}, light: {}, dark: {} })
 
-/** Mantine's own variables are not changed; `theme.css` replaces its colours. */
+/** Mantine sets no CSS variables of its own; `theme.css` defines the colours. */
 export const cssVariables = NO_VARIABLES
 
 const FLOATING = { transitionProps: { duration: 120, timingFunction: 'ease-out' } }
 
-/** Selects the text of a searchable list's field, so that typing replaces it. */
+/** Selects the text in the field of a searchable list, so that typing replaces it. */
 const selectText = ({ currentTarget }: { readonly currentTarget: HTMLInputElement }): void => {
   if (!currentTarget.readOnly) currentTarget.select()
 }

@@ -14,7 +14,9 @@ interface Dialogs {
   readonly openHelp: () => void
 }
 
-/** Listens to the keyboard while the frame is mounted. Pages mark their elements by `data-` attributes. */
+/**
+ * Handles the shortcuts of the keyboard. `data-` attributes mark the elements of a page that shortcuts use.
+ */
 export function useShortcuts({ openPalette, openHelp }: Dialogs): void {
   const navigate = useNavigate()
   const { profile } = useSignedIn()
@@ -66,7 +68,10 @@ function click(selector: string): boolean {
   return found !== null
 }
 
-/** Moves the focus among the links of rows; Enter then opens the row, like any link. */
+/**
+ * Moves the focus by `by` rows among the links in table rows; Enter then opens the row, like any link.
+ * Returns false if there are no rows.
+ */
 function moveRow(by: number): boolean {
   const links = [...document.querySelectorAll<HTMLElement>('main [data-row-link]')]
   if (links.length === 0) return false

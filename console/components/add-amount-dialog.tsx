@@ -8,21 +8,21 @@ import { useFormats, useSignedIn } from './session.tsx'
 import { FormActions } from './form-actions.tsx'
 import { useAction } from './use-action.ts'
 
-/** An amount of money, to which some can be added. */
+/** An amount of money that can be increased. */
 export interface Addition {
   /** The title of the dialog and of its button. */
   readonly title: string
-  /** Whose amount it is. */
+  /** The name of the user, key or group that has the amount. */
   readonly name: string
-  /** What the amount is added to, where the title leaves that open. */
+  /** An explanation, if the title does not say what the amount is added to. */
   readonly hint?: string
   /** The present amount in quota units. */
   readonly present: number
-  /** Adds, and loads again what shows the amount; resolves to the message for the user. */
+  /** Adds an amount and reloads the data that shows it. Resolves to the message for the user. */
   readonly add: (amount: number) => Promise<string>
 }
 
-/** Adds to an amount of money; shows the amounts before and after. */
+/** A dialog that increases an amount of money; it shows the amount before and after. */
 export function AddAmountDialog({
   addition,
   onClose,

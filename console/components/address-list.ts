@@ -1,4 +1,4 @@
-/** The first line of a list that is neither an address nor a range; undefined where all lines are valid. */
+/** The first line of a list that is neither an address nor a range; undefined if all lines are valid. */
 export function findInvalidAddress(text: string): string | undefined {
   return text
     .split(/[\n,]/)

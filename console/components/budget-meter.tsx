@@ -3,12 +3,15 @@ import classes from './budget-meter.module.css'
 import { type BudgetState, exhaustedAt, heldPercent, usedPercent } from './budget.ts'
 import { useFormats } from './session.tsx'
 
-/** Per cent from which a budget is shown as a warning, as alerts have it. */
+/** From this per cent on, a budget is shown as a warning, as in alerts. */
 const WARN = 80
 const FULL = 100
 const DAY_S = 86_400
 
-/** How much of a budget is used and held, when it resets, and when it is used up at the present rate. */
+/**
+ * Shows how much of a budget is used and held, when it resets, and when it would be used up at the present
+ * rate.
+ */
 export function BudgetMeter({ name, state }: { readonly name: string; readonly state: BudgetState }) {
   const { limits } = useTexts()
   const { money, exact, day, time } = useFormats()
@@ -18,7 +21,7 @@ export function BudgetMeter({ name, state }: { readonly name: string; readonly s
   const endsAt = exhaustedAt(state, now)
   const spent = limits.meter(money(budget_used), money(budget), day(resetsAt))
   const text = held > 0 ? `${spent}, ${limits.held(money(held))}` : spent
-  // The day of a budget by days is known: the time is what matters.
+  // If the budget resets within a day, the time is shown instead of the day.
   const end = endsAt !== undefined && (resetsAt - now < DAY_S ? time(endsAt) : day(endsAt))
   const pace = end ? limits.pace(end) : percent === FULL ? limits.usedUp : undefined
   return (
@@ -50,13 +53,13 @@ export function BudgetMeter({ name, state }: { readonly name: string; readonly s
   )
 }
 
-/** A budget, and whose it is. */
+/** A budget, with the name of the user, key or group that has it. */
 export interface NamedBudget {
   readonly name: string
   readonly state: BudgetState
 }
 
-/** The meters of several budgets, each with its name; nothing where there is none. */
+/** The meters of several budgets, each with its name; shows nothing if there are no budgets. */
 export function BudgetMeters({ budgets }: { readonly budgets: readonly NamedBudget[] }) {
   const { limits } = useTexts()
   const shown = budgets.filter(({ state }) => state.budget > 0)

@@ -8,7 +8,7 @@ export type BudgetState = Pick<
 >
 
 const PERCENT = 100
-/** The part of a period after which its pace is taken as a forecast. */
+/** The fraction of a period that must have passed before spending is extrapolated. */
 const FIRST_PART = 0.05
 
 /** How much of a budget is used, in whole per cent up to 100. */
@@ -16,15 +16,18 @@ export function usedPercent({ budget, budget_used }: Pick<BudgetState, 'budget' 
   return budget === 0 ? 0 : Math.min(PERCENT, Math.floor((budget_used * PERCENT) / budget))
 }
 
-/** The share of a budget that is held for calls under way, in whole per cent, at most the share that is not used. */
+/**
+ * The share of a budget that is held for calls under way, in whole per cent; used and held together are at
+ * most 100.
+ */
 export function heldPercent(state: Pick<BudgetState, 'budget' | 'budget_used' | 'budget_held'>): number {
   const { budget, budget_used: used, budget_held: held } = state
   return usedPercent({ budget, budget_used: used + held }) - usedPercent(state)
 }
 
 /**
- * When the budget will be used up, in Unix seconds, if spending goes on as since the start of the period;
- * undefined if it lasts, is used up already, or the period has only begun.
+ * The time, in Unix seconds, at which the budget will be used up if spending continues as it has since the
+ * start of the period. Undefined if the budget lasts, is already used up, or the period has only begun.
  */
 export function exhaustedAt(
   { budget, budget_period, budget_used, budget_resets_at: resetsAt }: Omit<BudgetState, 'budget_held'>,

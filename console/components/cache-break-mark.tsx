@@ -5,7 +5,10 @@ import { StateMark, type Tone } from './state-mark.tsx'
 
 const TONES: Readonly<Record<BreakCauser, Tone>> = { gateway: 'bad', client: 'warn', provider: 'off' }
 
-/** Why a call did not read what a cache had, in words, with who caused it where the words do not say it. */
+/**
+ * Says why a call did not use the provider's prompt cache, and who caused that, if the reason does not say
+ * it.
+ */
 export function CacheBreakMark({ reason }: { readonly reason: CacheBreak }) {
   const { caches } = useTexts()
   const causer = BREAK_CAUSERS[reason]

@@ -1,9 +1,9 @@
 import { type BreakCounts, CACHE_BREAKS, type CacheBreak } from '../../src/domain/cache-break.ts'
 
-/** Who caused that a cache was not read. */
+/** Who caused that a call did not use the prompt cache. */
 export type BreakCauser = 'gateway' | 'client' | 'provider'
 
-/** Who caused a break, by its reason; `docs/caches.md: Breaks`. */
+/** For each reason why the cache was not used, who caused it; `docs/caches.md: Breaks`. */
 export const BREAK_CAUSERS: Readonly<Record<CacheBreak, BreakCauser>> = {
   channel_moved: 'gateway',
   key_moved: 'gateway',
@@ -15,14 +15,17 @@ export const BREAK_CAUSERS: Readonly<Record<CacheBreak, BreakCauser>> = {
   provider: 'provider',
 }
 
-/** A reason with the number of calls that it applies to. */
+/** A reason, and the number of calls for which it was the reason. */
 export interface CountedBreak {
   readonly reason: CacheBreak
   readonly causer: BreakCauser
   readonly calls: number
 }
 
-/** The reasons that occurred: those of the gateway first, then those of clients, the most frequent first. */
+/**
+ * The reasons that occurred: first those of the gateway, then of clients, then of the provider; each most
+ * frequent first.
+ */
 export function countedBreaks(breaks: BreakCounts): readonly CountedBreak[] {
   const counted = CACHE_BREAKS.map((reason) => ({
     reason,
@@ -36,7 +39,7 @@ export function countedBreaks(breaks: BreakCounts): readonly CountedBreak[] {
 
 /** Input tokens by how a prompt cache treated them. */
 export interface CacheTokens {
-  /** Neither read from nor written to a cache. */
+  /** Tokens that were neither read from a cache nor written to one. */
   readonly input: number
   readonly cached: number
   readonly cache_write: number
@@ -47,13 +50,13 @@ export function allInput({ input, cached, cache_write }: CacheTokens): number {
   return input + cached + cache_write
 }
 
-/** The share of the input that was read from caches; undefined without input. */
+/** The share (0 to 1) of the input that was read from caches; undefined if there is no input. */
 export function shareRead(tokens: CacheTokens): number | undefined {
   const input = allInput(tokens)
   return input === 0 ? undefined : tokens.cached / input
 }
 
-/** Input tokens of a row of the log. */
+/** The input tokens of a row of the log, divided by how the cache treated them. */
 export function cacheTokensOf(call: {
   readonly prompt_tokens: number
   readonly cached_tokens: number
@@ -74,10 +77,10 @@ export function cacheTokensOf(call: {
   }
 }
 
-/** Characters of a verdict that are shown. */
+/** Maximum number of characters that are shown of the reason that a provider states. */
 const MAX_VERDICT = 500
 
-/** The text of a provider's verdict that is shown: its beginning, if it is long. */
+/** The reason, in the provider's words, why its cache was not used; shortened if it is too long. */
 export function shownVerdict(verdict: string): string {
   return verdict.length > MAX_VERDICT ? `${verdict.slice(0, MAX_VERDICT)}…` : verdict
 }

@@ -13,7 +13,7 @@ const TONES: Readonly<Record<string, Tone>> = {
   'lost-node': 'warn',
 }
 
-/** How a call ended, with its note. */
+/** How a call ended, with the note about it if there is one. */
 export function CallState({ reason, note }: Pick<Call, 'reason' | 'note'>) {
   const { call, logs } = useTexts()
   const words: Readonly<Record<string, string>> = logs.reasons

@@ -9,7 +9,7 @@ import { useFormats } from './session.tsx'
 import { TimeText } from './time-text.tsx'
 import { isAnotherTier, useTierNames } from './use-tier-names.ts'
 
-/** The tier at which prices apply unchanged. */
+/** The service tier in which the listed prices apply unchanged. */
 const STANDARD = 'standard'
 
 /** A table of settled calls; each row opens its details. */
@@ -41,7 +41,9 @@ export function CallTable({
   )
 }
 
-/** The columns of tier and region, which are hidden if all of these calls were served in the standard tier. */
+/**
+ * The names of the columns for tier and region that are hidden because no call has anything to show in them.
+ */
 function unusedColumns(calls: readonly Call[]): ReadonlySet<string> {
   const hasTier = calls.some(
     (one) => isAnotherTier(one) || (one.service_tier !== '' && one.service_tier !== STANDARD),
@@ -50,7 +52,7 @@ function unusedColumns(calls: readonly Call[]): ReadonlySet<string> {
   return new Set([...(hasTier ? [] : ['tier']), ...(hasRegion ? [] : ['region'])])
 }
 
-/** All columns of calls. */
+/** All columns that a table of calls can have. */
 export function useCallColumns(): readonly Column<Call>[] {
   const { logs } = useTexts()
   const { count, duration } = useFormats()

@@ -3,22 +3,22 @@ import { changeChannel, drainChannel } from '../api/channels.ts'
 import type { Texts } from '../locales/use-texts.tsx'
 import { showNotice, showFailure } from './notify.tsx'
 
-/** The channel that is acted on. */
+/** The channel to change. */
 interface ActedOn {
   readonly id: number
   readonly name: string
 }
 
 const [ENABLED, DISABLED] = [1, 2] as const
-/** The parts of the keys of queries that show the state of channels. */
+/** The first parts of the query keys for data that shows the state of channels. */
 const CHANGED: ReadonlySet<unknown> = new Set(['channels', 'channel', 'channel-health', 'shell', 'incidents'])
 
-/** Loads again what shows the state of channels. */
+/** Reloads all data that shows the state of channels. */
 export async function reloadChannels(client: QueryClient): Promise<void> {
   await client.invalidateQueries({ predicate: ({ queryKey }) => queryKey.some((part) => CHANGED.has(part)) })
 }
 
-/** Drains a channel, and offers to undo that; or ends it. */
+/** Stops sending new calls to a channel, with a button to undo that, or resumes. */
 export async function setChannelDraining(
   client: QueryClient,
   texts: Texts,
@@ -40,7 +40,7 @@ export async function setChannelDraining(
   }
 }
 
-/** Disables a channel, and offers to undo that; or enables it. */
+/** Disables a channel, with a button to undo that, or enables it. */
 export async function setChannelEnabled(
   client: QueryClient,
   texts: Texts,

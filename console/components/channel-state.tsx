@@ -15,16 +15,16 @@ const TONES: Readonly<Record<Condition, Tone>> = {
   disabled: 'off',
 }
 
-/** Whether calls are sent to a channel; if not, until when and why. */
+/** Shows whether calls are sent to a channel, and if not, why and until when. */
 export function ChannelState({
   isEnabled,
   health,
   at = 0,
 }: {
   readonly isEnabled: boolean
-  /** Undefined until the node has answered. */
+  /** Undefined until the gateway has responded. */
   readonly health?: Pick<ChannelHealth, 'condition' | 'rests_until' | 'last_error'> | undefined
-  /** The node's clock, in Unix seconds. */
+  /** The time of the gateway's clock, in Unix seconds. */
   readonly at?: number
 }) {
   const { channels, failures } = useTexts()

@@ -5,7 +5,7 @@ import classes from './limit-inputs.module.css'
 import { useFormats } from './session.tsx'
 import { isShare, LEVEL_CHOICES, type TypedContent } from './typed-content.ts'
 
-/** What is kept of the calls of a key or a user. */
+/** The fields that set what the content log records of the calls of a key or a user. */
 export function ContentInputs<Typed extends TypedContent>({
   form: given,
   hint,
@@ -59,7 +59,7 @@ export function ContentInputs<Typed extends TypedContent>({
   )
 }
 
-/** The rules of these fields, for the form that contains them. */
+/** The validation rules of the content log's fields, for the form that contains them. */
 export function useContentRules() {
   const { content } = useTexts()
   return {
@@ -67,7 +67,9 @@ export function useContentRules() {
   }
 }
 
-/** The labels of these fields, for the question which of two changes stays. */
+/**
+ * The labels of the content log's fields, for the dialog that asks which of two conflicting changes to keep.
+ */
 export function useContentLabels() {
   const { content } = useTexts()
   return {

@@ -3,8 +3,8 @@ import { requestTurns } from './said-requests.ts'
 import { isMembers, parsed, type Turn } from './said.ts'
 
 /**
- * The conversation of a call, from the bytes of its request and its answer in any of the dialects; undefined if
- * they are in none.
+ * The conversation of a call, read from the text of its request and its response in any protocol; undefined
+ * if the text is not a conversation.
  */
 export function conversationOf(request: string, answer: string): readonly Turn[] | undefined {
   const asked = parsed(request)
@@ -15,7 +15,7 @@ export function conversationOf(request: string, answer: string): readonly Turn[]
   return all.length > 0 ? all : undefined
 }
 
-/** The turns of a conversation that an earlier one of the same session does not have. */
+/** The turns that the previous call of the same session did not contain. */
 export function newTurns(turns: readonly Turn[], before: readonly Turn[]): readonly Turn[] {
   const same = turns.findIndex((turn, at) => JSON.stringify(turn) !== JSON.stringify(before[at]))
   return same === -1 ? turns.slice(before.length) : turns.slice(same)

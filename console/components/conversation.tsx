@@ -2,7 +2,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 import classes from './conversation.module.css'
 import type { Piece, Turn } from './said.ts'
 
-/** A conversation, turn by turn. Thoughts, calls of tools and their results are folded. */
+/** A conversation, turn by turn. Thinking, tool calls and their results are collapsed. */
 export function Conversation({ turns, label }: { readonly turns: readonly Turn[]; readonly label: string }) {
   const { content } = useTexts()
   const roles: Readonly<Record<string, string>> = content.roles

@@ -47,7 +47,10 @@ export function CopyButton({
   )
 }
 
-/** Browsers have no clipboard on pages loaded over plain HTTP from another machine. */
+/**
+ * Copies a text. Without `navigator.clipboard`, which browsers do not have on pages loaded over plain HTTP
+ * from another machine, it copies from a temporary text field.
+ */
 async function copyText(text: string): Promise<void> {
   if (navigator.clipboard !== undefined) return navigator.clipboard.writeText(text)
   const area = document.createElement('textarea')

@@ -1,8 +1,8 @@
 import classes from './cut-text.module.css'
 
 /**
- * A text in a table that is truncated if it is long; the tooltip shows all of it. The one that a row is called by,
- * `isName`, has more room in a narrow table than others, and `isList` more in a wide one.
+ * A text in a table that is truncated if it is long; the tooltip shows the whole text. A text with `isName`,
+ * which names its row, gets more space in a narrow table, and a text with `isList` more in a wide table.
  */
 export function CutText({
   text,

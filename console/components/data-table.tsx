@@ -11,30 +11,30 @@ export interface Column<Row> {
   /** Numbers are aligned at the end of their column. */
   readonly isNumber?: boolean
   /**
-   * The position of the cell on a phone: at the beginning or end of the first line, or with its label in the
-   * lines below.
+   * The position of the cell on a phone: at the beginning (`title`) or the end (`value`) of the first line,
+   * or below it with its label (`line`).
    */
   readonly phone?: 'title' | 'value' | 'line' | 'hidden' | 'actions'
-  /** Whether the column is hidden where the table has less than 900 pixels. */
+  /** Whether the column is hidden if the table is narrower than 900 pixels. */
   readonly isOptional?: boolean
-  /** A column without a visible heading. */
+  /** Whether the heading of the column is hidden. */
   readonly isLabelHidden?: boolean
   /**
-   * Returns the sort key of a row, if the table can be sorted by this column. This requires all rows, not
-   * only a page of them.
+   * Returns the value by which a row is sorted, if the browser sorts this column. The table must then have
+   * all rows, not only a page of them.
    */
   readonly sortBy?: (row: Row) => number | string
-  /** The field by which the gateway sorts for this column, if `order` is given. */
+  /** The name of the field by which the gateway sorts this column. */
   readonly sortField?: string
 }
 
-/** The chosen order of rows; `key` is that of a column, or the field by which the gateway sorts. */
+/** The chosen order of rows; `key` names the column, or the field by which the gateway sorts. */
 export interface Order {
   readonly key: string
   readonly isDescending: boolean
 }
 
-/** An order that is stored by the page. */
+/** The order of rows, if the page stores it. */
 export interface Sorting {
   readonly order: Order | undefined
   readonly onOrder: (order: Order) => void
@@ -58,13 +58,13 @@ export function DataTable<Row>({
   readonly keyOf: (row: Row) => string | number
   /** Whether newer rows are being loaded. */
   readonly isStale?: boolean
-  /** A last row that is not sorted: the sums. */
+  /** A last row that stays in its place when the rows are sorted, such as the sums. */
   readonly foot?: Row
-  /** A line below a row over all columns; null for none. */
+  /** Returns a line below a row, across all columns; null for no line. */
   readonly detail?: (row: Row) => ReactNode
-  /** Whether a click anywhere on a row follows its link `data-row-link`. */
+  /** Whether a click anywhere on a row follows the link of the row that has `data-row-link`. */
   readonly areOpened?: boolean
-  /** The order in which the gateway sorts all pages. */
+  /** The order of all pages of the list, if the gateway sorts them. */
   readonly sorting?: Sorting
 }) {
   const [ownOrder, setOwnOrder] = useState<Order>()
@@ -82,7 +82,7 @@ export function DataTable<Row>({
         ref={region}
         className={classes['scroll']}
         data-stale={isStale || undefined}
-        // Makes it scrollable by keyboard where it is wider than the page.
+        // With a tab index, the keyboard can scroll the region if the table is wider than the page.
         tabIndex={0}
         role="group"
         aria-label={label}
@@ -107,7 +107,7 @@ export function DataTable<Row>({
             ref={body}
             onFocus={onFocus}
             data-opened={areOpened || undefined}
-            // The link in the row is there for the keyboard.
+            // A shortcut for the pointer; with the keyboard, users follow the link in the row.
             onClick={areOpened ? followRowLink : undefined}
           >
             {shown.map((row) => {
@@ -157,7 +157,7 @@ function Heading<Row>({
   onOrder,
 }: {
   readonly column: Column<Row>
-  /** What a click on it sorts by; undefined if it does not. */
+  /** The field by which a click on the heading sorts; undefined if the column cannot be sorted. */
   readonly field: string | undefined
   readonly order: Order | undefined
   readonly onOrder: (order: Order) => void

@@ -5,18 +5,18 @@ export interface Difference {
   readonly theirs: string
 }
 
-/** The versions of a form: as it was opened, as it is now, and as another user has saved it. */
+/** Three versions of a form: as it was opened, as it is typed now, and as another user has saved it. */
 interface Versions<Typed extends object> {
   readonly base: Typed
   readonly mine: Typed
   readonly theirs: Typed
 }
 
-/** Two edits of one object. */
+/** The result of merging two edits of one object. */
 interface MergedEdit<Typed extends object> {
-  /** The saved values, with the fields that were changed here. */
+  /** The saved values, with the fields that this user has changed. */
   readonly merged: Typed
-  /** The fields that both have changed, to different values. */
+  /** The fields that both users have changed, to different values. */
   readonly collisions: readonly (keyof Typed)[]
 }
 
@@ -36,7 +36,7 @@ function isSame(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other)
 }
 
-/** The given fields, by their labels, that differ between two versions of a form. */
+/** The fields that differ between two versions of a form, with their labels. */
 export function differencesOf<Typed extends object>(
   labels: Readonly<Partial<Record<keyof Typed, string>>>,
   mine: Typed,

@@ -3,7 +3,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 import classes from './edit-conflict.module.css'
 import type { Difference } from './differences.ts'
 
-/** Asks which values to keep, where another user changed the object of a form in the meantime. */
+/** Asks which values to keep, because another user has changed the object of a form in the meantime. */
 export function EditConflict({
   differences,
   onTake,

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react'
 import classes from './empty.module.css'
 
-/** Shown instead of rows: one sentence and the next step. */
+/** Shown instead of an empty list: a sentence, and what to do next. */
 export function Empty({ text, children }: { readonly text: string; readonly children?: ReactNode }) {
   return (
     <div className={classes['empty']}>

@@ -7,7 +7,7 @@ export interface ServerEvent {
   readonly id?: string
 }
 
-/** Splits a stream of server-sent events; comments are omitted. */
+/** Splits a stream of server-sent events; events without data, such as comments, are omitted. */
 export class EventSplitter {
   #rest = ''
 

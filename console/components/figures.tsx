@@ -4,9 +4,9 @@ import classes from './figures.module.css'
 export interface Figure {
   readonly label: string
   readonly value: string
-  /** The exact value. */
+  /** The exact value, for the tooltip. */
   readonly title?: string | undefined
-  /** A second line with a part of the figure. */
+  /** A second line with an explanation or a part of the number. */
   readonly note?: string | undefined
 }
 

@@ -13,7 +13,7 @@ export function FormSection({
   readonly title: string
   readonly text?: string
   readonly isOpen?: boolean
-  /** Makes the name a button that opens and closes the section. */
+  /** If given, the name of the section is a button that calls this to open or close the section. */
   readonly onToggle?: () => void
   readonly children: ReactNode
 }) {

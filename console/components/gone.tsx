@@ -2,7 +2,10 @@ import { Button } from '@mantine/core'
 import { Link, type LinkProps } from '@tanstack/react-router'
 import { PageHead } from './page-head.tsx'
 
-/** Shown instead of an object that does not exist, or is not the account's: a sentence and the way to the list. */
+/**
+ * Shown instead of an object that does not exist or belongs to another account: a sentence and a link to the
+ * list.
+ */
 export function Gone({
   text,
   to,

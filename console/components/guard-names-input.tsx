@@ -5,7 +5,10 @@ import { guardsQuery } from '../api/guards.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import { useSignedIn } from './session.tsx'
 
-/** The names of guards of a key or a group. Administrators, who may list guards, choose from them. */
+/**
+ * Input for the names of the guards of a key or a group. Administrators choose from a list, which only they
+ * may read.
+ */
 export function GuardNamesInput({
   label,
   ...input

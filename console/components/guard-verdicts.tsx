@@ -12,7 +12,7 @@ const TONES: Readonly<Record<GuardVerdict, Tone>> = {
   failed_blocked: 'bad',
 }
 
-/** What a guard decided, with the number of its matches. */
+/** What a guard decided about a call, and how many matches it found. */
 export function VerdictMark({ verdict, count }: { readonly verdict: GuardVerdict; readonly count: number }) {
   const { guards: t } = useTexts()
   const formats = useFormats()

@@ -6,7 +6,7 @@ const TONES: Readonly<Record<number, Tone>> = { 1: 'ok', 2: 'off', 3: 'warn', 4:
 
 const ENABLED = 1
 
-/** Whether a key is active, and if not, why; `isStopped` where a budget refuses its calls. */
+/** Shows whether a key is active, and if not, why. `isStopped`: a used-up budget refuses its calls. */
 export function KeyState({ status, isStopped }: Pick<ApiKey, 'status'> & { readonly isStopped: boolean }) {
   const { keys, limits } = useTexts()
   if (status === ENABLED && isStopped) return <StateMark tone="bad" word={limits.stopped} />

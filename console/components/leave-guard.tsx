@@ -2,7 +2,10 @@ import { Button, Group, Modal } from '@mantine/core'
 import { useBlocker } from '@tanstack/react-router'
 import { useTexts } from '../locales/use-texts.tsx'
 
-/** Asks before a page with a changed form is left. When the tab is closed, the browser asks. */
+/**
+ * Asks for confirmation before the user leaves a page with a changed form. When the tab is closed, the
+ * browser asks.
+ */
 export function LeaveGuard({ isChanged }: { readonly isChanged: boolean }) {
   const { leave, common } = useTexts()
   const blocker = useBlocker({
@@ -32,7 +35,7 @@ export function LeaveGuard({ isChanged }: { readonly isChanged: boolean }) {
   )
 }
 
-// The form of a tab ends with it; other parts of the address do not affect forms.
+// A change of the tab removes its form; changes of other parameters of the address keep the form.
 function tabOf(search: object): unknown {
   return (search as Readonly<Record<string, unknown>>)['tab']
 }

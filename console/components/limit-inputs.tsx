@@ -9,7 +9,7 @@ import { violatedBounds, PERIOD_CHOICES, RATE_LIMIT_NAMES, type TypedLimits } fr
 
 const DEFAULT_PERIOD = 'month'
 
-/** Budget and rate limit of a key or a user. */
+/** The fields for the budget and the rate limits of a key or a user. */
 export function LimitInputs<Typed extends TypedLimits>({
   form: given,
   isDisabled = false,
@@ -85,7 +85,7 @@ export function LimitInputs<Typed extends TypedLimits>({
   )
 }
 
-/** The rules of these fields, for the form that contains them. */
+/** The validation rules of the fields for limits, for the form that contains them. */
 export function useLimitRules() {
   const { common, limits } = useTexts()
   const { display } = useSignedIn()
@@ -107,7 +107,7 @@ export function useLimitRules() {
   }
 }
 
-/** The labels of these fields, for the question which of two changes stays. */
+/** The labels of the fields for limits, for the dialog that asks which of two conflicting changes to keep. */
 export function useLimitLabels() {
   const { limits } = useTexts()
   return { budget: limits.budget, budget_period: limits.budgetPeriod, ...limits.rateLimits }

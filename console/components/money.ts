@@ -51,7 +51,10 @@ export function exactAmount(quota: Quota, { kind, quotaPerUnit, usdExchangeRate 
   return decimalText(amount, EXACT_DIGITS)
 }
 
-/** The quota units of a typed amount, rounded once; undefined where it is not an amount from 0 on. */
+/**
+ * The quota units of a typed amount, rounded to an integer; undefined if the text is not an amount of 0 or
+ * more.
+ */
 export function parseMoney(
   text: string,
   { kind, quotaPerUnit, usdExchangeRate }: MoneyDisplay,

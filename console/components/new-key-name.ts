@@ -2,12 +2,12 @@ import { useTexts } from '../locales/use-texts.tsx'
 import { useFormats } from './session.tsx'
 import { unusedName } from './unused-name.ts'
 
-/** The name, or its next free number: `Key of 23 Nov (2)`. */
+/** The name, or if it is taken, the name with the next free number: `Key of 23 Nov (2)`. */
 export function unusedKeyName(base: string, taken: ReadonlySet<string>): string {
   return unusedName(base, taken, (number) => `${base} (${number})`)
 }
 
-/** The name that a key made today has unless another one is typed. */
+/** The suggested name of a key that is created today. */
 export function useNewKeyName(): string {
   const { keys } = useTexts()
   const { day } = useFormats()

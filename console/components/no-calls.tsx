@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { useTexts } from '../locales/use-texts.tsx'
 import { Empty } from './empty.tsx'
 
-/** Shown instead of calls: the next step is to make one. */
+/** Shown instead of an empty list of calls; a link leads to the page where a call can be made. */
 export function NoCalls({ text }: { readonly text: string }) {
   const { common } = useTexts()
   return (

@@ -3,7 +3,7 @@ import { notifications } from '@mantine/notifications'
 import { ApiError } from '../api/api-error.ts'
 import type { Texts } from '../locales/use-texts.tsx'
 
-/** Shows that an action was done, with an undo button where possible. */
+/** Shows a message that an action was done, with an undo button if `undo` is given. */
 export function showNotice(text: string, undo?: { readonly label: string; readonly run: () => void }): void {
   const id = notifications.show({
     role: 'status',
@@ -28,7 +28,7 @@ export function showNotice(text: string, undo?: { readonly label: string; readon
   })
 }
 
-/** Shows why an action was not done. */
+/** Shows a message why an action failed. */
 export function showFailure(error: unknown, texts: Texts): void {
   notifications.show({
     role: 'alert',
@@ -47,13 +47,15 @@ export function reasonOf(error: unknown, { errors }: Texts): string {
   return (error instanceof ApiError ? codes[error.code] : undefined) ?? errors.notDone
 }
 
-/** The gateway's own sentence about an error; undefined where no answer came. */
+/** The gateway's own message about an error; undefined if the gateway did not respond. */
 export function sentenceOf(error: unknown): string | undefined {
   if (isWithoutAnswer(error)) return undefined
   return error instanceof Error ? error.message : String(error)
 }
 
-/** Whether it is not known what became of a request: no answer came, or not the gateway's. */
+/**
+ * Whether it is unknown if a request had an effect, because no response came, or not from the gateway itself.
+ */
 function isWithoutAnswer(error: unknown): boolean {
   return error instanceof ApiError && (error.status === 0 || (error.status >= 500 && error.code === ''))
 }

@@ -1,4 +1,4 @@
-/** Matches pages that a sign-in may lead to. */
+/** Matches the paths of pages that may be opened after a sign-in. */
 const OWN =
   /^\/(?:$|[?#]|(?:setup|keys|playground|usage|logs|models|channels|users|audit|settings|account)(?:\/[\w-]+)?(?:[?#]|$))/
 

@@ -12,7 +12,7 @@ export function PageHead({
   readonly title: string
   /** A link to the parent page. */
   readonly above?: ReactNode
-  /** The state beside the heading. */
+  /** A state to show beside the heading. */
   readonly beside?: ReactNode
   readonly children?: ReactNode
 }) {

@@ -3,7 +3,7 @@ import { IconChevronLeft, IconChevronRight } from '@tabler/icons-react'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './pager.module.css'
 
-/** Buttons to move through pages; nothing where there is only one page. */
+/** Buttons to move through the pages of a list; shows nothing if there is only one page. */
 export function Pager({
   page,
   pageSize,
@@ -15,7 +15,7 @@ export function Pager({
   readonly pageSize: number
   readonly total: number
   readonly onPage: (page: number) => void
-  /** Labels of the buttons, where rows are ordered by time. */
+  /** Other labels of the buttons, for rows that are ordered by time. */
   readonly labels?: { readonly previous: string; readonly next: string }
 }) {
   const { common } = useTexts()

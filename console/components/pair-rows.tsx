@@ -10,7 +10,7 @@ interface Pair {
   readonly value: string
 }
 
-/** Names with values, in rows of two fields. */
+/** Inputs for pairs of a name and a value, one pair in each row. */
 export function PairRows({
   label,
   description,
@@ -39,7 +39,7 @@ export function PairRows({
         {label}
       </Input.Label>
       {rows.map((row, at) => (
-        // Rows have no other identity than their position.
+        // A row has no id, so its position is the React key.
         <div key={at} className={classes['row']}>
           <TextInput
             aria-label={nameLabel}

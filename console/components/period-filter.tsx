@@ -6,7 +6,10 @@ import type { SearchState } from './search-state.ts'
 
 const DAY_LENGTH = '2026-11-01'.length
 
-/** The period of calls or sums, which is kept in the address; chosen days have two fields. */
+/**
+ * A filter for the period of calls or sums, which is stored in the address; a custom period has two more
+ * fields for its days.
+ */
 export function PeriodFilter<Name extends Period>({
   periods,
   otherwise,
@@ -14,7 +17,7 @@ export function PeriodFilter<Name extends Period>({
   onChange,
 }: {
   readonly periods: readonly Name[]
-  /** The period of an address without one. */
+  /** The period to use if the address has none. */
   readonly otherwise: Name
   readonly search: SearchState
   readonly onChange: (changes: SearchState) => void
@@ -25,7 +28,7 @@ export function PeriodFilter<Name extends Period>({
   const choose = (next: string | null): void => {
     const now = Date.now() / 1000
     const noDays = { from: undefined, to: undefined }
-    // Chosen days begin with those that were shown before.
+    // A custom period begins with the days of the period that was chosen before.
     const days = next === 'custom' ? daysOf(spanOf(period, search, now, timeZone), now, timeZone) : noDays
     onChange({ period: next ?? undefined, ...days })
   }

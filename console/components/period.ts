@@ -20,10 +20,10 @@ export const LOG_PERIODS = [...USAGE_PERIODS, 'all'] as const
 /** A period of calls or sums. */
 export type Period = (typeof LOG_PERIODS)[number]
 
-/** A period in Unix seconds; undefined is open. */
+/** A period in Unix seconds; an undefined end is unlimited. */
 export interface Span {
   readonly from: number | undefined
-  /** Exclusive. */
+  /** The period ends just before this time. */
   readonly to: number | undefined
 }
 
@@ -31,7 +31,7 @@ const HOUR_S = 3600
 const DAY_S = 86_400
 const DAYS_BEFORE = { today: 0, '7d': 6, '30d': 29, '90d': 89 } as const
 
-/** The period in the address, if it is one of these. */
+/** The period in the address if it is in `periods`, else `otherwise`. */
 export function periodIn<Name extends Period>(
   periods: readonly Name[],
   { period }: SearchState,
@@ -40,7 +40,7 @@ export function periodIn<Name extends Period>(
   return periods.find((one) => one === period) ?? otherwise
 }
 
-/** The range of a period in a time zone. Chosen days are those of the address, both included. */
+/** The start and end of a period in a time zone. A custom period includes both of its days in the address. */
 export function spanOf(period: Period, search: SearchState, now: number, timeZone: string): Span {
   const today = startOfDay(now, timeZone)
   switch (period) {
@@ -77,7 +77,7 @@ function chosenSpan(search: SearchState, now: number, timeZone: string): Span {
   return { from, to: Math.max(last.to, first && first.from < now ? first.to : from + DAY_S) }
 }
 
-/** The days of a period, both included, as in the address. */
+/** The first and the last day of a period, both included, in the format of the address. */
 export function daysOf(
   { from, to }: Span,
   now: number,

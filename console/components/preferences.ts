@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-/** The languages of the console, by tag. */
+/** The languages of the console, by language tag. */
 export const LANGUAGES = { en: 'English', zh: '简体中文' } as const
 
 /** A language of the console. */
@@ -9,7 +9,7 @@ export type Language = keyof typeof LANGUAGES
 /** A chosen colour scheme. */
 export type ThemeChoice = 'system' | 'light' | 'dark'
 
-/** The choices of a user in this browser. */
+/** The settings of the console that are stored in this browser. */
 export interface Preferences {
   readonly theme: ThemeChoice
   readonly language: Language
@@ -21,7 +21,7 @@ export interface Preferences {
   readonly hiddenColumns: readonly string[]
   /** Whether the navigation only shows icons. */
   readonly isRailFolded: boolean
-  /** Whether the start page no longer leads to the first steps. */
+  /** Whether the setup is complete, so that the start page no longer leads to it. */
   readonly isSetUp: boolean
 }
 
@@ -31,7 +31,7 @@ let current = read()
 
 addEventListener('storage', refresh)
 
-/** The preferences; renders again when they change, also in another tab. */
+/** The preferences. The component is rendered again when they change, also in another tab. */
 export function usePreferences(): Preferences {
   return useSyncExternalStore(subscribe, preferences)
 }

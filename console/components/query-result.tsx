@@ -8,7 +8,7 @@ import { Problem } from './problem.tsx'
 
 const SKELETON_AFTER_MS = 150
 
-/** Shows the data of a query, a skeleton of rows while it is loading, or the error. */
+/** Shows the data of a query, a placeholder for its rows while it is loading, or the error. */
 export function QueryResult<Data>({
   query,
   rows = 5,
@@ -16,9 +16,9 @@ export function QueryResult<Data>({
   children,
 }: {
   readonly query: UseQueryResult<Data>
-  /** The number of rows of the skeleton. */
+  /** The number of rows of the placeholder. */
   readonly rows?: number
-  /** Shown where the object does not exist. */
+  /** Shown if the object does not exist. */
   readonly gone?: ReactNode
   readonly children: (data: Data) => ReactNode
 }) {

@@ -2,19 +2,19 @@ import { Switch, TagsInput, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import type { FieldType } from '../../src/domain/records/field-types.ts'
 
-/** Type of a field of a record, as far as forms need it. */
+/** The part of a field's type that its input needs. */
 export type InputType = Pick<FieldType, 'json' | 'bounds' | 'isNullable'>
 
-/** A value as it is typed: numbers and durations are texts, and null is an empty one. */
+/** A value as a form keeps it: numbers and durations are texts, and null is an empty text. */
 export type TypedValue = string | boolean | string[]
 
-/** A value of JSON as it is typed. */
+/** Converts a JSON value to the value of an input. */
 export function typedValue(value: unknown): TypedValue {
   if (typeof value === 'boolean' || Array.isArray(value)) return value
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** What is typed, as a value of JSON. */
+/** Converts the value of an input to a JSON value. */
 export function jsonValueOf({ json, isNullable }: InputType, typed: TypedValue): unknown {
   if (typeof typed !== 'string') return typed
   const text = typed.trim()
@@ -22,7 +22,7 @@ export function jsonValueOf({ json, isNullable }: InputType, typed: TypedValue):
   return json === 'integer' ? Number(text) || 0 : text
 }
 
-/** The input of a field of a record that is a text, a whole number, a flag or a list of texts. */
+/** The input for a field that is a text, a whole number, a flag or a list of texts. */
 export function RecordInput<Form extends object>({
   type: { json, bounds },
   label,

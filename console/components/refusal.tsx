@@ -3,7 +3,10 @@ import { useTexts } from '../locales/use-texts.tsx'
 import { reasonOf, sentenceOf } from './notify.tsx'
 import { Problem } from './problem.tsx'
 
-/** Why an action was refused, in the gateway's words; only ids are folded. Nothing without an error. */
+/**
+ * Shows why an action was refused, in the gateway's words; ids are hidden behind a button. Shows nothing
+ * without an error.
+ */
 export function Refusal({ error }: { readonly error: unknown }) {
   const texts = useTexts()
   if (error === undefined || error === null) return null

@@ -3,7 +3,10 @@ import { useTexts } from '../locales/use-texts.tsx'
 import classes from './budget-meter.module.css'
 import { MoneyText } from './money-text.tsx'
 
-/** What may still be spent, and which limit says so. `group` is the one whose budget may bind. */
+/**
+ * Shows how much may still be spent, and which limit determines that. `group` is the name of the group whose
+ * budget may be that limit.
+ */
 export function RemainingText({
   of: { left, left_by: by },
   group,

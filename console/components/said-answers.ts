@@ -1,7 +1,7 @@
 import { chatCall, geminiPieces, itemPieces, piecesOf } from './said-requests.ts'
 import { asText, isMembers, type Members, objectsIn, parsed, type Piece } from './said.ts'
 
-/** What an answer says, whole or as events, in any of the dialects. */
+/** The content of a response in any of the protocols, from one JSON text or from server-sent events. */
 export function answerOf(answer: string): readonly Piece[] {
   const whole = parsed(answer)
   if (Array.isArray(whole)) return merged(objectsIn(whole).flatMap(geminiAnswer))
@@ -37,7 +37,7 @@ function geminiAnswer(answer: Members): readonly Piece[] {
   )
 }
 
-/** A piece of a stream that grows; pieces of the same `at` belong together. */
+/** A part of a streamed piece. Parts with the same `at` are joined to one piece. */
 interface Part extends Piece {
   readonly at: string
 }
@@ -107,14 +107,14 @@ const DELTAS: Readonly<Record<string, Piece['kind']>> = {
   'response.custom_tool_call_input.delta': 'call',
 }
 
-// Only of a stream that broke off: a complete one ends with the whole answer.
+// Used only if the stream broke off: a complete stream ends with an event that contains the whole response.
 function responsesPart(type: string, event: Members): readonly Part[] {
   const kind = DELTAS[type]
   const at = `item ${asText(event['item_id'])} ${asText(event['content_index'] ?? event['summary_index'])}`
   return kind ? [{ at, kind, name: '', text: asText(event['delta']) }] : []
 }
 
-/** Texts and thoughts that follow each other, joined. */
+/** Joins texts that directly follow each other, and likewise thinking. */
 function merged(pieces: readonly Piece[]): readonly Piece[] {
   const joined: Piece[] = []
   for (const piece of pieces) {

@@ -1,6 +1,6 @@
 import { asText, isMembers, type Members, objectsIn, type Piece, type Turn } from './said.ts'
 
-/** The turns of a request: of chat, messages, responses or Gemini. */
+/** The turns of a request in the protocol chat, messages, responses or Gemini. */
 export function requestTurns(request: Members): Turn[] {
   if (Array.isArray(request['contents'])) return geminiTurns(request)
   if (request['input'] !== undefined) return responsesTurns(request)
@@ -29,7 +29,7 @@ function messageTurns(request: Members): Turn[] {
   })
 }
 
-/** A call of a tool in the chat dialect. */
+/** A tool call in the chat protocol. */
 export function chatCall(call: Members): Piece {
   const called = isMembers(call['function'])
     ? call['function']
@@ -52,7 +52,7 @@ function roleOfItem({ type }: Members): string {
   return asText(type).endsWith('_output') ? 'tool' : 'assistant'
 }
 
-/** The pieces of an item of the responses dialect. */
+/** The pieces of an item in the responses protocol. */
 export function itemPieces(item: Members): readonly Piece[] {
   const type = asText(item['type'])
   if (type === 'reasoning')
@@ -83,7 +83,7 @@ function geminiTurns(request: Members): Turn[] {
   ]
 }
 
-/** The pieces of a content of the Gemini dialect. */
+/** The pieces of a content object in the Gemini protocol. */
 export function geminiPieces({ parts }: Members): readonly Piece[] {
   return objectsIn(parts).map((part): Piece => {
     const call = part['functionCall'] ?? part['function_call']
@@ -102,7 +102,9 @@ export function geminiPieces({ parts }: Members): readonly Piece[] {
   })
 }
 
-/** The pieces of a content that is a text or a list of blocks, of chat, messages or responses. */
+/**
+ * The pieces of a content that is a text or a list of blocks, in the protocols chat, messages and responses.
+ */
 export function piecesOf(content: unknown): readonly Piece[] {
   if (typeof content === 'string') return content === '' ? [] : [text(content)]
   return objectsIn(content).map(blockPiece)
@@ -137,7 +139,7 @@ function blockPiece(block: Members): Piece {
   return typeof said === 'string' ? text(said) : { kind: 'other', name: type, text: asText(block) }
 }
 
-/** The address of a file that is not within the request. */
+/** The address of a file that the request refers to but does not contain. */
 function addressOf(block: Members): string {
   const given = block['image_url'] ?? block['source'] ?? block['file_url']
   const url = isMembers(given) ? given['url'] : given

@@ -1,4 +1,4 @@
-/** A piece of what somebody said. */
+/** A piece of a message, such as a text, a tool call or a file. */
 export interface Piece {
   readonly kind: 'text' | 'thinking' | 'call' | 'result' | 'file' | 'other'
   /** The name of a tool, or the type of a file. */
@@ -6,17 +6,17 @@ export interface Piece {
   readonly text: string
 }
 
-/** What one side said at a time. */
+/** One message of a conversation. */
 export interface Turn {
-  /** `system`, `user`, `assistant`, `tool` … as the request has it. */
+  /** The role as the request names it: `system`, `user`, `assistant`, `tool` … */
   readonly role: string
   readonly pieces: readonly Piece[]
 }
 
-/** An object of JSON. */
+/** A JSON object. */
 export type Members = Readonly<Record<string, unknown>>
 
-/** Whether a value is an object of JSON. */
+/** Whether a value is a JSON object. */
 export function isMembers(value: unknown): value is Members {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -31,7 +31,7 @@ export function asText(value: unknown): string {
   return typeof value === 'string' ? value : value === undefined ? '' : JSON.stringify(value, null, 2)
 }
 
-/** A value of JSON; undefined if the text is none. */
+/** The JSON value of a text; undefined if the text is not JSON. */
 export function parsed(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -7,7 +7,7 @@ import { usePreferences } from './preferences.ts'
 import { formatClock, formatDay, formatDuration, formatRelative, formatTime } from './time.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 
-/** The signed-in account, and the gateway. */
+/** The signed-in account and what it may do, and the version of the gateway. */
 export interface SignedIn {
   readonly profile: Profile
   /** Version of the gateway. */
@@ -19,7 +19,7 @@ export interface SignedIn {
   readonly display: MoneyDisplay
 }
 
-/** The signed-in account. Pages are only shown after its query was answered. */
+/** The signed-in account. It is always defined, because pages are only shown after the account was loaded. */
 export function useSignedIn(): SignedIn {
   const { data: shell } = useSuspenseQuery(shellQuery)
   return useMemo(() => {
@@ -39,7 +39,7 @@ export function useSignedIn(): SignedIn {
   }, [shell])
 }
 
-/** Formats of numbers, money and times for this user. */
+/** Functions that format numbers, money and times for this user. */
 export function useFormats() {
   const { tag, common } = useTexts()
   const { timeZone } = usePreferences()
@@ -55,13 +55,13 @@ export function useFormats() {
         const text = formatMoney(quota, display, tag)
         return inUnits ? common.unitsOf(text) : text
       },
-      /** The quota units of one unit of the currency that is shown. */
+      /** The number of quota units in one unit of the displayed currency. */
       moneyStep:
         display.kind === 'TOKENS'
           ? 1
           : display.quotaPerUnit / (display.kind === 'CNY' ? Number(display.usdExchangeRate) : 1),
       exact: (quota: Quota) => `${exactAmount(quota, display)} ${inUnits ? common.units : display.kind}`,
-      /** A price, which the gateway keeps in USD, in the currency that is shown. */
+      /** Formats a price, which is given in USD, in the displayed currency. */
       price: (usd: number) =>
         new Intl.NumberFormat(tag, {
           style: 'currency',

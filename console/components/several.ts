@@ -1,10 +1,10 @@
-/** Several values as one text of the address: commas separate them. */
+/** Joins several values to one parameter of the address, separated by commas; undefined if there are none. */
 export function textOf(values: readonly string[]): string | undefined {
   if (values.length === 0) return undefined
   return values.map((value) => value.replaceAll('%', '%25').replaceAll(',', '%2C')).join(',')
 }
 
-/** The values of a text of the address. */
+/** The values in a parameter of the address. */
 export function valuesIn(text: string | undefined): readonly string[] {
   return (text ?? '')
     .split(',')
@@ -14,12 +14,12 @@ export function valuesIn(text: string | undefined): readonly string[] {
 
 const ID = /^#\d+$/
 
-/** An API key in the address, by its id: names of keys need not be unique. */
+/** An API key as a parameter of the address: by its id, because names of keys need not be unique. */
 export function keyText(id: string | number): string {
   return `#${id}`
 }
 
-/** Filters for API keys of the address, which are ids or names. */
+/** The filters for API keys in a parameter of the address; its values are ids (`#12`) or names. */
 export function keyFilters(text: string | undefined): {
   readonly token_id: readonly string[]
   readonly token_name: readonly string[]

@@ -16,7 +16,7 @@ export function SnippetTabs({
   /** The models that the key is limited to; empty means all. */
   readonly limitedTo: readonly string[]
   readonly insertedKey: string | undefined
-  /** Absent where the key cannot be inserted. */
+  /** Called to insert the key into the examples; absent if the key is not available. */
   readonly onInsert?: () => void
 }) {
   const { keys, common } = useTexts()

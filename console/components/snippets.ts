@@ -7,7 +7,7 @@ export interface Snippet {
 /** The placeholder for the key until the user inserts it. */
 export const KEY_VARIABLE = '$SLUICE_KEY'
 
-/** Examples with this address, a model that the key may call, and the key or the variable. */
+/** Example calls with the address of the gateway, a model, and the key or the placeholder for it. */
 export function snippetsOf({
   origin,
   model,
@@ -97,7 +97,7 @@ export SLUICE_KEY=${isVariable ? 'sk-…' : key}`,
   ]
 }
 
-/** A text in single quotes for a shell. */
+/** Quotes a text for a shell, in single quotes. */
 function quoted(text: string): string {
   return text.replaceAll("'", `'\\''`)
 }

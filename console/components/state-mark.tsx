@@ -3,7 +3,7 @@ import classes from './state-mark.module.css'
 /** The severity of a state, shown beside its word. */
 export type Tone = 'ok' | 'warn' | 'bad' | 'off'
 
-/** A state as a word, with a mark whose shape differs as well as its colour. */
+/** A state as a word, with a mark that differs in shape and in colour. */
 export function StateMark({
   tone,
   word,

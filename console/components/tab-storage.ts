@@ -1,13 +1,16 @@
-/** Whether the account has signed out, so that a page that is still open must not store anything. */
+/** Whether the user has signed out. A page that is still open must then not store anything. */
 let isClosed = false
 
-/** The text that a page has kept in this tab; empty without one. */
+/** The text that a page has stored in this tab; empty if there is none. From now on writing is allowed again. */
 export function readTabStorage(name: string): string {
   isClosed = false
   return sessionStorage.getItem(name) ?? ''
 }
 
-/** Keeps a text until the tab is closed or the account signs out; false if the browser has no space for it. */
+/**
+ * Stores a text until the tab is closed or the user signs out; returns false if the browser has no space for
+ * it.
+ */
 export function writeTabStorage(name: string, text: string): boolean {
   if (isClosed) return true
   try {
@@ -18,7 +21,7 @@ export function writeTabStorage(name: string, text: string): boolean {
   }
 }
 
-/** Removes everything that pages have kept in this tab. */
+/** Removes everything that pages have stored in this tab, and prevents further writing. */
 export function clearTabStorage(): void {
   isClosed = true
   sessionStorage.clear()

@@ -1,6 +1,9 @@
 import { useFormats } from './session.tsx'
 
-/** A time of day, with its date unless it is today; relative to now, and complete, in the tooltip. */
+/**
+ * A time of day, with the date unless it is today. The tooltip has the complete time, and the time relative
+ * to now.
+ */
 export function TimeText({ at, isWhole = false }: { readonly at: number; readonly isWhole?: boolean }) {
   const { clock, recent, time, timeZone } = useFormats()
   return (

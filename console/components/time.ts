@@ -18,7 +18,7 @@ export function formatTime(unixSeconds: number, locale: string, timeZone: string
 
 /** The day of a time in a time zone, without its year: `1 Dec`. */
 export function formatDay(unixSeconds: number, locale: string, timeZone: string): string {
-  // The day comes first in English, too, as in the sentences around it.
+  // English dates have the day first here, to match the sentences around them.
   const order = locale === 'en' ? 'en-GB' : locale
   return new Intl.DateTimeFormat(order, { timeZone, day: 'numeric', month: 'short' }).format(
     unixSeconds * 1000,
@@ -90,7 +90,10 @@ export function hourText(unixSeconds: number, timeZone: string): string {
 
 const DAY_OR_HOUR = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}))?$/
 
-/** The start and the end, exclusive, of a day or an hour of the address; undefined for any other text. */
+/**
+ * The start and the end (exclusive) of a day or an hour in the address, in Unix seconds; undefined for any
+ * other text.
+ */
 export function spanOfText(
   text: string | undefined,
   timeZone: string,
@@ -106,14 +109,15 @@ export function spanOfText(
     return { from, to: from + HOUR_S }
   }
   const from = midnight(year, month, day, timeZone)
-  // Noon of the next day is within it, even if the clock is changed.
+  // Noon of the next day, which a change of the clock cannot move to another day.
   return { from, to: startOfDay(from + 1.5 * DAY_S, timeZone) }
 }
 
-/** The first second of a calendar day, also where the clock is put forward at midnight. */
+/** The first second of a calendar day, even if the clock is put forward at midnight. */
 function midnight(year: number, month: number, day: number, timeZone: string): number {
   const asUtc = Date.UTC(year, month - 1, day) / 1000
-  // The offset is determined at the result, because it may differ from the one at the same time in UTC.
+  // The offset from UTC is determined at the resulting time, because it may change between that time and the
+  // same time in UTC.
   let at = asUtc - offsetAt(asUtc, timeZone)
   at = asUtc - offsetAt(at, timeZone)
   return partsOf(at, timeZone).day === day ? at : at + HOUR_S

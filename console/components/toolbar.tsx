@@ -10,7 +10,9 @@ export function Toolbar({ children }: { readonly children: ReactNode }) {
   return <div className={classes['toolbar']}>{children}</div>
 }
 
-/** Filters. On phones they are behind a button that shows how many are set. */
+/**
+ * Filters above a table. On phones they are hidden behind a button that shows how many (`set`) are in use.
+ */
 export function FoldedToolbar({ set, children }: { readonly set: number; readonly children: ReactNode }) {
   const { common } = useTexts()
   const isNarrow = useMediaQuery('(width < 640px)', undefined, { getInitialValueInEffect: false })

@@ -1,25 +1,28 @@
 import { CONTENT_LEVELS, type ContentLevel } from '../../src/domain/content-log.ts'
 
-/** The choices of what is kept; empty follows the more general setting. */
+/** How much the content log may record; empty means the more general setting applies. */
 export const LEVEL_CHOICES = ['', ...CONTENT_LEVELS] as const
 
-/** The content log of a key or a user, as it is typed; empty texts follow the more general setting. */
+/**
+ * The settings of the content log of a key or a user, as typed; for an empty text the more general setting
+ * applies.
+ */
 export interface TypedContent {
   readonly content_log_what: ContentLevel | ''
-  /** Percent of the calls. */
+  /** The percentage of the calls that are recorded. */
   readonly content_log_sample: string
-  /** Seconds. */
+  /** Seconds until a recording is deleted. */
   readonly content_log_keep: string
 }
 
-/** The same in the gateway's format. */
+/** The settings of the content log in the gateway's format. */
 interface ContentFields {
   readonly content_log_what: ContentLevel | ''
   readonly content_log_sample: number | null
   readonly content_log_keep: number | null
 }
 
-/** Nothing is said. */
+/** Settings of the content log that leave everything to the more general setting. */
 export const NO_CONTENT: TypedContent = {
   content_log_what: '',
   content_log_sample: '',
@@ -55,7 +58,7 @@ export function changedContent(typed: TypedContent, before: TypedContent): Parti
   }
 }
 
-/** Whether a typed share is none, or from 0 to 100. */
+/** Whether a typed percentage is empty, or a number from 0 to 100. */
 export function isShare(typed: string): boolean {
   return typed.trim() === '' || shareIn(typed) !== undefined
 }

@@ -10,7 +10,7 @@ export function TypedFilter({
 }: {
   readonly label: string
   readonly value: string
-  /** Whether the shortcut for filters moves the focus here. */
+  /** Whether the keyboard shortcut for filters moves the focus to this field. */
   readonly isFirst?: boolean
   readonly onChange: (text: string) => void
 }) {

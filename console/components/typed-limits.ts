@@ -21,7 +21,7 @@ export type LimitFields = Partial<Record<RateLimitName | 'budget', number>> & {
   readonly budget_period?: BudgetPeriod
 }
 
-/** No limits. */
+/** The form values of a key or a user without limits. */
 export const NO_LIMITS: TypedLimits = {
   budget: '',
   budget_period: '',
@@ -41,7 +41,7 @@ export function typedLimits(limited: UsageLimitsObject, display: MoneyDisplay): 
   }
 }
 
-/** The bounds of a rate limit field where the typed text is not within them. */
+/** The minimum and maximum of a rate limit, if the typed text is outside them; otherwise undefined. */
 export function violatedBounds(name: RateLimitName, typed: string) {
   const { type } = RATE_LIMIT[name]
   const isNone = typed.trim() === '' && type.bounds.minimum === 0

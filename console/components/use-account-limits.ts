@@ -5,10 +5,10 @@ import type { NamedBudget } from './budget-meter.tsx'
 import { useSignedIn } from './session.tsx'
 
 const REFRESH_MS = 30_000
-/** A page that was just loaded does not ask again. */
+/** Maximum age, in milliseconds, at which the data of the page is used without a new request. */
 const STALE_MS = 5000
 
-/** What is left to the account, and the budgets of its user and its groups. */
+/** How much the account may still spend, and the budgets of the account and its groups. */
 interface AccountLimits extends Remaining {
   readonly budgets: readonly (NamedBudget & { readonly group: string | undefined })[]
   /** The keys of the account that were used last. */

@@ -11,18 +11,18 @@ import { useAction } from './use-action.ts'
 interface Edited<Typed extends object, Present> {
   readonly form: UseFormReturnType<Typed>
   readonly object: Present
-  /** The values that the form has for an object. */
+  /** Returns the form values of an object. */
   readonly typedOf: (object: Present) => Typed
   readonly labels: Readonly<Partial<Record<keyof Typed, string>>>
   /**
-   * Saves what is typed, based on a version. `over` is the present object, if another user's change is
-   * overwritten. Resolves to the object as it is then.
+   * Saves the typed values, if the object still has this version. If another user's change is overwritten,
+   * `over` is the object with that change. Resolves to the saved object.
    */
   readonly save: (typed: Typed, version: string | undefined, over: Present | undefined) => Promise<Present>
   readonly reload: () => Promise<unknown>
-  /** Message after a save. */
+  /** Returns the message to show after saving. */
   readonly saved: (typed: Typed) => string
-  /** Shows an error at the field that it names; false where it names none. */
+  /** Shows an error at the field that it names; returns false if it names no field. */
   readonly showAtField?: (error: unknown) => boolean
 }
 
@@ -31,18 +31,22 @@ interface Edit<Typed> {
   readonly save: (typed: Typed) => void
   readonly isSaving: boolean
   readonly error: unknown
-  /** Asks before unsaved values are left, and which values to keep where another user's change came first. */
+  /**
+   * The dialog before leaving with unsaved values, and the dialog that asks which values to keep if another
+   * user saved a change first.
+   */
   readonly dialogs: ReactNode
 }
 
 const REFUSED = 'changed_meanwhile'
 
-/** Maximum number of changes of others that one save is merged with. */
+/** Maximum number of other users' changes that one save is merged with. */
 const MAX_MERGES = 5
 
 /**
- * Keeps the object that a form began with, because the page may load a newer one in the meantime. Changes of
- * others to other fields are merged; those to the same fields open a dialog.
+ * Saves changes relative to the object that the form was opened with, because the page may load a newer one
+ * later. If another user has changed other fields, both changes are kept; for changes of the same fields, a
+ * dialog asks.
  */
 export function useEdit<Typed extends object, Present extends { readonly version: string }>({
   form,
@@ -55,7 +59,7 @@ export function useEdit<Typed extends object, Present extends { readonly version
   showAtField = () => false,
 }: Edited<Typed, Present>): Edit<Typed> {
   const [basis, setBasis] = useState(object)
-  /** The present object, after a save that another user's change preceded. */
+  /** The object as it is now, if another user saved a change first. */
   const [present, setPresent] = useState<Present>()
   const begin = (from: Present): void => {
     form.setValues(typedOf(from))

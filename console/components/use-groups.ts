@@ -3,7 +3,10 @@ import { useState } from 'react'
 import { groupsQuery } from '../api/users.ts'
 import { useSignedIn } from './session.tsx'
 
-/** The groups to choose from. Until the field is first used, these are the chosen ones; then all are requested. */
+/**
+ * The groups to choose from. To save a request, only the already chosen groups are listed until the field
+ * gets the focus.
+ */
 export function useGroups(chosen: readonly string[]): {
   readonly data: string[]
   readonly onFocus: () => void

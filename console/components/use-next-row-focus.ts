@@ -1,6 +1,6 @@
 import { type FocusEvent, type RefObject, useEffect, useLayoutEffect, useRef } from 'react'
 
-/** The interval at which an open dialog is checked, and the maximum wait, in milliseconds. */
+/** Milliseconds between two checks whether a dialog is still open, and the maximum number of checks. */
 const STEP_MS = 50
 const MAX_STEPS = 60
 const FOCUSABLE = 'a[href], button:not(:disabled), input:not(:disabled)'
@@ -12,8 +12,8 @@ interface Focused {
 }
 
 /**
- * Moves the focus to the next row when the row with the focus is deleted, for example in a dialog; the
- * browser would remove the focus. Returns a listener for the focus within the table's body.
+ * Moves the focus to the next row when the row with the focus is deleted, because the browser would otherwise
+ * lose the focus. Returns a listener for focus events in the table's body.
  */
 export function useNextRowFocus(
   body: RefObject<HTMLTableSectionElement | null>,
@@ -38,7 +38,8 @@ export function useNextRowFocus(
 }
 
 /**
- * Calls `act` once no element has the focus, unless it is in a dialog; returns a function that stops waiting.
+ * Calls `act` as soon as no element has the focus; waits only while the focus is in a dialog. Returns a
+ * function that stops waiting.
  */
 function whenFocusIsNowhere(act: () => void): () => void {
   let steps = 0
@@ -56,7 +57,7 @@ function focusRow(body: HTMLTableSectionElement | null, place: number): void {
   rowsOf(body)[place]?.querySelector<HTMLElement>(FOCUSABLE)?.focus()
 }
 
-/** The rows, without the lines below them. */
+/** The rows of the table, without the detail lines below them. */
 function rowsOf(body: HTMLTableSectionElement | null): HTMLTableRowElement[] {
   return [...(body?.rows ?? [])].filter((row) => row.dataset['detail'] === undefined)
 }

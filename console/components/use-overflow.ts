@@ -1,19 +1,19 @@
 import { type RefObject, useEffect, useRef } from 'react'
 
-/** The elements of a region whose content may be wider than itself. */
+/** References to a region that may scroll horizontally, and to its scroll bar. */
 export interface Overflow {
   /** The region; its first child is the content. */
   readonly region: RefObject<HTMLDivElement | null>
   /**
-   * A scroll bar for the region with one child, which stays visible when the region's end is outside the
+   * An extra scroll bar for the region. It stays visible when the lower end of the region is outside the
    * window.
    */
   readonly bar: RefObject<HTMLDivElement | null>
 }
 
 /**
- * Marks a region with `data-wide` while its content is wider than itself. Only then does it scroll, and only
- * otherwise can a heading in it stay at the top of the window.
+ * Marks a region with `data-wide` while its content is wider than the region. Only a marked region scrolls,
+ * because a heading inside a scrolling region cannot stay at the top of the window.
  */
 export function useOverflow(): Overflow {
   const region = useRef<HTMLDivElement>(null)
@@ -30,7 +30,7 @@ export function useOverflow(): Overflow {
     }
     const follow = ({ target }: Event): void => {
       const [from, to] = target === one ? [one, other] : [other, one]
-      // Equal positions send no further event, so that the two do not trigger each other forever.
+      // Setting an equal position sends no event, so the two scroll bars do not trigger each other forever.
       if (to.scrollLeft !== from.scrollLeft) to.scrollLeft = from.scrollLeft
     }
     const watching = new ResizeObserver(look)

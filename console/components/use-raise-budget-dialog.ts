@@ -3,7 +3,7 @@ import { useTexts } from '../locales/use-texts.tsx'
 import type { Addition } from './add-amount-dialog.tsx'
 import { useFormats } from './session.tsx'
 
-/** The dialog that raises a budget; `open` gets what sets the new amount and loads it again. */
+/** A dialog that raises a budget. `open` takes a function that saves the new budget. */
 export function useRaiseBudgetDialog() {
   const { limits } = useTexts()
   const { money } = useFormats()

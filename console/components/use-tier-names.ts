@@ -1,10 +1,10 @@
 import type { Call } from '../api/calls.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 
-/** Names of tiers of service for readers. A tier that the console does not know has its own name. */
+/** Display names of service tiers. An unknown tier is shown as the gateway names it. */
 export function useTierNames(): {
   readonly nameOf: (tier: string) => string
-  /** The tier that was served, and the requested one if it differs. */
+  /** The name of the tier that served a call, and of the requested tier if that differs. */
   readonly textOf: (call: Pick<Call, 'service_tier' | 'requested_service_tier'>) => string
 } {
   const { logs } = useTexts()
@@ -19,7 +19,7 @@ export function useTierNames(): {
   }
 }
 
-/** Whether a call was served in another tier than the requested one. */
+/** Whether a call was served in another tier than it requested. */
 export function isAnotherTier({
   service_tier: served,
   requested_service_tier: asked,

@@ -10,10 +10,10 @@ import { keyText, textOf, valuesIn } from './several.ts'
 import { useSignedIn } from './session.tsx'
 
 const PAUSE_MS = 250
-/** Fields whose values are ids. The address contains the names instead, which are unique. */
+/** Fields whose values are ids, but which the address contains by name, because these names are unique. */
 const NAMED: ReadonlySet<string> = new Set(['user', 'channel'])
 
-/** A filter by several values, which suggests those that calls of the period have. */
+/** A filter for one or several values; it suggests the values that occur in the calls of the period. */
 export function ValueFilter({
   label,
   field,
@@ -28,11 +28,11 @@ export function ValueFilter({
   readonly field: ValuedField
   readonly scope: Scope
   readonly span: Span
-  /** The chosen values, as in the address. */
+  /** The chosen values, in the format of the address. */
   readonly value: string | undefined
-  /** Whether the shortcut for filters moves the focus here. */
+  /** Whether the keyboard shortcut for filters moves the focus to this field. */
   readonly isFirst?: boolean
-  /** The word that is shown for a value, if it is not its label. */
+  /** Returns the text to show for a value, if the gateway's label is not suitable. */
   readonly wordOf?: (value: string) => string
   readonly onChange: (text: string | undefined) => void
 }) {
@@ -43,9 +43,9 @@ export function ValueFilter({
   const [part] = useDebouncedValue(typed.trim(), PAUSE_MS)
   const chosen = valuesIn(value)
   const { data: found = [] } = useQuery({
-    // Words are not known to the gateway, so that they are searched here.
+    // The gateway cannot search texts that only the console knows, so these are searched here.
     ...valuesQuery(profile.id, scope, { field, span, part: wordOf ? '' : part }),
-    // Names of chosen keys are among the suggestions.
+    // The address has only the ids of keys; their names come with the suggestions.
     enabled: isOpen || chosen.some((one) => one.startsWith('#')),
     placeholderData: keepPreviousData,
   })

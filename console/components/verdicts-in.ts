@@ -7,7 +7,10 @@ export interface CallVerdict {
   readonly count: number
 }
 
-/** The verdicts in a row of the log: `secrets=redacted;count=2, words=allowed;count=0`. What is none is left out. */
+/**
+ * The verdicts in a row of the log: `secrets=redacted;count=2, words=allowed;count=0`. Anything else in the
+ * text is ignored.
+ */
 export function verdictsIn(text: string): readonly CallVerdict[] {
   return text.split(', ').flatMap((one) => {
     const [, name = '', verdict, count] = /^([^=]+)=([a-z_]+);count=(\d+)$/.exec(one) ?? []

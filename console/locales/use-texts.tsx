@@ -6,7 +6,7 @@ export type { Texts } from './en.ts'
 
 const TextsContext = createContext<Texts | undefined>(undefined)
 
-/** Loads the texts of a language, which are in a separate file. */
+/** Loads the texts of a language, whose code is in a separate file. */
 export async function loadTexts(language: Language): Promise<Texts> {
   const { texts } = await (language === 'zh' ? import('./zh.ts') : import('./en.ts'))
   return texts

@@ -6,16 +6,16 @@ import type { Rows } from '../store/store.ts'
 import { version } from '../domain/version.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 
-/** Maximum number of attempts under way at one receiver. */
+/** Maximum number of concurrent attempts for one receiver. */
 export const ATTEMPTS_AT_A_TIME = 16
-/** Timeout of an attempt; Standard Webhooks advises 15 to 30 seconds. */
+/** Timeout of an attempt to deliver an alert. Standard Webhooks advises 15 to 30 seconds. */
 const ATTEMPT_MS = 15_000
 const CONNECT_MS = 5_000
 /** Maximum number of response bytes that are read so that the connection can be reused. */
 const MAX_RESPONSE_BYTES = 16_384
 /**
- * Maximum number of events that one write expands into deliveries, so that calls wait only briefly for the
- * database.
+ * Maximum number of events that one database write assigns to receivers. It is small, so that calls wait only
+ * briefly for the database.
  */
 const SPREAD = 50
 /** Time after which another node takes over sending from a node that has stopped. */
@@ -23,7 +23,7 @@ const SENDER_MS = 20_000
 /** Time after which an attempt without an outcome counts as lost. */
 const LOST_MS = 2 * ATTEMPT_MS
 
-/** Receiver with the tag that identifies it. */
+/** A receiver of alerts, with the tag that identifies it. */
 export interface TaggedTarget extends AlertTarget {
   readonly tag: string
 }
@@ -35,9 +35,9 @@ export interface AlertOutcome {
   readonly failed: number
   /** Alerts that will not be tried again. */
   readonly givenUp: number
-  /** Reason of a failure; undefined if there was none. */
+  /** Why one of the attempts failed; undefined if none failed. */
   readonly reason: string | undefined
-  /** The last attempt. */
+  /** The last attempt of the batch. */
   readonly last: AlertAttempt
 }
 
@@ -46,7 +46,7 @@ export interface AlertAttempt {
   readonly type: string
   /** HTTP status of the response; null without one. */
   readonly status: number | null
-  /** Why it failed; undefined if the receiver has accepted the alert. */
+  /** Why the attempt failed; undefined if the receiver accepted the alert. */
   readonly reason: string | undefined
 }
 
@@ -143,7 +143,7 @@ export class AlertSender {
       const dueMs = reasons[index] === undefined ? undefined : nextAttemptMs(attempts, firstMs, nowMs)
       if (reasons[index] === undefined) delivered += 1
       if (dueMs === undefined) over.push(id)
-      // An attempt that this process aborted by stopping does not count as failed.
+      // An attempt aborted because this process stops is not counted as failed.
       else if (!signal.aborted) failed.push({ id, dueMs })
     }
     const givenUp = over.length - delivered
@@ -225,16 +225,16 @@ function reasonOf(error: unknown): string {
   return `it cannot be reached (${'code' in error ? String(error.code) : error.name})`
 }
 
-/** Delay before the second attempt; it doubles before each further one. */
+/** Delay before the second attempt. It doubles before each further attempt. */
 const FIRST_MS = 5_000
-/** Maximum delay. */
+/** Maximum delay between two attempts. */
 const MAX_MS = 3_600_000
-/** Time after the first attempt at which the last one is made. */
+/** Time from the first attempt to the last one. */
 const GIVE_UP_MS = 86_400_000
 
 /**
- * Time of the next attempt after a failed one, in Unix milliseconds; undefined if that was the last.
- * `attempts` is the number of failed attempts.
+ * Time of the next attempt, in Unix milliseconds; undefined if the last attempt was made. `attempts` is the
+ * number of failed attempts.
  */
 export function nextAttemptMs(attempts: number, firstMs: number, nowMs: number): number | undefined {
   const endMs = firstMs + GIVE_UP_MS

@@ -13,9 +13,9 @@ import type { LastDeliveries } from './last-deliveries.ts'
 import { type ModelEnding, ModelEndings } from './model-endings.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
 
-/** Interval at which the outbox is read. */
+/** Interval at which the outbox, the table of undelivered alerts, is read. */
 const TICK_MS = 1_000
-/** Interval at which failures of one receiver are logged. */
+/** Minimum time between two log lines about failures of the same receiver. */
 const LOG_MS = 60_000
 
 /** Services that alerts need. */
@@ -26,20 +26,23 @@ interface AlertDependencies extends ConditionSources {
   readonly node: string
   /** Name of this node, as people see it. */
   readonly nodeName: string
-  /** Error of a storage that cannot be written. Always undefined in processes that do not report it. */
+  /**
+   * Why the database cannot be written; undefined while it can be. Always undefined in processes that leave
+   * this report to another process.
+   */
   readonly storageFailure: () => Error | undefined
   /** Computes the tag of a receiver from its URL. */
   readonly tag: (url: string) => string
   readonly count: (result: 'delivered' | 'failed' | 'given_up', count: number) => void
   readonly deliveries: Pick<LastDeliveries, 'note'>
-  /** The models that end. */
+  /** The models that their provider will shut down. */
   readonly ending: () => Iterable<ModelEnding>
   readonly log: Pick<Logger, 'warn'>
 }
 
 /**
- * Informs the receivers of gateway.yaml about events: finds conditions on this node, and delivers the alerts
- * in the outbox. Without receivers it does nothing. `docs/operations.md: Alerts`.
+ * Informs the receivers listed in gateway.yaml about events: detects conditions on this node, and delivers
+ * the alerts in the outbox. Without receivers it does nothing. `docs/operations.md: Alerts`.
  */
 export class Alerts {
   readonly #dependencies: AlertDependencies
@@ -47,7 +50,7 @@ export class Alerts {
   readonly #storage: StorageAlerts
   readonly #endings = new ModelEndings()
   readonly #timer: NodeJS.Timeout
-  /** Subscriptions that the database has; undefined until they have been compared. */
+  /** Subscriptions stored in the database; undefined until they have been compared with the configuration. */
   #subscribed: string | undefined
   #sender: AlertSender | undefined
   #ticking: Promise<void> | undefined
@@ -184,7 +187,10 @@ export class Alerts {
   }
 }
 
-/** The subscriptions of these receivers, as the database needs them to record events of calls. */
+/**
+ * The event types and thresholds of these receivers, stored in the database so that it can detect events of
+ * calls.
+ */
 export function subscriptionsOf(
   targets: readonly Pick<TaggedTarget, 'tag' | 'types'>[],
   { options }: Settings,
@@ -196,18 +202,18 @@ export function subscriptionsOf(
 /** Interval at which a lasting condition is reported again. */
 const REPEAT_MS = 15_000
 /**
- * Time without an open circuit breaker on any node after which a channel counts as recovered. It may fail
- * again at once.
+ * Time without an open circuit breaker on any node after which a channel counts as recovered. The circuit
+ * breaker may open again right after that.
  */
 const CALM_MS = 60_000
 /** Time without refusals after which the next load shedding is reported as a new event. */
 const OVERLOAD_CALM_MS = 300_000
-/** Maximum time for which a limit counts as low without being reported again, whatever its reset. */
+/** Maximum time for which a limit counts as low after its last report, even if the limit resets later. */
 const MAX_LOW_MS = 86_400_000
 
 /** Sources of conditions on this node. */
 interface ConditionSources {
-  /** Channels whose circuit breaker has opened. */
+  /** Names of the channels whose circuit breaker is open or half-open. */
   readonly opened: () => readonly string[]
   /** Calls refused by load shedding. */
   readonly shed: () => ShedCalls
@@ -221,7 +227,7 @@ interface ConditionSources {
  */
 class ConditionWatch {
   readonly #sources: ConditionSources
-  /** Times of the last reports by channel, on a monotonic clock. */
+  /** Time of the last report of each channel, on a monotonic clock. */
   #reportedMs: ReadonlyMap<string, number> = new Map()
   #overloadReportedMs = Number.NEGATIVE_INFINITY
   #shedCount = 0
@@ -250,7 +256,7 @@ class ConditionWatch {
     )
     const { count, reason } = this.#sources.shed()
     const hasShed = count > this.#shedCount && isWanted('gateway.overloaded')
-    // Refusals that happen before the next report is due are part of that report.
+    // Refusals before the next report is due are included in that report.
     const isOverloadDue = hasShed && isDue(this.#overloadReportedMs)
     if (isOverloadDue) this.#overloadReportedMs = nowMs
     if (isOverloadDue || !hasShed) this.#shedCount = count
@@ -286,22 +292,22 @@ function limitCondition({ low, isNew, ...news }: LowLimitNews, timeMs: number) {
   return { ...news, low: { data: { channel, model, kind, remaining, resets_at }, isNew, untilMs } }
 }
 
-/** Maximum number of alerts that wait for one receiver; beyond it the oldest are dropped. */
+/** Maximum number of alerts that wait for one receiver. Above it, the oldest ones are dropped. */
 const MAX_WAITING = 16
 
 /** Dependencies of `StorageAlerts`. */
 interface StorageAlertDependencies {
   /** Name of this node, as people see it. */
   readonly nodeName: string
-  /** Error of a storage that cannot be written; undefined while it can be. */
+  /** Why the database cannot be written; undefined while it can be. */
   readonly failure: () => Error | undefined
   readonly onOutcome: (target: TaggedTarget, outcome: AlertOutcome) => void
 }
 
 /**
- * Informs receivers when the storage cannot be written, and when it can again. Both alerts are sent from
- * memory, because the outbox is in the storage. Each receiver gets them in order. Waiting alerts are lost
- * when the process stops.
+ * Informs receivers when the database cannot be written, and when it can be written again. Both alerts are
+ * sent from memory, because the outbox is in that database. Each receiver gets them in order. Alerts that are
+ * still waiting are lost when the process stops.
  */
 class StorageAlerts {
   readonly #dependencies: StorageAlertDependencies

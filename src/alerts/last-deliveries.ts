@@ -9,7 +9,7 @@ interface LastDelivery extends AlertAttempt {
   readonly at: number
 }
 
-/** The last attempts of this process at each receiver, by its tag. */
+/** The last attempt of this process for each receiver, by the tag of the receiver. */
 export class LastDeliveries {
   readonly #byTag = new Map<string, LastDelivery>()
 

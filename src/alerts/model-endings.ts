@@ -1,23 +1,24 @@
 import type { ModelEndEvent } from '../domain/alert.ts'
 import { daysUntil, ENDING_DAYS } from '../domain/model-end.ts'
 
-/** A model that ends, and the model that succeeds it. */
+/** A model that its provider will shut down, and the model that replaces it. */
 export interface ModelEnding {
   readonly model: string
-  /** `2026-10-23` */
+  /** Day of the shutdown, as `2026-10-23`. */
   readonly on: string
   readonly successor: string | null
 }
 
 /**
- * Finds the models that have passed a threshold before their end, each threshold once in a run of the process.
- * The database knows those of earlier runs and of other nodes. `docs/operations.md: Alerts`.
+ * Finds the models whose shutdown is so near that a threshold was passed. Reports each threshold once per run
+ * of the process; the database prevents repetitions after a restart and from other nodes.
+ * `docs/operations.md: Alerts`.
  */
 export class ModelEndings {
-  /** The end and the threshold that was last reported, by model. */
+  /** The shutdown day and the last reported threshold, by model. */
   #reported = new Map<string, string>()
 
-  /** The endings to report. Of several thresholds that were passed, only the last one counts. */
+  /** The shutdowns to report. If a model has passed several thresholds, only the nearest one is reported. */
   due(models: Iterable<ModelEnding>, nowMs: number): ModelEndEvent[] {
     const due: ModelEndEvent[] = []
     const reported = new Map<string, string>()
@@ -34,7 +35,7 @@ export class ModelEndings {
     return due
   }
 
-  /** Makes every ending due again, because a report could not be stored. */
+  /** Makes every shutdown due again, because a report could not be stored. */
   forget(): void {
     this.#reported = new Map()
   }

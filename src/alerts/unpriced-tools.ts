@@ -1,10 +1,10 @@
-/** Tool of a request, or tier of service of an answer, without a price. */
+/** A tool offered in a request, or a service tier named in a response, for which no price is configured. */
 export interface UnpricedTool {
   readonly model: string
   readonly channel: string
   /** Type of the tool. */
   readonly tool?: string
-  /** The served tier. */
+  /** Service tier in which the provider served the call. */
   readonly tier?: string
 }
 
@@ -15,12 +15,12 @@ const MAX_TOOLS = 200
 
 interface Noted {
   readonly tool: UnpricedTool
-  /** Whether a request has offered the tool since its last report. */
+  /** Whether a request has offered the tool after its last report. */
   isNew: boolean
   reportedMs: number
 }
 
-/** What an alert is sent for once an hour: a tool of a model and channel, or a tier of a model. */
+/** Key by which repeated reports are recognized: model, channel and tool, or model and tier. */
 export function unpricedKey({ model, channel, tool, tier }: UnpricedTool): string {
   return JSON.stringify(tier === undefined ? [model, channel, tool] : [model, { tier }])
 }

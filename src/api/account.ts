@@ -39,7 +39,7 @@ export const ACCOUNT_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
   defineAccountEndpoint('PUT', '/api/user/self', {
     summary: "Change the account's own display name or password",
-    // Limited because the endpoint checks a password, which could be guessed.
+    // Rate-limited, because the endpoint checks a password, which could be guessed.
     limit: 'critical',
     body: ownProfileInput,
     responseBody: profileSchema,

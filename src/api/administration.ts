@@ -23,7 +23,7 @@ import {
 const auditFile = ({ from, to }: z.output<typeof auditQuery>, nowMs: number): string =>
   csvName('audit', { start: from, end: to && to - 1 }, nowMs)
 
-/** `docs/administration.md`: status, options, the audit log; and the frame of the console. */
+/** `docs/administration.md`: status, options, the audit log, and data for the console's navigation. */
 export const ADMINISTRATION_ENDPOINTS: readonly JsonEndpoint[] = [
   defineVisitorEndpoint('GET', '/api/status', {
     summary: 'Version, and how quota is displayed',

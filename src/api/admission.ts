@@ -9,8 +9,8 @@ import type { ClientExchange } from './endpoint.ts'
 const DISCONNECTED = new GatewayError('overloaded', 'the client disconnected while its call waited')
 
 /**
- * Admission of calls. Each call begins at once, waits in the queue, or is refused before its body is read. It
- * takes a slot once its key or address is known.
+ * Decides for each call whether it begins at once, waits in a queue, or is refused before its body is read. A
+ * call that begins occupies one of a limited number of slots as soon as its API key or address is known.
  */
 export class Admission {
   readonly #overload: Overload
@@ -24,7 +24,8 @@ export class Admission {
   }
 
   /**
-   * Calls `begin` or `refuse`, now or later. `open` is the number of exchanges under way, this one included.
+   * Calls `begin` or `refuse`, at once or later. `open` is the number of requests in progress, including this
+   * one.
    */
   enter(
     exchange: ClientExchange,
@@ -55,14 +56,14 @@ export class Admission {
   }
 
   /**
-   * Takes a slot for relay calls of a key, waiting for one if necessary. The end of the response releases it.
-   * Resolves to false if the client has disconnected; rejects if no slot became free in time.
+   * Occupies a slot for a model call with this API key, waiting for one if necessary. The end of the response
+   * releases it. Resolves to false if the client has disconnected; rejects if no slot became free in time.
    */
   takeCallSlot(exchange: ClientExchange, key: PoolClient): boolean | Promise<boolean> {
     return this.#take(exchange, this.#slots.calls, key)
   }
 
-  /** Takes a slot for account endpoints of an address block, like `takeCallSlot`. */
+  /** Occupies a slot for a request to an account endpoint from an address block, like `takeCallSlot`. */
   takeAccountSlot(exchange: ClientExchange, addressBlock: PoolClient): boolean | Promise<boolean> {
     return this.#take(exchange, this.#slots.accounts, addressBlock)
   }

@@ -27,7 +27,7 @@ export const BILLING_ENDPOINTS: readonly JsonEndpoint[] = [
       return tokenUsageObject(token, allowedNames(token) ?? [], held.get(account) ?? 0)
     },
   }),
-  // With and without the version prefix.
+  // Clients use these paths both with and without `/v1`.
   ...['/v1', ''].flatMap((prefix) => [
     defineEndpoint({
       method: 'GET',

@@ -1,7 +1,7 @@
 import type { JsonSchema } from '@sluice/wire/field-check'
 import { type Endpoint, isCall } from './endpoint.ts'
 
-/** Request headers of calls, for the description of the API. */
+/** Request headers that the API description lists for all POST calls. */
 const REQUEST = {
   /** `docs/api.md: Idempotency keys`. */
   'Idempotency-Key': {
@@ -10,7 +10,10 @@ const REQUEST = {
   },
 } as const
 
-/** Those of calls whose answers may be kept. `docs/answer-cache.md: By request`. */
+/**
+ * Request headers that the API description lists in addition for calls whose answers can be cached.
+ * `docs/answer-cache.md: By request`.
+ */
 const CACHED_REQUEST = {
   'Cache-Control': {
     description: 'With options.cache: max-age=N, no-cache or no-store.',
@@ -18,7 +21,7 @@ const CACHED_REQUEST = {
   },
 } as const
 
-/** Headers of their responses. */
+/** Response headers that the API description lists for all POST calls. */
 const RESPONSE = {
   'idempotency-replayed': {
     description: 'The answer is that of an earlier call with the same idempotency key.',
@@ -26,7 +29,7 @@ const RESPONSE = {
   },
 } as const
 
-/** `docs/answer-cache.md: Options`. */
+/** Response headers for calls whose answers can be cached. `docs/answer-cache.md: Options`. */
 const CACHED_RESPONSE = {
   'x-gateway-cache': {
     description: 'With options.cache: whether the answer is that of another call.',
@@ -35,14 +38,17 @@ const CACHED_RESPONSE = {
   age: { description: 'Seconds since a hit was made.', schema: { type: 'integer', minimum: 0 } },
 } as const
 
-/** The header parameters of an endpoint. */
+/** The request headers of an endpoint, as parameters in the OpenAPI description. */
 export function headerParameters(endpoint: Endpoint): JsonSchema[] {
   if (!isRepeatable(endpoint)) return []
   const headers = { ...REQUEST, ...(hasAnswer(endpoint) && CACHED_REQUEST) }
   return Object.entries(headers).map(([name, header]) => ({ name, in: 'header', required: false, ...header }))
 }
 
-/** The headers of an endpoint's successes; undefined if none are described. */
+/**
+ * The headers of an endpoint's successful responses, for the OpenAPI description; undefined if it describes
+ * none.
+ */
 export function responseHeaders(endpoint: Endpoint): JsonSchema | undefined {
   if (!isRepeatable(endpoint)) return undefined
   return { ...RESPONSE, ...(hasAnswer(endpoint) && CACHED_RESPONSE) }

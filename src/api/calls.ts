@@ -54,16 +54,19 @@ const embeddings: CallEndpoint = {
   handle: (exchange, caller, relay) => relay.call('embeddings', exchange, caller),
 }
 
-/** Paths of both versions; they differ in the type of documents that Cohere's clients declare. */
+/** Cohere's two API versions. They differ in the type of documents that Cohere's client libraries declare. */
 const RERANK_PATHS = [
   ['/v1/rerank', 'rerank'],
   ['/v2/rerank', 'rerank v2'],
 ] as const
 
-/** Paths of images and audio that the playground has. */
+/** Paths for images and audio that the console's playground can call. */
 const PLAYED_MEDIA = new Set(['/v1/images/generations', '/v1/audio/speech'])
 
-/** The endpoints of the playground, each with the path prefix that it replaces. */
+/**
+ * The endpoints that the console's playground can call, each with the path prefix that its own prefix
+ * replaces.
+ */
 const PLAYED: readonly (readonly [CallEndpoint, string])[] = [
   [chatCompletions, '/v1/'],
   [messages, '/v1/'],
@@ -75,7 +78,7 @@ const PLAYED: readonly (readonly [CallEndpoint, string])[] = [
   ),
 ]
 
-/** Model calls, each in the section of docs/api.md that has its name. */
+/** Endpoints of model calls. Each one is described in the section of docs/api.md with its name. */
 export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
   chatCompletions,
   {
@@ -137,7 +140,7 @@ export const CALL_ENDPOINTS: readonly CallEndpoint[] = [
   ),
 ]
 
-/** Calls with a key that a signed-in account names. `docs/api.md: Playground`. */
+/** Calls of a signed-in user that are charged to one of the user's API keys. `docs/api.md: Playground`. */
 export const PLAYGROUND_ENDPOINTS: readonly CallEndpoint[] = PLAYED.map(([endpoint, prefix]) => ({
   ...endpoint,
   path: endpoint.path.replace(prefix, '/api/playground/'),

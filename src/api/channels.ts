@@ -196,7 +196,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
 ]
 
-/** The health without the times of the responses, which change from one to the next. */
+/** A channel's health without timestamps, so that the entity tag does not change with every response. */
 function withoutTimes({ others, ...own }: z.output<typeof channelHealthSchema>): object {
   return { ...own, at: 0, others: others.map((other) => ({ ...other, at: 0 })) }
 }

@@ -5,10 +5,10 @@ import type { ResponseHeaders } from '@sluice/http1'
 import { chooseEncoding, type Encoding } from '../http/content-encoding.ts'
 import type { Request } from '../http/request.ts'
 
-/** Responses up to this size are sent as they are, in bytes. */
+/** Responses of at most this many bytes are not compressed. */
 const MIN_BYTES = 1024
 
-/** Qualities that cost about as much as writing the JSON. */
+/** Compression levels at which compressing takes about as much time as serializing the JSON. */
 const BROTLI = { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }
 const GZIP = { level: 4 }
 
@@ -19,13 +19,16 @@ export function acceptedEncoding({ headers }: Pick<Request, 'headers'>): Encodin
   return chooseEncoding(headers['accept-encoding'])
 }
 
-/** A body and its headers. */
+/** A response body, possibly compressed, and the headers that say so. */
 export interface EncodedBody {
   readonly body: Buffer
   readonly headers: ResponseHeaders
 }
 
-/** Compresses a body, off the main thread, unless it is small; `encoding` is undefined where none was negotiated. */
+/**
+ * Compresses a body off the main thread, unless it is small. `encoding` is undefined if the response must not
+ * vary with `accept-encoding`.
+ */
 export async function encodeBody(body: Buffer, encoding: Encoding | undefined): Promise<EncodedBody> {
   if (encoding === undefined) return { body, headers: {} }
   const headers = { vary: 'accept-encoding' }
@@ -34,7 +37,7 @@ export async function encodeBody(body: Buffer, encoding: Encoding | undefined): 
   return { body: encoded, headers: { ...headers, 'content-encoding': encoding } }
 }
 
-/** The headers of a response that is sent in pieces. */
+/** The headers that state the encoding of a response that is sent in pieces. */
 export function encodingHeaders(encoding: Encoding | undefined): ResponseHeaders {
   if (encoding === undefined) return {}
   return { vary: 'accept-encoding', ...(encoding !== 'identity' && { 'content-encoding': encoding }) }
@@ -47,6 +50,6 @@ export function encodePieces(
 ): AsyncIterable<string | Buffer> {
   if (encoding === undefined || encoding === 'identity') return pieces
   const encoder = encoding === 'br' ? createBrotliCompress(BROTLI) : createGzip(GZIP)
-  // An error of the source destroys the encoder, whose reader gets it.
+  // An error of `pieces` destroys the encoder, and so reaches whoever reads from it.
   return pipeline(Readable.from(pieces, { objectMode: true }), encoder, () => {})
 }

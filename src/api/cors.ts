@@ -27,7 +27,7 @@ const EXPOSED = [
   'x-request-id',
   'x-should-retry',
 ].join(', ')
-/** Header names, separated by commas and spaces. */
+/** A list of header names in `access-control-request-headers`, separated by commas and spaces. */
 const HEADER_LIST = /^[\w!#$%&'*+.^`|~, -]{1,4096}$/
 
 /** Origins whose pages may call the API: exact ones, or `*` for all. `docs/configuration.md: Browsers`. */
@@ -54,7 +54,7 @@ export function applyCors(
   return true
 }
 
-/** Whether pages of other origins may call a path: those of the relay, never those of account management. */
+/** Whether pages of other origins may call a path. They may call models, but not manage accounts. */
 function allowsCors(path: string): boolean {
   return path.startsWith('/v1/') || path.startsWith('/v1beta/') || path === '/v2/rerank'
 }

@@ -22,28 +22,31 @@ interface EndpointDeclaration {
    * `:id*` the remaining path.
    */
   readonly path: string
-  /** Decides the envelope of its errors. */
+  /** Decides the format of the endpoint's errors and, in some areas, wraps its results. */
   readonly area: ApiArea
-  /** One line for the description of the API. */
+  /** One line that describes the endpoint in the OpenAPI document. */
   readonly summary: string
-  /** Polled by machines: its requests are logged at level debug and have no spans. */
+  /**
+   * Set if monitoring calls the endpoint often: its requests are logged at level debug and are not traced.
+   */
   readonly isPolled?: boolean
   /**
-   * A GET that changes or spends something. HEAD, which must be safe (RFC 9110, 9.2.1), is not served for it.
+   * Set for a GET that changes or spends something. HEAD, which must be safe (RFC 9110, 9.2.1), is then
+   * refused.
    */
   readonly hasEffect?: true
   /**
-   * Statuses of its own errors, in addition to those implied by its access and its schemas. `never`: it has
-   * no errors.
+   * HTTP statuses of errors specific to the endpoint, in addition to those implied by `access` and the
+   * schemas. `never`: it has no errors.
    */
   readonly errorStatuses?: readonly number[] | 'never'
 }
 
-/** Describes an endpoint that reads requests and writes responses itself. */
+/** Describes an endpoint that reads requests and writes responses itself, for the OpenAPI document. */
 interface RawDescription {
-  /** The schema of its JSON request body; absent if it takes none. */
+  /** The schema of its JSON request body; absent if it accepts none. */
   readonly requestSchema?: () => JsonSchema
-  /** The schema of its form; absent if it takes none. */
+  /** The schema of its form; absent if it accepts none. */
   readonly formSchema?: () => JsonSchema
   /** The content types of its responses; JSON if absent. */
   readonly contentTypes?: readonly string[]
@@ -59,24 +62,30 @@ export interface ClientExchange {
   readonly id: string
   /** Unix milliseconds. */
   readonly startedMs: number
-  /** The same moment on the monotonic clock, `performance.now()`, from which durations are measured. */
+  /**
+   * The start of the request on the monotonic clock `performance.now()`, in milliseconds, for measuring
+   * durations.
+   */
   readonly startedAt: number
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
-  /** Set if the call has its own span; its request then gets no separate one. */
+  /** Set if the call records a trace span of its own; the request then gets no additional span. */
   isTraced?: true
   /** Renders an error for the client. Set if the call has an idempotency key. */
   render?: (error: unknown) => RenderedError
-  /** The error that the caller gets unless the answer was kept. */
+  /**
+   * Set if the key has no quota left: the error to send, unless an earlier call with the same idempotency key
+   * has an answer.
+   */
   unlessKept?: GatewayError
-  /** Set if the relay refuses the call. */
+  /** Facts for the log and metrics; set if the relay refuses the call. */
   refusal?: RefusalFacts
 }
 
 /**
- * For clients with an API key, or for account holders that name one of their keys. Reads the body and writes
- * the response itself, so that bytes pass unchanged.
+ * For clients with an API key, or for signed-in users who name one of their keys. The endpoint reads the body
+ * and writes the response itself, so that bytes pass unchanged.
  */
 export interface CallEndpoint extends EndpointDeclaration, RawDescription {
   readonly kind: 'raw'
@@ -90,8 +99,8 @@ export interface CallEndpoint extends EndpointDeclaration, RawDescription {
 }
 
 /**
- * Whether calls are accepted. `degraded`: they are, but a worker or helper thread is missing. `starting`,
- * `stopping` or `storage`, because calls cannot be charged: they are not.
+ * Whether calls are accepted. `ready` and `degraded` accept calls; `degraded` means that a worker or helper
+ * thread is missing. The other states refuse calls; `storage` means that calls cannot be charged.
  */
 export type Readiness = 'ready' | 'degraded' | 'starting' | 'stopping' | 'storage'
 
@@ -111,7 +120,7 @@ export interface OperatorEndpoint extends EndpointDeclaration, RawDescription {
   handle(exchange: ClientExchange, metrics: Metrics): void | Promise<void>
 }
 
-/** The kinds of access, and what the handler gets to know about the client for each of them. */
+/** What the handler of an endpoint knows about the client, for each kind of access. */
 interface AccessPrincipals {
   /** Clients without credentials. */
   readonly visitor: object
@@ -126,7 +135,9 @@ interface AccessPrincipals {
   readonly 'keyed-account': Caller
 }
 
-/** The schemas of the parts of a request, each of an object; a part without one is not read. */
+/**
+ * Schemas for the path parameters, the query and the body of a request. A part without a schema is not read.
+ */
 interface Schemas<
   Params extends z.ZodType = z.ZodType,
   Query extends z.ZodType = z.ZodType,
@@ -137,7 +148,9 @@ interface Schemas<
   readonly body?: Body
 }
 
-/** The input of a handler, parsed by its schemas; `unknown` without a schema. */
+/**
+ * The input of a handler, parsed by the endpoint's schemas. A part without a schema has the type `unknown`.
+ */
 type HandlerInput<
   Access extends keyof AccessPrincipals,
   Params extends z.ZodType,
@@ -147,32 +160,35 @@ type HandlerInput<
   readonly params: z.output<Params>
   readonly query: z.output<Query>
   readonly body: z.output<Body>
-  /** The client's address, and its address block. */
+  /** The client's address. `addressBlock` is the network it belongs to, which limits count. */
   readonly address: string
   readonly addressBlock: string
   readonly exchange: ClientExchange
-  /** Writes the request body to a new file; only for an endpoint with `upload`. */
+  /** Writes the request body to a new file at this path; only for an endpoint with `upload`. */
   readonly receive: (path: string) => Promise<void>
   readonly services: AdministrationServices
   readonly models: ModelLists
-  /** Rejects once the client would be refused now; for responses that last long. */
+  /**
+   * Checks the client's authorization again during a long response. Rejects if the client would now be
+   * refused.
+   */
   readonly reauthenticate: () => Promise<void>
 }
 
-/** The input from which `limitSubjects` derives subjects. */
+/** The input of `limitSubjects`, which returns who is rate-limited. */
 export interface LimitInput<Body> {
   readonly body: Body
-  /** The client's address block. */
+  /** The network that the client's address belongs to, such as its IPv6 /64. */
   readonly addressBlock: string
   readonly services: AdministrationServices
 }
 
-/** A subject named in the body, and its share of the endpoint's limit. */
+/** Somebody whose requests are rate-limited, such as the user named in the body. */
 export interface LimitSubject {
   readonly subject: string
   /** How errors name the subject, such as `this name`. */
   readonly label: string
-  /** Multiplies the number of requests that the limit allows. */
+  /** The endpoint's limit multiplied by this number is the limit of the subject. */
   readonly factor: number
 }
 
@@ -180,8 +196,7 @@ export interface LimitSubject {
 export interface TextFormat {
   /** Its content type. */
   readonly type: string
-  /** The file name of the download; absent if the text is not a file. */
-  /** Name of the file, which may depend on the query. */
+  /** The file name of a download, which may depend on the query; absent if the text is not a file. */
   readonly filename?: string | ((query: never, nowMs: number) => string)
   /** Set if the response continues until the client disconnects. */
   readonly isEndless?: true
@@ -191,7 +206,7 @@ export interface TextFormat {
 export interface JsonEndpoint extends EndpointDeclaration, Schemas {
   readonly kind: 'json'
   readonly access: keyof AccessPrincipals
-  /** Where an API key is accepted; the bearer token if absent. */
+  /** Where the endpoint accepts an API key; if absent, only as a bearer token. */
   readonly keyIn?: KeyLocations
   /** Its area, if that depends on the request. */
   readonly areaOf?: (request: Request) => ApiArea
@@ -207,7 +222,9 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    * both.
    */
   readonly bodyIf?: { readonly query: string; readonly is: z.ZodType; readonly else: z.ZodType }
-  /** A limit per user (for visitors, per address), in addition to that of its whole area. */
+  /**
+   * A rate limit per user (for visitors, per address), in addition to the limit of all management requests.
+   */
   readonly limit?: 'search' | 'critical'
   /**
    * A query parameter that must be `1` for a request to count against the limit; if absent, all requests
@@ -215,17 +232,17 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
    */
   readonly limitIf?: string
   /**
-   * Subjects of the limit that the body names, instead of the address. An unreadable body counts against the
-   * address.
+   * Who is rate-limited, if the request body decides it, instead of the address. If the body cannot be read,
+   * the address is limited.
    */
   readonly limitSubjects?: (input: LimitInput<never>) => readonly LimitSubject[]
-  /** An endpoint that always fails, with one of `errorStatuses`. */
+  /** Set if the endpoint always fails, with one of `errorStatuses`. */
   readonly succeeds?: false
   /** Forbids caches to store the response. */
   readonly cache?: 'never'
   /** The schema of the returned value, inside the envelope; absent if there is no value. */
   readonly responseBody?: z.ZodType
-  /** The returned value already has the fields of the envelope. */
+  /** Set if the returned value already contains the fields of the envelope, such as `success`. */
   readonly envelope?: 'own'
   /** Responds with a redirect (302) instead of JSON: `handle` returns the `location`. */
   readonly redirects?: true
@@ -245,15 +262,15 @@ export interface JsonEndpoint extends EndpointDeclaration, Schemas {
 /** A route that reads requests and writes responses itself. */
 export type RawEndpoint = CallEndpoint | OpenEndpoint | OperatorEndpoint
 
-/** Any route. */
+/** Any endpoint. */
 export type Endpoint = RawEndpoint | JsonEndpoint
 
-/** Whether an endpoint relays calls. */
+/** Whether an endpoint handles model calls. */
 export function isCall(endpoint: Endpoint): endpoint is CallEndpoint {
   return endpoint.kind === 'raw' && (endpoint.access === 'api-key' || endpoint.access === 'keyed-account')
 }
 
-/** A JSON endpoint without its address, whose `handle` is typed by its schemas. */
+/** A JSON endpoint without method and path, whose `handle` is typed by its schemas. */
 type Definition<
   Access extends keyof AccessPrincipals,
   Params extends z.ZodType,
@@ -285,14 +302,13 @@ export function defineEndpoint<
   return { kind: 'json', ...definition }
 }
 
-/** Endpoints of the management API, by who may call them: `defineAdminEndpoint('GET', '/api/user/', { … })`. */
-/** Declares an endpoint of the JSON API that clients without credentials may call. */
+/** Declares a management endpoint that clients without credentials may call. */
 export const defineVisitorEndpoint = managementEndpoints('visitor')
-/** Declares an endpoint of the JSON API for every account. */
+/** Declares a management endpoint that every signed-in user may call. */
 export const defineAccountEndpoint = managementEndpoints('account')
-/** Declares an endpoint of the JSON API for administrators and root. */
+/** Declares a management endpoint that administrators and root may call. */
 export const defineAdminEndpoint = managementEndpoints('admin')
-/** Declares an endpoint of the JSON API for root alone. */
+/** Declares a management endpoint that only root may call. */
 export const defineRootEndpoint = managementEndpoints('root')
 
 function managementEndpoints<const Access extends keyof AccessPrincipals>(access: Access) {

@@ -22,23 +22,28 @@ interface ErrorFacts {
   readonly status: number
   readonly type: string
   readonly code: string
-  /** Code of an error of the gateway itself, as clients of the messages protocol see it. */
+  /** For an error of the gateway itself: the code that clients of the messages protocol get. */
   readonly codeInMessages: string | undefined
   readonly message: string
   readonly retryAfter: string | undefined
-  /** The error is the gateway's own: its message ends with the request's id. */
+  /**
+   * True if the gateway itself made the error, not the upstream; the message then ends with the request's id.
+   */
   readonly ours: boolean
-  /** The type comes from the upstream. */
+  /** True if `type` comes from the upstream. */
   readonly hasOwnType: boolean
-  /** The code comes from the upstream. */
+  /** True if `code` comes from the upstream. */
   readonly hasOwnCode: boolean
-  /** An identical request would fail in the same way. */
+  /** True if an identical request would fail in the same way. */
   readonly recurs: boolean
-  /** The envelope that the upstream sent. */
+  /** The upstream's whole error response; undefined if the gateway itself made the error. */
   readonly envelope: ErrorEnvelope | undefined
   readonly details: Readonly<Record<string, number>> | undefined
   readonly present: object | undefined
-  /** What is spent, held, left and needed, where quota or a budget is short. */
+  /**
+   * For a refusal because quota or a budget is insufficient: amounts spent, held, left and needed, in quota
+   * units.
+   */
   readonly funds: Readonly<Record<string, number>> | undefined
 }
 
@@ -58,7 +63,7 @@ const geminiError: Renderer = ({ status, code, message, ours, retryAfter, envelo
     }),
   )
 
-/** The error as the upstream sent it, if the client speaks the same protocol. */
+/** The upstream's error response unchanged, if the client speaks the same protocol; otherwise undefined. */
 function ownEnvelope(
   area: ErrorEnvelope['protocol'],
   envelope: ErrorEnvelope | undefined,
@@ -89,7 +94,7 @@ const RENDERERS = {
   gemini: geminiError,
   'gemini-array': (facts, requestId) =>
     Buffer.concat([Buffer.from('['), geminiError(facts, requestId), Buffer.from(']')]),
-  // As in `relay`, except for the type of a 429: `docs/api.md: Errors`.
+  // Differs from `relay` only in the type of a 429: `docs/api.md: Errors`.
   rerank: (facts, requestId) =>
     relayError(
       facts.status === 429 && !facts.hasOwnType ? { ...facts, type: 'gateway_error' } : facts,
@@ -101,7 +106,7 @@ const RENDERERS = {
     json({ success: false, message, code, ...details, ...(present && { data: present }) }),
 } satisfies Record<string, Renderer>
 
-/** The areas of the API; each has its own shape of errors. `docs/api.md: Envelopes`. */
+/** The areas of the API; each has its own format of errors. `docs/api.md: Envelopes`. */
 export type ApiArea = keyof typeof RENDERERS
 
 const PROTOCOL_OF_AREA: { readonly [In in ApiArea]?: ServedProtocol } = {
@@ -111,12 +116,15 @@ const PROTOCOL_OF_AREA: { readonly [In in ApiArea]?: ServedProtocol } = {
   rerank: 'rerank',
 }
 
-/** The protocol of an area; undefined where several protocols share it, or none is spoken. */
+/**
+ * The protocol of an area's clients; undefined if several protocols share the area, or if it serves no model
+ * calls.
+ */
 export function protocolOf(area: ApiArea): ServedProtocol | undefined {
   return PROTOCOL_OF_AREA[area]
 }
 
-// Two statuses have their own types where balances are read; `docs/api.md: Errors`.
+// The endpoints for balances use special error types for 429 and 500; `docs/api.md: Errors`.
 function balanceError(
   { status, type, code, message }: ErrorFacts,
   internal: string,
@@ -129,17 +137,20 @@ function balanceError(
   return { type: types.get(status) ?? type, code, message: withRequestId(message, requestId) }
 }
 
-/** Wraps a success in the envelope of its area. `data` is undefined if an endpoint returns nothing. */
+/**
+ * Wraps a successful result in the envelope of its area, if it has one. `data` is undefined if an endpoint
+ * returns nothing.
+ */
 export function inEnvelope(area: ApiArea, data: unknown): unknown {
   return SUCCESS_ENVELOPES[area]?.(data) ?? data
 }
 
-/** Whether an area has an envelope for successes. */
+/** Whether an area wraps successful results in an envelope. */
 export function hasEnvelope(area: ApiArea): boolean {
   return SUCCESS_ENVELOPES[area] !== undefined
 }
 
-/** The envelopes of successes; areas that are not listed have none. */
+/** The envelopes of successful results; areas that are not listed have none. */
 const SUCCESS_ENVELOPES: { readonly [In in ApiArea]?: (data: unknown) => object } = {
   management: (data) => ({ success: true, message: '', data }),
   usage: (data) => ({ code: true, message: 'ok', data }),
@@ -153,13 +164,13 @@ function withRequestId(message: string, requestId: string): string {
   return `${message} (request id: ${requestId})`
 }
 
-/** A 426 states the protocol to use: the one that the client used (RFC 9110, 15.5.22 and 7.8). */
+/**
+ * The headers of a 426 response. They name the protocol that the client should use, which is the one it
+ * already used (RFC 9110, 15.5.22 and 7.8).
+ */
 const UPGRADE = { upgrade: 'HTTP/1.1', connection: 'upgrade' }
 
-/**
- * Turns an error into a response; the only place that does so. The message of an unexpected error is not
- * shown.
- */
+/** Turns an error into a response; no other code does so. The message of an unexpected error is not shown. */
 export function renderError(area: ApiArea, error: unknown, requestId: string): RenderedError {
   const facts = errorFacts(error)
   const body = RENDERERS[area](facts, requestId)
@@ -213,7 +224,7 @@ function errorFacts(error: unknown): ErrorFacts {
   }
 }
 
-/** The numbers of a refusal for lack of quota. */
+/** The amounts that an error states if quota or a budget is insufficient, in quota units. */
 function fundsOf({ limit }: GatewayError): ErrorFacts['funds'] {
   if (limit?.kind !== 'quota' && limit?.kind !== 'budget') return undefined
   const { spent, held, left, needed } = limit

@@ -13,10 +13,10 @@ const COMMON = {
   keyIn: 'alternate',
 } as const satisfies Partial<CallEndpoint>
 
-/** API versions that have the same methods. */
+/** Gemini's API versions; all methods exist in both. */
 const VERSIONS = ['/v1beta', '/v1']
 
-/** Methods of models: `docs/api.md: Gemini`. */
+/** Methods of Gemini's models: `docs/api.md: Gemini`. */
 export const GEMINI_ENDPOINTS: readonly CallEndpoint[] = VERSIONS.flatMap((version) => [
   {
     ...COMMON,

@@ -11,12 +11,15 @@ import {
   afterVerdict,
 } from '../limits/rate-limiter.ts'
 
-/** Whether the global limit applies to a path: to those of accounts and billing. `docs/api.md: Limits`. */
+/**
+ * Whether the rate limit `global` applies to a path: only to account and billing paths. `docs/api.md:
+ * Limits`.
+ */
 export function isGloballyLimited(path: string): boolean {
   return /^\/(?:api|(?:v1\/)?dashboard)\//.test(path)
 }
 
-/** The limit of each address for all requests to accounts and billing together. */
+/** The rate limit of each client address for all requests to account and billing paths together. */
 export class GlobalLimit {
   readonly #limits: RateLimiter
   readonly #clientAddress: () => ClientAddress
@@ -28,7 +31,7 @@ export class GlobalLimit {
     this.#limit = limit
   }
 
-  /** Counts a request against the limit, if that applies to the path, even if no endpoint has the path. */
+  /** Counts a request against the limit, if it applies to the path, even if the path does not exist. */
   take(request: Request, response: Response, path: string): void | Promise<void> {
     if (!isGloballyLimited(path)) return undefined
     const subject = addressBlock(this.#clientAddress()(request))
@@ -42,8 +45,8 @@ export class GlobalLimit {
 }
 
 /**
- * Counts a request against a limit, and states what remains in the RateLimit headers of the response. Throws
- * `rate_limited` if nothing remains; `label` names the subject in the message.
+ * Counts a request against a limit, and writes what remains into the RateLimit headers of the response.
+ * Throws `rate_limited` if nothing remains; `label` names the limited user or address in the message.
  */
 export function countRequestAndSetHeaders(
   limits: RateLimiter,

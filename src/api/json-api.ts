@@ -59,12 +59,14 @@ export interface JsonApiServices {
   readonly models: ModelLists
 }
 
-/** A `LimitSubject` whose subject may be the id of an account. */
+/** A rate limit whose subject may be an address, a name, or the id of an account. */
 type Limit = Omit<LimitSubject, 'subject'> & { readonly subject: string | number }
 
 type Handle = (input: object) => Promise<unknown>
 
-/** Serves JSON endpoints. Limits, access, validation of input and envelopes are the same for all of them. */
+/**
+ * Serves JSON endpoints. Rate limits, access, validation of input and envelopes are the same for all of them.
+ */
 export class JsonApi {
   readonly #routes = new RouteTable(JSON_ROUTES)
   readonly #suggestions = new PathSuggestions([...RAW_ROUTES, ...JSON_ROUTES])
@@ -85,8 +87,8 @@ export class JsonApi {
   }
 
   /**
-   * Returns the caller of the key that a request names in `Gateway-Key`, which must belong to the account
-   * that the request is authenticated for. Rejects like a call with that key.
+   * Returns the user and the API key that a request names in `Gateway-Key`; the key must belong to the
+   * signed-in user. Rejects like a call with that key.
    */
   async ownCaller(request: Request): Promise<Caller> {
     const { accounts } = this.#services
@@ -119,7 +121,7 @@ export class JsonApi {
     const principal = await this.#authenticate(exchange, endpoint, session)
     const address = clientAddress()(request)
     const block = addressBlock(address)
-    // Searches of the console count against its own limit instead.
+    // Searches in the console have already been counted against the console's own limit.
     const isCovered = session !== undefined && endpoint.limit === 'search'
     const { limitIf } = endpoint
     const has = (parameter: string): boolean => queryOf(request.url)[parameter] === '1'
@@ -185,7 +187,10 @@ export class JsonApi {
     )
   }
 
-  /** Counts a request against the limit that sessions have instead of `global` and `search`. */
+  /**
+   * Counts a request of the console. Sessions of the console have a limit of their own instead of `global`
+   * and `search`.
+   */
   async #takeFromConsole({ response }: ClientExchange, { user }: SignedIn): Promise<void> {
     const { limits, management } = this.#services
     const limit = management.settings().rateLimits.console
@@ -228,7 +233,8 @@ export class JsonApi {
   }
 
   /**
-   * Counts a request against each of the endpoint's limits. The headers of the response state the first one.
+   * Counts a request against each of the endpoint's limits. The response headers state what remains of the
+   * first one.
    */
   async #takeFromLimits(
     { response }: ClientExchange,
@@ -250,8 +256,8 @@ export class JsonApi {
   }
 
   /**
-   * Reads the body, and counts the request against the limits of the subjects that it names; if the body
-   * cannot be read, against the limit of the address.
+   * Reads the body, and counts the request against the limits of the users or names in it; if the body cannot
+   * be read, against the limit of the address.
    */
   async #bodyWithinLimits(
     exchange: ClientExchange,
@@ -281,7 +287,7 @@ export class JsonApi {
     const body = await this.#services.bodies.read(exchange, {
       owner: { client: addressBlock(address), key: '' },
       limit: endpoint.bodyLimit ?? BODY_LIMIT,
-      // Bodies of clients that are not authenticated are not decompressed.
+      // Compressed bodies are refused from clients that are not authenticated.
       isPlain: endpoint.access === 'visitor',
     })
     try {
@@ -292,7 +298,7 @@ export class JsonApi {
   }
 }
 
-/** The entity tag of a value; weak, because responses with it may be compressed. */
+/** The entity tag of a value. It is weak, because responses with it may be compressed. */
 function tagOf(value: object): string {
   return `W/"${createHash('sha256').update(JSON.stringify(value)).digest('base64url').slice(0, 22)}"`
 }
@@ -331,8 +337,8 @@ function parseJson(bytes: Buffer): unknown {
 }
 
 /**
- * The origin of the changes that a request makes, for the audit log. Changes without an account can only come
- * from sessions of the console.
+ * Who made the changes of a request, for the audit log. Changes without a user can only come from sessions of
+ * the console.
  */
 function originOf({ user, sessionHash }: Partial<Authenticated>, address: string, atMs: number): Origin {
   const via = user && sessionHash === undefined ? 'api' : 'console'
@@ -340,8 +346,9 @@ function originOf({ user, sessionHash }: Partial<Authenticated>, address: string
 }
 
 /**
- * The services for one request of a user. Store reads through them count against the user's share until the
- * response has been written. Visitors read single rows only.
+ * The services for one request. What a signed-in user's request reads from the database counts against the
+ * user's share of memory until the response has been written. Visitors read single rows only, which are not
+ * counted.
  */
 function meteredServices(
   { management, reads }: { readonly management: AdministrationServices; readonly reads: StoreReads },

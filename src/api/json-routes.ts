@@ -16,7 +16,7 @@ import { TOKEN_ENDPOINTS } from './tokens.ts'
 import { USAGE_ENDPOINTS } from './usage.ts'
 import { USER_ENDPOINTS } from './users.ts'
 
-/** The endpoints that take and return JSON: accounts, administration, balances, model lists. */
+/** All endpoints that accept and return JSON: accounts, administration, balances, model lists. */
 export const JSON_ROUTES: readonly JsonEndpoint[] = [
   ...BILLING_ENDPOINTS,
   ...MODEL_ENDPOINTS,

@@ -2,13 +2,31 @@ import type { ResponseHeaders } from '@sluice/http1'
 import type { CountFigures, LimitFigures } from '../limits/rate-limiter.ts'
 import type { ApiArea } from './envelopes.ts'
 
-/** Headers that state the limits of a key. `docs/api.md: Limits`. */
+/** Returns the headers that state what remains of an API key's limits. `docs/api.md: Limits`. */
 type LimitHeaders = (figures: LimitFigures, nowMs: number) => ResponseHeaders
 
-/** Units of a limit, in the order in which their headers are written. */
-const COUNTED = ['requests', 'tokens'] as const
+/**
+ * Names of the headers for one limit. They are made once, because JavaScript must hash a newly built string
+ * at each use.
+ */
+interface CountNames {
+  readonly limit: string
+  readonly remaining: string
+  readonly reset: string
+}
 
-/** How the clients of an area read limits. Gemini's clients read `RetryInfo` of an error alone. */
+type NamesOfCounts = Readonly<Record<'requests' | 'tokens', CountNames>>
+
+const OPENAI_NAMES = namesBy((count, what) => `x-ratelimit-${what}-${count}`)
+const ANTHROPIC_NAMES = namesBy((count, what) => `anthropic-ratelimit-${count}-${what}`)
+
+const openaiHeaders = headersIn(OPENAI_NAMES, goDuration)
+const anthropicHeaders = headersIn(ANTHROPIC_NAMES, (resetMs, nowMs) => rfc3339(nowMs + resetMs))
+
+/**
+ * How the limits are stated to the clients of each area. Gemini's clients read limits only in the `RetryInfo`
+ * of errors.
+ */
 const FORMS: { readonly [In in ApiArea]?: LimitHeaders } = {
   relay: openaiHeaders,
   rerank: openaiHeaders,
@@ -16,38 +34,39 @@ const FORMS: { readonly [In in ApiArea]?: LimitHeaders } = {
 }
 
 /** Names of all headers that state limits; pages of other origins may read them. */
-export const LIMIT_HEADER_NAMES: readonly string[] = Object.keys({
-  ...openaiHeaders({ requests: anyFigures(), tokens: anyFigures() }),
-  ...anthropicHeaders({ requests: anyFigures(), tokens: anyFigures() }, 0),
-}).toSorted()
+export const LIMIT_HEADER_NAMES: readonly string[] = [OPENAI_NAMES, ANTHROPIC_NAMES]
+  .flatMap(({ requests, tokens }) => [requests, tokens])
+  .flatMap(({ limit, remaining, reset }) => [limit, remaining, reset])
+  .toSorted()
 
-/** Returns what states the limits to the clients of an area; undefined if they do not read any. */
+/**
+ * Returns the function that makes the limit headers for the clients of an area; undefined if they read none.
+ */
 export function limitHeadersOf(area: ApiArea): LimitHeaders | undefined {
   return FORMS[area]
 }
 
-function openaiHeaders(figures: LimitFigures): ResponseHeaders {
-  const headers: Record<string, string> = {}
-  for (const counted of COUNTED) {
-    const one = figures[counted]
-    if (!one) continue
-    headers[`x-ratelimit-limit-${counted}`] = String(one.limit)
-    headers[`x-ratelimit-remaining-${counted}`] = String(one.remaining)
-    headers[`x-ratelimit-reset-${counted}`] = goDuration(one.resetMs)
-  }
-  return headers
+function namesBy(nameOf: (count: string, what: string) => string): NamesOfCounts {
+  const namesOf = (count: string): CountNames => ({
+    limit: nameOf(count, 'limit'),
+    remaining: nameOf(count, 'remaining'),
+    reset: nameOf(count, 'reset'),
+  })
+  return { requests: namesOf('requests'), tokens: namesOf('tokens') }
 }
 
-function anthropicHeaders(figures: LimitFigures, nowMs: number): ResponseHeaders {
-  const headers: Record<string, string> = {}
-  for (const counted of COUNTED) {
-    const one = figures[counted]
-    if (!one) continue
-    headers[`anthropic-ratelimit-${counted}-limit`] = String(one.limit)
-    headers[`anthropic-ratelimit-${counted}-remaining`] = String(one.remaining)
-    headers[`anthropic-ratelimit-${counted}-reset`] = rfc3339(nowMs + one.resetMs)
+function headersIn(names: NamesOfCounts, resetOf: (resetMs: number, nowMs: number) => string): LimitHeaders {
+  return ({ requests, tokens }, nowMs) => {
+    const headers: Record<string, string> = {}
+    const state = (of: CountNames, { limit, remaining, resetMs }: CountFigures): void => {
+      headers[of.limit] = String(limit)
+      headers[of.remaining] = String(remaining)
+      headers[of.reset] = resetOf(resetMs, nowMs)
+    }
+    if (requests) state(names.requests, requests)
+    if (tokens) state(names.tokens, tokens)
+    return headers
   }
-  return headers
 }
 
 /** A duration in Go's notation, rounded up: `120ms`, `1s`, `6m0s`, `2h0m0s`. */
@@ -61,11 +80,7 @@ export function goDuration(ms: number): string {
   return minutes > 0 ? `${minutes}m${shown}` : shown
 }
 
-/** A time in whole seconds, rounded up. */
+/** A Unix time in milliseconds as RFC 3339 text, in whole seconds, rounded up. */
 function rfc3339(ms: number): string {
   return new Date(Math.ceil(ms / 1_000) * 1_000).toISOString().replace('.000Z', 'Z')
-}
-
-function anyFigures(): CountFigures {
-  return { limit: 0, remaining: 0, resetMs: 0 }
 }

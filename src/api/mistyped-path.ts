@@ -5,18 +5,21 @@ import type { Endpoint } from './endpoint.ts'
 const MAX_LENGTH = 200
 const MAX_MISSPELT_LENGTH = 48
 
-/** Maximum edit distance of a misspelt part; other APIs have similar paths. */
+/**
+ * Maximum edit distance between a misspelt part and the right one. It is small, because other APIs have
+ * similar paths.
+ */
 const MAX_EDITS = 3
 const VERSION = /^v\d+(?:alpha|beta)?$/
 
-/** Prefixes before the version in base URLs, here or at vendors. */
+/** Words that may precede the version in base URLs of this gateway or of vendors. */
 const PREFIXES = new Set(['api', 'openai', 'anthropic'])
 const MODEL = '/v1/models/{model_id}'
 
-/** Path of a method of models in `v1beta`, the only version that has all methods. */
+/** Path of a method of a model in `v1beta`, such as `:generateContent`; only this version has all methods. */
 const METHOD = /^(\/v1beta\/models\/):model\*:(\w+)$/
 
-/** The method at the end of a path. */
+/** The method of a model at the end of a path: `:generateContent`. */
 const GIVEN_METHOD = /(?::|%3a)([^:/]+)$/
 
 /** A path of the API, split for comparison. */
@@ -28,13 +31,13 @@ interface Candidate {
 }
 
 /**
- * Suggests the path of the API for a mistyped one: a missing, doubled or different version, a repeated base
- * URL, capitals, extra slashes, a wrong letter. `docs/api.md: Errors`.
+ * Suggests the path that was meant by a mistyped one, which may have a missing, doubled or different version,
+ * a repeated base URL, capitals, extra slashes or a wrong letter. `docs/api.md: Errors`.
  */
 export class PathSuggestions {
   readonly #candidates: readonly Candidate[]
   readonly #words: ReadonlySet<string>
-  /** Paths of the methods of models, by method name. */
+  /** Paths of the methods of models, by method name such as `generateContent`. */
   readonly #methods: ReadonlyMap<string, string>
 
   constructor(routes: readonly Endpoint[]) {
@@ -63,7 +66,7 @@ export class PathSuggestions {
     )
   }
 
-  /** The candidate at the end of the path, if only versions, prefixes and words of the API precede it. */
+  /** A known path at the end of the given one, if only versions, prefixes and words of the API precede it. */
   #repeated(segments: readonly string[]): string | undefined {
     for (let start = 0; start < segments.length; start++) {
       const before = segments.slice(0, start)
@@ -74,7 +77,10 @@ export class PathSuggestions {
     return undefined
   }
 
-  /** The candidate with the last version in the path, otherwise the first one in the table. */
+  /**
+   * The known path with this part after the version, in the last version named before it; otherwise the first
+   * known one.
+   */
   #at(rest: string, before: readonly string[]): string | undefined {
     const same = this.#candidates.filter((candidate) => candidate.rest === rest)
     const version = before.findLast((word) => VERSION.test(word))
@@ -93,7 +99,7 @@ export class PathSuggestions {
     return segments.includes('v1beta') ? undefined : MODEL
   }
 
-  /** The candidate of several segments at the start of a path that has one segment too many. */
+  /** A known path at the start of the given one, which has one segment too many. */
   #prolonged(segments: readonly string[]): string | undefined {
     const start = segments.findIndex((word) => !isPrefix(word))
     const rest = segments.slice(start, -1)

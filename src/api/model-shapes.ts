@@ -7,16 +7,19 @@ import type { ApiArea } from './envelopes.ts'
 /** The formats of model lists; `docs/api.md: Models`. */
 export type ModelShape = 'chat' | 'messages' | 'alternate'
 
-/** A placeholder, because the creation time of a model is unknown. */
+/** A placeholder in Unix seconds, because the creation time of a model is unknown. */
 const CREATED = 1_626_777_600
 const CREATED_AT = '2021-07-20T10:40:00Z'
 /** The owner of a model without a known vendor. */
 const UNKNOWN_VENDOR = 'custom'
 
-/** Methods of the models that the gateway serves, named as in that vendor's lists. */
+/** Methods of a model that the gateway serves, named as in Gemini's model lists. */
 const GENERATION_METHODS = ['generateContent', 'countTokens']
 
-/** Members that clients of the messages shape expect of every model, and whose values are unknown. */
+/**
+ * Fields that clients of the messages protocol expect of every model, but whose values the gateway does not
+ * know.
+ */
 const UNKNOWN_FACTS = {
   capabilities: null,
   deprecated_at: null,
@@ -27,7 +30,7 @@ const UNKNOWN_FACTS = {
   retires_at: null,
 }
 
-/** One model in each shape. */
+/** An entry of a model list, in each format. */
 export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
   chat: ({ id, vendor, endpointTypes, endpoints, end }) => ({
     id,
@@ -59,17 +62,17 @@ export const MODEL_ENTRY: Record<ModelShape, (model: ListedModel) => object> = {
   }),
 }
 
-/** The day on which a model ends, in any shape. */
+/** The field with the day on which the model is shut down; the same in all formats. */
 function shutdown(end: ModelEnd | undefined): object | undefined {
   return end && { shutdown_date: end.on }
 }
 
-/** A time as that vendor writes it. */
+/** A Unix time in milliseconds as Anthropic writes it, without fractions of a second. */
 function shownTime(ms: number): string {
   return new Date(ms).toISOString().replace('.000Z', 'Z')
 }
 
-/** A whole list in each shape. */
+/** A whole model list, in each format. */
 export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => object> = {
   chat: (models) => ({ success: true, object: 'list', data: models.map(MODEL_ENTRY.chat) }),
   messages: (models) => ({
@@ -83,7 +86,7 @@ export const MODEL_LIST: Record<ModelShape, (models: readonly ListedModel[]) => 
 
 const bodies = new WeakMap<readonly ListedModel[], Map<ModelShape, Buffer>>()
 
-/** The response body with a list in that shape, rendered once per list. */
+/** The response body with a list in a format. It is rendered once and then cached with the list. */
 export function modelListBody(shape: ModelShape, models: readonly ListedModel[]): Buffer {
   let shapes = bodies.get(models)
   if (!shapes) bodies.set(models, (shapes = new Map()))
@@ -93,9 +96,9 @@ export function modelListBody(shape: ModelShape, models: readonly ListedModel[])
 }
 
 /**
- * Chooses the shape of the list for a request. Clients of the messages protocol send `anthropic-version`,
- * some of them with the key as a bearer token. `vendor-version` counts only together with `x-api-key`. A key
- * in `x-goog-api-key` selects the alternate shape. `docs/api.md: Models`.
+ * Chooses the format of a model list by the request's headers. Clients of the messages protocol send
+ * `anthropic-version`, some of them with the key as a bearer token. `vendor-version` counts only together
+ * with `x-api-key`. A key in `x-goog-api-key` selects Gemini's format. `docs/api.md: Models`.
  */
 export function listShape(request: Request): ModelShape {
   if (headerText(request, 'anthropic-version') !== undefined) return 'messages'
@@ -105,15 +108,15 @@ export function listShape(request: Request): ModelShape {
 }
 
 /**
- * Chooses the shape of a single model. As `listShape`, but an API key anywhere Gemini's clients send it
- * (`alternateKey`) also selects Gemini's shape.
+ * Chooses the format of a single model like `listShape`, but an API key in any place where Gemini's clients
+ * send it (`alternateKey`) also selects Gemini's format.
  */
 export function entryShape(request: Request): ModelShape {
   const shape = listShape(request)
   return shape === 'chat' && alternateKey(request) !== undefined ? 'alternate' : shape
 }
 
-/** The area of model paths, which depends on the shape. */
+/** The area of requests to `/v1/models`, which decides the format of errors. */
 export function modelArea(request: Request): ApiArea {
   return listShape(request) === 'messages' ? 'messages' : 'relay'
 }

@@ -30,15 +30,15 @@ import {
 } from './model-shapes.ts'
 
 /**
- * An empty catalogue, sent in addition to the list to clients that state `client_version`, such as Codex. An
- * entry would replace what the client knows about a model, including its instructions; without the member the
- * client reports an error.
+ * Sent in addition to the model list to clients that state `client_version`, such as Codex, which report an
+ * error without this member. It is empty, because an entry would replace what the client knows about a model,
+ * including its instructions.
  */
 const CATALOGUE = { models: [] }
 
 /**
- * A model's name may contain slashes, literal or as `%2F`, so its segment is percent-decoded; other paths are
- * not.
+ * A model's name may contain slashes, literal or as `%2F`, so `:id*` matches the rest of the path and is
+ * percent-decoded.
  */
 const PATH = '/v1/models/:id*'
 
@@ -103,7 +103,7 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
       modelListBody('chat', models.list(services.settings(), { token, user })),
   }),
   fixedShape('/v1beta/models', 'alternate'),
-  // For clients of the alternate vendor's chat endpoint.
+  // For clients of Gemini's OpenAI-compatible endpoint.
   fixedShape('/v1beta/openai/models', 'chat'),
   defineEndpoint({
     method: 'GET',
@@ -146,7 +146,7 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
 ]
 
-/** The model list in a fixed shape, chosen by the path. */
+/** An endpoint for the model list whose path alone chooses the format. */
 function fixedShape(path: string, shape: ModelShape): JsonEndpoint {
   return defineEndpoint({
     method: 'GET',

@@ -13,7 +13,7 @@ const DESCRIPTION =
   'A gateway in front of language models. A request whose head cannot be read, or takes too long, reaches none of ' +
   'these operations: it gets 400, 408, 417 or 431. A method that a path does not take gets 405.'
 
-/** Describes all routes as OpenAPI 3.1, based on the schemas that check requests and responses. */
+/** Describes all endpoints as OpenAPI 3.1, based on the schemas that check requests and responses. */
 export function openApiDocument(routes: readonly Endpoint[]): object {
   const paths = new Map<string, Record<string, unknown>>()
   for (const route of routes) {
@@ -111,7 +111,7 @@ function fieldsOf(schema: z.ZodType): { properties: Record<string, JsonSchema>; 
   return { properties: properties as Record<string, JsonSchema>, required: required as string[] }
 }
 
-/** The body by content type; undefined if the endpoint takes none. */
+/** The media types and schemas of the request body; undefined if the endpoint accepts none. */
 function contentOf(endpoint: Endpoint): JsonSchema | undefined {
   const body = bodyOf(endpoint)
   const form = isCall(endpoint) ? endpoint.formSchema?.() : undefined
@@ -171,7 +171,7 @@ function jsonSchema(schema: z.ZodType, io: 'input' | 'output'): Record<string, u
   return rest
 }
 
-/** Statuses of upstream errors that are passed on and that errors of the gateway do not have. */
+/** Error statuses that upstreams send and the gateway passes on, but never creates itself. */
 const UPSTREAM_STATUSES = [404, 409, 422, 529]
 
 /** The statuses of an endpoint's errors, in ascending order. */
@@ -199,7 +199,7 @@ function upstreamStatuses({ hiddenStatuses = [] }: CallEndpoint): number[] {
   return UPSTREAM_STATUSES.filter((status) => !hiddenStatuses.includes(status))
 }
 
-/** Lists the codes of the gateway's own errors with a status. */
+/** Names the gateway's own error codes that have this status. */
 function errorDescription(status: number): string {
   const codes = Object.entries(ERRORS).filter(([, kind]) => kind.status === status)
   return codes.length > 0 ? codes.map(([code]) => code).join(', ') : 'passed on from the upstream'
@@ -217,8 +217,8 @@ function errorSchema(area: ApiArea): JsonSchema {
 const EXAMPLES: readonly ErrorCode[] = ['overloaded', 'invalid_request']
 
 /**
- * The schema of an area's successes, around the schema of the returned value. With `mayLack` the value may be
- * missing.
+ * The schema of an area's successful responses, around the schema of the returned value. With `mayLack` the
+ * value may be missing.
  */
 function successSchema(area: ApiArea, value: JsonSchema | undefined, mayLack = false): JsonSchema {
   if (!hasEnvelope(area)) return value ?? {}
@@ -228,7 +228,9 @@ function successSchema(area: ApiArea, value: JsonSchema | undefined, mayLack = f
   return shapeOf(bodies, new Map(value ? [[placeholder, value]] : []))
 }
 
-/** A schema that fits all examples. Texts that are keys of `known` are replaced by the schema there. */
+/**
+ * A schema that fits all examples. A text in an example that is a key of `known` stands for the schema there.
+ */
 function shapeOf(examples: readonly unknown[], known: ReadonlyMap<string, JsonSchema>): JsonSchema {
   const [example] = examples
   if (typeof example === 'string') return known.get(example) ?? { type: 'string' }
@@ -280,7 +282,7 @@ const KEYED_ACCOUNT = ACCOUNT.map((requirement) => ({ ...requirement, gatewayKey
 const BEARER: Requirement = { bearerKey: [] }
 const ALTERNATE: readonly Requirement[] = [{ alternateKey: [] }, { googleKey: [] }, { keyInQuery: [] }]
 
-/** Requirements by the locations in which an API key is accepted. */
+/** Security requirements by the places in which an endpoint accepts an API key. */
 const KEYS: Readonly<Record<KeyLocations, readonly Requirement[]>> = {
   bearer: [BEARER],
   'x-api-key': [{ xApiKey: [] }, BEARER],
@@ -289,7 +291,7 @@ const KEYS: Readonly<Record<KeyLocations, readonly Requirement[]>> = {
   any: [{ xApiKey: [] }, ...ALTERNATE, BEARER],
 }
 
-/** Requirements by kind of access; a kind that is not listed needs an API key. */
+/** Security requirements by kind of access; a kind that is not listed needs an API key. */
 const ACCESS: Readonly<Record<string, readonly Requirement[]>> = {
   anyone: [],
   visitor: [],
@@ -301,7 +303,7 @@ const ACCESS: Readonly<Record<string, readonly Requirement[]>> = {
   operator: [{}, { metricsToken: [] }],
 }
 
-/** The alternative credentials that an endpoint accepts. */
+/** The security requirements of an endpoint; meeting one of them is enough. */
 function securityOf(endpoint: Endpoint): readonly Requirement[] {
   const known = ACCESS[endpoint.access]
   if (known) return known

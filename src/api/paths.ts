@@ -1,6 +1,6 @@
 import type { ApiArea } from './envelopes.ts'
 
-/** Parameters of a path by name, undecoded. */
+/** Parameters of a path by name, as they are in the path, without percent-decoding. */
 export type PathParams = Readonly<Record<string, string>>
 
 /** Parameters at the beginning of a segment; any other colon is literal. */
@@ -35,10 +35,10 @@ export function parameterNames(path: string): string[] {
   return [...path.matchAll(/(?<=\/):(\w+)/g)].map(([, name = '']) => name)
 }
 
-/** Model lists of the alternate vendor whose errors have the usual shape. */
+/** Paths below `/v1beta/` whose errors nevertheless have OpenAI's format. */
 const LISTS = /^\/v1beta\/(?:models$|openai\/)/
 
-/** The area of a path that no endpoint has, which decides the envelope of errors. `docs/api.md: Errors`. */
+/** The area of a path that no endpoint has, which decides the format of the error. `docs/api.md: Errors`. */
 export function pathArea(path: string): ApiArea {
   if (path.startsWith('/api/')) return 'management'
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return 'messages'
@@ -46,17 +46,17 @@ export function pathArea(path: string): ApiArea {
 }
 
 /**
- * A method follows a colon. Below `/v1` it must contain a capital letter, because model names may contain
- * colons too.
+ * Matches the path of a model's method, such as `:generateContent`. Below `/v1` the method must contain a
+ * capital letter, because model names may contain colons too.
  */
 const METHOD = /^\/(?:v1beta\/models\/.+(?::|%3[Aa])\w+|v1\/models\/.+(?::|%3[Aa])[a-z]+[A-Z]\w*)$/
 
-/** Whether a path names a method of a model. */
+/** Whether a path names a method of a model, such as `:generateContent`. */
 export function isModelMethod(path: string): boolean {
   return METHOD.test(path)
 }
 
-/** Returns the path of a request target, undecoded, without its query. */
+/** Returns the path of a request's URL without its query, and without percent-decoding. */
 export function pathOf(url: string): string {
   const query = url.indexOf('?')
   return query === -1 ? url : url.slice(0, query)
@@ -64,13 +64,13 @@ export function pathOf(url: string): string {
 
 const MAX_LENGTH = 200
 
-/** An API key, or any run of letters and digits of that length. */
+/** Matches an API key, or any run of letters and digits that is long enough to be one. */
 const KEY = /sk-[^/]*|[0-9a-z]{32,}/gi
 const UNSAFE = /[^\w/.~%:@+,=…-]/g
 
 /**
- * Percent-encoded letters, digits, hyphens and percent signs, also if encoded repeatedly: keys could hide in
- * these.
+ * Matches percent-encoded letters, digits, hyphens and percent signs, even if encoded repeatedly, because
+ * keys could be hidden in them.
  */
 const ESCAPED = /%(?:25)*(2[5d]|3\d|[46][1-9a-f]|[57][0-9a])/gi
 
@@ -78,8 +78,8 @@ const ESCAPED = /%(?:25)*(2[5d]|3\d|[46][1-9a-f]|[57][0-9a])/gi
 const MAX_PASSES = 5
 
 /**
- * Paths without markup and without anything like a key. Most paths are; this one test is cheaper than the
- * replacements.
+ * Matches paths without markup and without anything like a key. Most paths match, and this one test is
+ * cheaper than the replacements.
  */
 const PLAIN = /^(?!.*(?:sk-|[0-9a-z]{32}))[\w/.~:@+,=-]*$/i
 
@@ -98,7 +98,7 @@ function redacted(path: string): string {
     .slice(0, MAX_LENGTH)
 }
 
-/** The path with its escapes decoded; `…` if they are nested too deeply. */
+/** The path with percent-encodings decoded; `…` if they are nested too deeply. */
 function unescaped(path: string): string {
   let text = path
   for (let i = 0; i < MAX_PASSES; i++) {

@@ -5,7 +5,10 @@ import { MEDIA_ENDPOINTS } from './media.ts'
 import { healthz, metricsEndpoint, readyz } from './monitoring.ts'
 import { STORED_RESPONSE_ENDPOINTS } from './stored-responses.ts'
 
-/** Redirects from the path without the trailing slash. `docs/api.md: Self-check and billing`. */
+/**
+ * Redirects from `/api/usage/token` to the same path with a slash at the end. `docs/api.md: Self-check and
+ * billing`.
+ */
 const tokenUsageRedirect: OpenEndpoint = {
   method: 'GET',
   path: '/api/usage/token',

@@ -11,7 +11,7 @@ a { color: light-dark(#2457c5, #7aa7ff) }
 a:focus-visible { outline: 2px solid; outline-offset: 2px }
 `
 
-/** Languages of the page. */
+/** Texts of the page, by language. */
 const TEXTS = {
   en: { lang: 'en', title: 'Sign-in refused', back: 'Back to the console', request: 'Request' },
   zh: { lang: 'zh-CN', title: '登录被拒绝', back: '返回控制台', request: '请求' },
@@ -29,17 +29,20 @@ export const PAGE_HEADERS = {
   vary: 'accept, accept-language',
 } as const
 
-/** Whether a person waits for a page: browsers accept HTML when they open an address, programs do not. */
+/**
+ * Whether a person sees the response in a browser: browsers accept HTML when they open an address, programs
+ * do not.
+ */
 export function wantsPage(accept: string | undefined): boolean {
   return accept?.includes('text/html') ?? false
 }
 
-/** Language of the person, by the browser's first choice. */
+/** The page's language: the first one in the browser's `accept-language`. */
 export function pageLanguage(acceptLanguage: string | undefined): PageLanguage {
   return acceptLanguage?.trimStart().toLowerCase().startsWith('zh') === true ? 'zh' : 'en'
 }
 
-/** Renders a refusal as a page, with the message of the gateway and a link back. */
+/** Renders an error as an HTML page, with the message of the gateway and a link back. */
 export function refusalPage(language: PageLanguage, message: string, requestId: string): Buffer {
   const { lang, title, back, request } = TEXTS[language]
   const sentence = message === '' ? message : message.slice(0, 1).toUpperCase() + message.slice(1)

@@ -67,15 +67,15 @@ function takes({ method, hasEffect }: Endpoint, requested: string): boolean {
   return requested === method || (requested === 'HEAD' && method === 'GET' && !hasEffect)
 }
 
-/** The error if no endpoint has the path. `suggestion` is the path that was probably meant. */
+/** The error for a path that no endpoint has. `suggestion` is the path that was probably meant. */
 export function pathNotFound(path: string, suggestion: string | undefined): GatewayError {
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
   return new GatewayError('not_found', `there is nothing at ${shownPath(path)}${hint}`)
 }
 
 /**
- * The error if endpoints have the path, but for other methods. Clients of the responses protocol that ask for
- * a WebSocket fall back to POST after a 426, but not after a 405; `docs/api.md: Responses`.
+ * The error for a path whose endpoints accept only other methods. Clients of the responses protocol that ask
+ * for a WebSocket fall back to POST after a 426, but not after a 405; `docs/api.md: Responses`.
  */
 export function methodNotAllowedError(
   { method, headers }: Pick<Request, 'method' | 'headers'>,
@@ -88,7 +88,7 @@ export function methodNotAllowedError(
   return new GatewayError('method_not_allowed', `${shownPath(path)} takes ${allow}, not ${method}`, { allow })
 }
 
-/** The error while the gateway drains. */
+/** The error for new requests while the gateway is shutting down. */
 export function gatewayStoppingError(): GatewayError {
   return new GatewayError('overloaded', 'the gateway is stopping; try again', { retryAfter: 5 })
 }

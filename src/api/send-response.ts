@@ -17,8 +17,8 @@ interface Batch {
 }
 
 /**
- * Sends a value as JSON with status 200. A large one is written batch by batch, as fast as its client reads,
- * and other calls run in between.
+ * Sends a value as JSON with status 200. A large value is written in batches, as fast as its client reads
+ * them, so that other calls can run in between.
  */
 export async function sendJson(
   response: Response,
@@ -68,11 +68,15 @@ function nextBatch(pieces: Iterator<string, void>): Batch {
 }
 
 /**
- * Depth to which containers are divided: the response, its data, a list in the data, and the list's elements.
+ * Nesting depth down to which JSON is written in pieces: the response, its data, a list in the data, and the
+ * list's elements.
  */
 const DEPTH = 4
 
-/** Yields the JSON of a value, as `JSON.stringify` writes it, in pieces: object members and list elements. */
+/**
+ * Yields the JSON of a value in pieces, one for each object member and list element; together they are what
+ * `JSON.stringify` returns.
+ */
 export function* jsonPieces(value: unknown, depth = DEPTH): Generator<string, void, undefined> {
   if (depth > 0 && Array.isArray(value)) yield* elements(value, depth - 1)
   else if (depth > 0 && isPlain(value)) yield* members(value, depth - 1)
@@ -104,7 +108,7 @@ function isWritten(value: unknown): boolean {
   return value !== undefined && typeof value !== 'function' && typeof value !== 'symbol'
 }
 
-/** Whether an object is fully described by its members, without `toJSON` or a class of its own. */
+/** Whether a value is a plain object, which has no `toJSON` and no class of its own. */
 function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || 'toJSON' in value || isJsonText(value)) return false
   const prototype: unknown = Object.getPrototypeOf(value)

@@ -9,7 +9,9 @@ import { logIn, loginInput, signInByIdentity } from '../management/users/sign-in
 import { defineVisitorEndpoint, type JsonEndpoint } from './endpoint.ts'
 import { pageLanguage, wantsPage } from './refusal-page.ts'
 
-/** Attempts allowed for one name from all addresses together, as a multiple of those from one address. */
+/**
+ * The limit of sign-in attempts for one name from all addresses, as a multiple of the limit for one address.
+ */
 const TIMES_BY_NAME = 10
 
 const PAGE_AREAS = { en: 'page', zh: 'page-zh' } as const
@@ -18,7 +20,7 @@ const OIDC = {
   hasEffect: true,
   cache: 'never',
   redirects: true,
-  // Errors are shown as a page to a person at the end of a sign-in.
+  // A browser that returns from the identity provider gets errors as a page.
   areaOf: ({ headers }: Request) =>
     wantsPage(headers.accept) ? PAGE_AREAS[pageLanguage(headers['accept-language'])] : 'management',
   params: z.object({
@@ -67,7 +69,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
     },
   }),
   endsSession('POST'),
-  // For clients of older gateways.
+  // Clients of older gateways log out with GET.
   endsSession('GET'),
   defineVisitorEndpoint('GET', '/api/user/oidc/:name', {
     ...OIDC,
@@ -102,7 +104,7 @@ export const SIGN_IN_ENDPOINTS: readonly JsonEndpoint[] = [
   }),
 ]
 
-// Clients without a session are already logged out.
+// Needs no session: logging out without one succeeds.
 function endsSession(method: 'GET' | 'POST'): JsonEndpoint {
   return defineVisitorEndpoint(method, '/api/user/logout', {
     hasEffect: true,

@@ -5,7 +5,7 @@ const COMMON = {
   kind: 'raw',
   access: 'api-key',
   keyIn: 'bearer',
-  // Mostly passed on from the upstream.
+  // Most of these errors come from the upstream.
   errorStatuses: [400, 404, 409, 413, 422, 529],
 } as const
 

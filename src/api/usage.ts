@@ -101,7 +101,7 @@ const CALLS_CSV = {
   filename: ({ start_timestamp: start, end_timestamp: end, tz }: Export, nowMs: number) =>
     csvName('calls', { start, end, tz }, nowMs),
 }
-/** A CSV file of the sums of a period. */
+/** The format of a CSV file with the totals of a period; `what` begins its file name. */
 const sumsCsv = (what: string) => ({
   type: CSV_TYPE,
   filename: (query: z.output<typeof periodQuery>, nowMs: number) => {
@@ -114,8 +114,8 @@ const REFUSALS_CSV = sumsCsv('refusals')
 const FAILURES_CSV = sumsCsv('failures')
 const EVENTS = { type: 'text/event-stream', isEndless: true } as const
 /**
- * Interval at which the client's authorization is checked again, and the number of checks between two
- * comments.
+ * Milliseconds between two checks of the client's authorization during a stream, and the number of checks
+ * after which a comment keeps the connection alive.
  */
 const CHECK_MS = 5_000
 const CHECKS_PER_COMMENT = 3
@@ -396,7 +396,10 @@ async function failuresAs(
   return query.format === 'csv' ? wholeText(countedCallsCsv(made, period)) : made
 }
 
-/** Calls that were just settled have the name of their channel, and no id. */
+/**
+ * Replaces channel ids in a filter by channel names, because calls that were just settled have no channel id
+ * yet.
+ */
 async function namedChannels(
   { store }: Pick<AdministrationServices, 'store'>,
   given: UsageFilter | null,
@@ -433,7 +436,7 @@ function live(
     checks += 1
     if (checks % CHECKS_PER_COMMENT === 0) reader.comment()
     reauthenticate().catch((error: unknown) => {
-      // While the database is unavailable, the client stays connected.
+      // Errors of the server, such as an unavailable database, do not end the stream.
       if (error instanceof GatewayError && error.kind.status < 500) reader.end(error.code)
     })
   }, CHECK_MS).unref()
@@ -441,7 +444,7 @@ function live(
     clearInterval(checking)
     reader.leave()
   })
-  // A client that closes its side counts as gone: an idle stream would not notice it by failing to send.
+  // End the stream as soon as the client closes its side: an idle stream would not notice otherwise.
   response.needsUpstream()
   // The response may have been aborted before the listener was added.
   if (response.isAborted) reader.leave()

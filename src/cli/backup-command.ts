@@ -17,7 +17,7 @@ interface BackupOptions {
   readonly json?: boolean
 }
 
-/** `sluice backup`. */
+/** Adds `sluice backup`, which copies the database to a file while the gateway runs. */
 export function addBackupCommand(program: Command, shell: Shell): void {
   program
     .command('backup <file>')
@@ -54,18 +54,19 @@ async function withProgress<Result>(
 ): Promise<Result> {
   const { readEnvironment } = await import('../config/environment.ts')
   const { sqlitePath } = await import('../domain/database-url.ts')
-  // The operation itself refuses a database that is not a file.
+  // The backup operation refuses a database that is not a file.
   const database = sqlitePath(readEnvironment(shell.env).databaseUrl) ?? ''
   using _ = watchCopy(new Progress(shell, 'MiB', isSilent), database, resolve(file))
   return await work()
 }
 
-/** Interval at which the copy is measured. */
+/** Interval in milliseconds at which the size of the copy is measured. */
 const INTERVAL_MS = 250
 const MEBIBYTE = 2 ** 20
 
 /**
- * Shows how much of a database has been copied, in MiB. The gateway that copies it may be another process.
+ * Shows how much of the database has been copied, in MiB. Measures the file, because another process may be
+ * making the copy.
  */
 export function watchCopy(progress: Progress, database: string, copy: string): Disposable {
   const total = sizeOf(database)
@@ -81,7 +82,9 @@ export function watchCopy(progress: Progress, database: string, copy: string): D
   }
 }
 
-/** Size of the unfinished copy, which has a different name than the finished one; 0 if there is none. */
+/**
+ * Size of the unfinished copy in bytes, which has a different name than the finished one; 0 if there is none.
+ */
 export function unfinishedBytes(copy: string): number {
   const start = `${basename(copy)}.`
   try {

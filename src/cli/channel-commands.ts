@@ -27,7 +27,7 @@ interface TestOptions extends AccountOptions {
   readonly model?: string
 }
 
-/** `sluice channel …`. */
+/** Adds the commands `sluice channel …`. */
 export function addChannelCommands(program: Command, shell: Shell): void {
   const channel = program.command('channel').description('list, test and switch channels')
   channel

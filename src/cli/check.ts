@@ -4,7 +4,7 @@ import type { Shell } from './shell.ts'
 
 /**
  * `sluice check`: prints the errors in the configuration, one a line, on standard error; with `json`, one
- * object on standard output. Resolves to the exit code: 1 on any error; warnings do not count.
+ * object on standard output. Resolves to the exit code: 1 if there is an error, 0 if there are only warnings.
  */
 export async function check(
   options: { config?: string; json?: boolean },
@@ -46,7 +46,7 @@ function countsOf({ settings, users }: Config): Record<'channels' | 'models' | '
   }
 }
 
-/** `The configuration is valid: 2 channels, 3 models, 2 groups, 1 user.` */
+/** Summary of a valid configuration: `The configuration is valid: 2 channels, 3 models, 2 groups, 1 user.` */
 function summary(config: Config): string {
   const parts = Object.entries(countsOf(config)).map(
     ([things, count]) => `${count} ${count === 1 ? things.slice(0, -1) : things}`,

@@ -17,7 +17,7 @@ export async function demo(): Promise<number> {
   const dataDir = givenDir ?? mkdtempSync(join(tmpdir(), 'sluice-demo-'))
   let folder: DataFolderLock
   try {
-    // Taken before anything is written, because another gateway may run on the folder.
+    // Locked before anything is written, because another gateway may be using the folder.
     folder = await lockDataFolderInTurn(dataDir, 'gateway')
   } catch (error) {
     return printStartFailure(error)

@@ -52,7 +52,7 @@ interface ImportOptions extends AccountOptions {
   readonly role?: readonly string[]
 }
 
-/** `sluice import`. */
+/** Adds `sluice import`, which imports users, keys and channels from another gateway. */
 export function addImportCommand(program: Command, shell: Shell): void {
   program
     .command('import <source>')

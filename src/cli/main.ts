@@ -6,7 +6,7 @@ import type { Shell } from './shell.ts'
 const CODE_OF_SIGPIPE = 141
 
 const { env, stdout: out, stderr: err } = process
-// A getter, so that standard input is opened only by commands that read it.
+// A getter, so that only commands that read standard input open it.
 const shell: Shell = {
   env,
   out,
@@ -16,8 +16,8 @@ const shell: Shell = {
     return process.stdin
   },
 }
-// If the reader closes the pipe, as `head` does, the command ends as if by a signal, even halfway through its
-// work. Services continue without a reader.
+// If the reader of a pipe closes it, as `head` does, a command ends at once, like one that a signal stopped.
+// Services continue without a reader.
 for (const stream of [out, err])
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error

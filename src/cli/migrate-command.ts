@@ -8,7 +8,7 @@ import type { Shell } from './shell.ts'
 import { type Column, table } from './table.ts'
 import { printJson, reportingErrors } from './with-accounts.ts'
 
-/** Maximum number of users and of differences listed. */
+/** Maximum number of users, and of differences, that the output lists. */
 const MAX_LISTED = 50
 
 const HELP = `
@@ -28,7 +28,7 @@ interface MigrateOptions {
   readonly json?: boolean
 }
 
-/** `sluice migrate`. */
+/** Adds `sluice migrate`, which copies a SQLite database to PostgreSQL. */
 export function addMigrateCommand(program: Command, shell: Shell): void {
   program
     .command('migrate')

@@ -2,7 +2,9 @@ import { type Command, InvalidArgumentError, Option } from 'commander'
 import { BUDGET_PERIODS, type BudgetPeriod } from '../domain/budget.ts'
 import type { Fields, NamesWith, ValueOf } from '../domain/records/record.ts'
 
-/** The option for the configuration file. Commands validate against it if no gateway runs. */
+/**
+ * The option for the configuration file. If no gateway is running, commands read it to validate their input.
+ */
 export const CONFIG_OPTION = new Option(
   '--config <file>',
   'the configuration; default ./gateway.yaml if it exists (env: GATEWAY_CONFIG)',
@@ -27,7 +29,7 @@ export const BUDGET_OPTIONS = [
   new Option('--per <period>', 'the period of the budget').choices(BUDGET_PERIODS),
 ] as const
 
-/** Values of `BUDGET`. */
+/** Values of the options in `BUDGET_OPTIONS`. */
 export interface BudgetOptions {
   readonly budget?: number
   readonly per?: BudgetPeriod
@@ -50,8 +52,8 @@ export function budgetOf(
 }
 
 /**
- * Returns the fields of a changed budget; what is not given stays. Exits with an error if neither option is
- * given.
+ * Returns the fields of a changed budget. An option that is not given leaves its field unchanged. Exits with
+ * an error if neither option is given.
  */
 export function changedBudgetOf(
   { budget, per }: BudgetOptions,
@@ -123,13 +125,13 @@ function inRange(seconds: number): number | undefined {
   return seconds > 0 && seconds <= MAX_TIME ? seconds : undefined
 }
 
-/** Adds the options for those fields that the command line sets unchanged. An empty default is not shown. */
+/** Adds a command-line option for each field that declares one. An empty default is not shown in the help. */
 export function addRecordOptions(command: Command, fields: Fields): Command {
   for (const [, option] of optionsOf(fields)) command.addOption(option)
   return command
 }
 
-/** Returns the fields whose options are given. */
+/** Returns the fields whose options are given on the command line. */
 export function givenFields<const F extends Fields>(
   fields: F,
   options: object,

@@ -8,7 +8,7 @@ export function plainText(text: string): string {
   return text.replaceAll(UNSAFE, '?')
 }
 
-/** JSON of a value, in which control characters are escaped. */
+/** Formats a value as JSON, with control characters escaped. */
 export function plainJson(value: unknown): string {
   return JSON.stringify(value).replaceAll(UNSAFE, (character) =>
     Array.from({ length: character.length }, (_, at) => escaped(character.charCodeAt(at))).join(''),

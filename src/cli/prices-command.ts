@@ -33,7 +33,7 @@ const SOURCES: Readonly<Record<AppliedPrice['source'], string>> = {
   none: 'no price',
 }
 
-/** `sluice prices`. */
+/** Adds the commands `sluice prices …`. */
 export function addPricesCommand(program: Command, shell: Shell): void {
   program
     .command('prices')
@@ -59,7 +59,10 @@ async function prices(shell: Shell, options: PricesOptions): Promise<void> {
   })
 }
 
-/** The prices of the gateway's own configuration; without a database, those of the files. */
+/**
+ * Reads the prices from the gateway or its database; if there is no database yet, from the configuration
+ * files.
+ */
 async function read(shell: Shell, { outdated = false, config }: PricesOptions): Promise<AppliedPrice[]> {
   const { readEnvironment } = await import('../config/environment.ts')
   const { NoDatabase, openCommandBackend } = await import('../gateway/control/open-command-backend.ts')
@@ -123,7 +126,7 @@ const OUTDATED: readonly Column<AppliedPrice>[] = [
   },
 ]
 
-/** The kinds of price other than those with a column, without their amounts. */
+/** Kinds of prices without a column of their own, which are printed with their amounts in the last column. */
 const OTHERS = ['request', 'characters', 'second', 'search_unit'] as const
 
 function otherPrices({ price, tiers, ends }: AppliedPrice): string {

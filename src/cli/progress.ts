@@ -2,12 +2,18 @@ import type { Shell } from './shell.ts'
 
 /** Width of the progress bar, in characters. */
 const BAR_WIDTH = 30
-/** Amount of work below which no progress is printed without a terminal, because it ends soon. */
+/**
+ * Minimum number of units, such as rows, for which progress is printed if standard error is not a terminal.
+ * Smaller tasks end soon.
+ */
 const MIN_REPORTED = 1_000
-/** Number of progress lines without a terminal. */
+/** Number of progress lines if standard error is not a terminal. */
 const LINES = 10
 
-/** Progress of a long command on standard error: a bar on a terminal, a line for each tenth elsewhere. */
+/**
+ * Shows the progress of a long command on standard error: as a bar on a terminal, otherwise as one line per
+ * tenth.
+ */
 export class Progress {
   readonly #err: Shell['err']
   readonly #isSilent: boolean
@@ -40,7 +46,7 @@ export class Progress {
     this.#err.write(`${text}\n`)
   }
 
-  /** Removes the bar, so that the following output begins on an empty line. */
+  /** Removes the bar, so that the next output begins on an empty line. */
   end(): void {
     if (this.#hasBar) this.#err.write('\r\u001B[2K')
     this.#hasBar = false

@@ -1,7 +1,10 @@
 import type { UsageLimitsObject } from '../management/usage-limits.ts'
 import type { QuotaDisplay } from '../management/gateway-status.ts'
 
-/** Formats quota units with their value: `500000 ($1.00)`; units alone if the display is TOKENS. */
+/**
+ * Formats quota units with their value in money: `500000 ($1.00)`. Without money if the gateway displays
+ * tokens (`TOKENS`).
+ */
 export function quotaText(
   quota: number,
   { display, quota_per_unit, usd_exchange_rate }: QuotaDisplay,
@@ -19,7 +22,10 @@ export function quotaText(
 
 type ShownBudget = Pick<UsageLimitsObject, 'budget' | 'budget_period' | 'budget_used'>
 
-/** Formats a budget and its use in the current period: `30 of 5000000 ($10.00) per month`; `none`. */
+/**
+ * Formats a budget and its use in the current period: `30 of 5000000 ($10.00) per month`; `none` if there is
+ * no budget.
+ */
 export function budgetText(
   { budget, budget_period, budget_used }: ShownBudget,
   display: QuotaDisplay,
@@ -27,7 +33,7 @@ export function budgetText(
   return budget === 0 ? 'none' : `${budget_used} of ${quotaText(budget, display)} per ${budget_period}`
 }
 
-/** Whether calls are refused until the period ends. */
+/** Whether a budget is used up, so that calls are refused until its period ends. */
 export function isBudgetUsedUp({ budget, budget_used }: ShownBudget): boolean {
   return budget > 0 && budget_used >= budget
 }

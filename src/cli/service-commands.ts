@@ -9,7 +9,7 @@ The first start on an empty database creates a root user and prints its access t
 Example:
   OPENAI_API_KEY=… sluice start   # without a configuration, each vendor key in the environment creates a channel`
 
-/** Commands that run a gateway or check what it needs: `sluice start`, `demo`, `check`. */
+/** Adds the commands that run a gateway or check its configuration: `sluice start`, `demo`, `check`. */
 export function addServiceCommands(program: Command, shell: Shell): void {
   program
     .command('start')
@@ -25,7 +25,7 @@ export function addServiceCommands(program: Command, shell: Shell): void {
       shell.exitCode = await start(options)
     })
 
-  // For `start --workers` only; of no use by hand.
+  // Started by `start --workers` only; not for use by hand.
   program.command('worker', { hidden: true }).action(async () => {
     const { readEnvironment } = await import('../config/environment.ts')
     const { runWorker } = await import('../gateway/workers/worker.ts')
@@ -63,7 +63,7 @@ const SCHEMA_HELP = `
 A gateway does this at its start as well. As a separate step, before the first node of a new version starts, it fails without a node
 having changed: exit code 1, and the database stays as it was.`
 
-/** `sluice schema`, a separate step before the first node of a new version starts. */
+/** Adds `sluice schema`, which migrates the database before the first node of a new version starts. */
 export function addSchemaCommand(program: Command, shell: Shell): void {
   program
     .command('schema')
@@ -72,7 +72,7 @@ export function addSchemaCommand(program: Command, shell: Shell): void {
     .action(async () => {
       const { STEPS } = await import('../store/migrations/steps.ts')
       await withAccounts(shell, {}, async (accounts) => {
-        // The database is opened by the first use of it, which runs the missing steps.
+        // Any use of the database opens it, and opening runs the missing migration steps.
         await accounts.display()
         shell.out.write(`The schema is up to date (${STEPS.at(-1)?.name}).\n`)
       })

@@ -4,6 +4,6 @@ export interface Shell {
   readonly input: NodeJS.ReadableStream & { readonly isTTY?: boolean }
   readonly out: NodeJS.WritableStream
   readonly err: NodeJS.WritableStream & { readonly isTTY?: boolean }
-  /** 0 unless an error occurs. */
+  /** Exit code of the command; 0 unless an error occurs. */
   exitCode: number
 }

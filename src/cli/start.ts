@@ -11,13 +11,13 @@ import { startThread } from '../store/sqlite/database-thread.ts'
 import { loadEnvironment } from './load-environment.ts'
 import { plainText } from './plain-text.ts'
 
-/** Time that the remaining start may take after a signal to stop. */
+/** Maximum time that the gateway may take to finish starting after a signal to stop. */
 const START_GRACE_MS = 3_000
 
 /** Options of `sluice start`. */
 interface StartOptions {
   readonly config?: string
-  /** A number, or `auto`. */
+  /** Number of worker processes, or `auto` for one per processor core. */
   readonly workers?: string
 }
 
@@ -25,7 +25,7 @@ interface StartOptions {
 export async function start(options: StartOptions): Promise<number> {
   const environment = loadEnvironment(options)
   const code = environment ? await startIn(environment) : 1
-  // Output that is not read would keep the process from ending.
+  // Without a reader, pending output would keep the process from ending.
   if (process.stdout.writableLength + process.stderr.writableLength > 0) process.exit(code)
   return code
 }
@@ -33,7 +33,7 @@ export async function start(options: StartOptions): Promise<number> {
 async function startIn(environment: Environment): Promise<number> {
   const path = sqlitePath(environment.databaseUrl)
   setThreadFlags()
-  // The database thread loads its modules while this thread loads the configuration.
+  // The database thread loads its modules at the same time as this thread loads the configuration.
   const expectsMigrations = path !== undefined && !existsSync(path)
   const thread = environment.workers === 1 ? startThread({ expectsMigrations }) : undefined
   const { loadConfig } = await import('./load-config.ts')
@@ -54,8 +54,8 @@ export async function runGateway(config: Config, opened: OpenedResources = {}): 
   const stopSignal = waitForStopSignal()
   const { startGateway } = await import('../gateway/main.ts')
   let gateway: Gateway
-  // The gateway answers calls before its start has ended. A signal waits for the end of the start, but not
-  // for a start that hangs.
+  // A signal to stop may arrive while the gateway is still starting. The stop waits until the start has
+  // ended, but not longer than `START_GRACE_MS`.
   void stopSignal.then(() => setTimeout(() => gateway ?? process.exit(1), START_GRACE_MS).unref())
   try {
     gateway = await startGateway(config, opened)
@@ -66,7 +66,7 @@ export async function runGateway(config: Config, opened: OpenedResources = {}): 
   flushCompileCache()
   setCollectorFlags()
   const { welcome } = await import('./welcome.ts')
-  // Calls are served even if output fails, because nothing reads it or the disk is full.
+  // An output error must not stop the gateway: the reader may be gone, or the disk full.
   for (const stream of [process.stdout, process.stderr])
     stream.removeAllListeners('error').on('error', () => {})
   process.stdout.write(welcome(gateway))

@@ -6,15 +6,14 @@ import { plainText } from './plain-text.ts'
 export interface Column<Row> {
   readonly title: string
   readonly cell: (row: Row) => string
-  /** Aligns cells to the right, as for numbers. */
+  /** Whether cells are aligned to the right, as for numbers. */
   readonly right?: boolean
   /** Whether the cell of a row is highlighted. */
   readonly warns?: (row: Row) => boolean
 }
 
 /**
- * Formats rows as a table; each column is as wide as its widest cell. Colours are used if `stream` is a
- * terminal.
+ * Formats rows as a table; each column is as wide as its widest cell. Uses colours if `stream` is a terminal.
  */
 export function table<Row>(
   rows: readonly Row[],

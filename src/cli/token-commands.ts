@@ -78,7 +78,7 @@ interface ListOptions extends AccountOptions {
   readonly user: string
 }
 
-/** `sluice token …`. */
+/** Adds the commands `sluice token …`, which manage API keys. */
 export function addTokenCommands(program: Command, shell: Shell): void {
   const token = program.command('token').description('manage API keys')
 
@@ -211,7 +211,7 @@ function update(
   )
 }
 
-/** An operation on one key, whose output states the effect. */
+/** Returns a command that runs an operation on one key, and prints its effect. */
 function onKey(operation: 'disableToken' | 'enableToken' | 'deleteToken', effect: string) {
   return (shell: Shell, id: number, options: AccountOptions): Promise<void> =>
     printResult(shell, options, operation, { id }, ({ name }) =>
@@ -261,13 +261,13 @@ function quotaOf({ unlimited_quota, remain_quota }: TokenObject, display: QuotaD
   return unlimited_quota ? 'unlimited' : quotaText(remain_quota, display)
 }
 
-// A value such as `--expires 30` is Unix seconds, though days were probably meant; the message shows that the
-// key has expired.
+// `--expires 30` means Unix second 30, though 30 days were probably meant. The message therefore says if the
+// key has already expired.
 function expiryText({ expired_time, status }: TokenObject): string {
   return status === 3 ? `expired since ${timeText(expired_time)}` : `expires: ${timeText(expired_time)}`
 }
 
-/** `2027-01-31 10:00Z`, or `never`. */
+/** Formats Unix seconds: `2027-01-31 10:00Z`, or `never` for −1. */
 function timeText(seconds: number): string {
   return seconds === -1
     ? 'never'

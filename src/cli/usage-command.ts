@@ -21,7 +21,7 @@ interface UsageOptions extends AccountOptions {
   readonly to?: string
 }
 
-/** `sluice usage`. */
+/** Adds `sluice usage`, which prints sums of the usage log. */
 export function addUsageCommand(program: Command, shell: Shell): void {
   program
     .command('usage')

@@ -70,7 +70,7 @@ Examples:
   sluice user password ann
   openssl rand -base64 18 | tee ann.txt | sluice user password ann`
 
-/** `sluice user …`. */
+/** Adds the commands `sluice user …`. */
 export function addUserCommands(program: Command, shell: Shell): void {
   const user = program.command('user').description('manage users and their quota')
 
@@ -174,7 +174,7 @@ function list(shell: Shell, options: AccountOptions): Promise<void> {
   )
 }
 
-/** A command that runs an operation on one user and prints its effect. */
+/** Returns a command that runs an operation on one user, and prints its effect. */
 function onUser(operation: 'disableUser' | 'enableUser' | 'removeUser', effect: string) {
   return (shell: Shell, user: string, options: AccountOptions): Promise<void> =>
     printResult(shell, options, operation, { user }, (changed) => `${named(changed)} ${effect}.\n`)
@@ -292,7 +292,7 @@ async function readPassword(shell: Shell): Promise<string> {
 
 async function prompted({ input, err }: Shell, prompt: string): Promise<string> {
   err.write(prompt)
-  // Receives the terminal's echo and discards it.
+  // The terminal echoes what is typed to this stream, which discards it.
   const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   const lines = createInterface({ input, output: silent, terminal: true })
   try {

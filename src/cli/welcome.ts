@@ -46,10 +46,13 @@ function plural(count: number, noun: string): string {
 
 const DATE = /-20\d\d-?\d\d-?\d\d/
 
-/** A version of one or two digits; not a size (`8b`, `8x7b`) or part of a date (`2508`). */
+/**
+ * Finds a version of one or two digits in a model name. A size (`8b`, `8x7b`) or part of a date (`2508`) is
+ * not a version.
+ */
 const VERSION = /(?<![\d.])(\d{1,2})(?:[.-](\d{1,2}))?(?![\d.a-z])/i
 
-/** The model with the highest version in its name; of several, the one with the shortest name. */
+/** Returns the model whose name has the highest version. If several do, the shortest name. */
 export function newestModel(models: readonly string[]): string | undefined {
   return [...models].sort((a, b) => versionOf(b) - versionOf(a) || a.length - b.length)[0]
 }

@@ -8,15 +8,15 @@ import type { Shell } from './shell.ts'
 /** Maximum length of a printed error message, because a database may send one of any length. */
 const MAX_MESSAGE_LENGTH = 4000
 
-/** The options of all account commands. */
+/** The options shared by all commands on accounts. */
 export interface AccountOptions {
   readonly config?: string
   readonly json?: boolean
 }
 
 /**
- * Opens the accounts, through the running gateway or in the data folder, runs `work`, and closes them. An
- * error is printed on standard error and sets exit code 1.
+ * Connects to the running gateway, or opens its data folder if none runs; then runs `work` and disconnects.
+ * An error is printed on standard error and sets exit code 1.
  */
 export async function withAccounts(
   shell: Shell,

@@ -1,7 +1,7 @@
 import type { Change } from '../domain/change.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 
-/** Prefix of every text, because other texts are sent over the same channel. */
+/** Prefix of announced changes, because other texts are sent over the same channel. */
 const PREFIX = 'changed'
 /** Maximum number of token ids in one announcement; a PostgreSQL notification must be shorter than 8,000 bytes. */
 export const MAX_TOKEN_IDS = 400
@@ -38,23 +38,23 @@ export function parseChange(text: string): { node: string; change: Change } | un
   return undefined
 }
 
-/** Sends a short text to all nodes. Texts are lost while the connection is down. */
+/** Sends a short text to all nodes. A text is lost for a node that is disconnected at that time. */
 export interface Announcer {
   /** Rejects while the connection is down. */
   announce(text: string): Promise<void>
   /**
-   * Adds a listener for the texts of all nodes, this one included, and for (re)connections. Returns a
-   * function that removes it.
+   * Adds a listener that receives the texts of all nodes, including this one, and is told of every new
+   * connection. Returns a function that removes the listener.
    */
   listen(listener: Listener): () => void
 }
 
-/** Delay before a failed announcement is repeated. */
+/** Milliseconds until a failed announcement is repeated. */
 const RETRY_MS = 500
 
 /**
- * Receives changes made by other nodes, and announces those of this one. Changes are hints: a listener reads
- * the current state from the database. If a hint may have been missed, the change `anything` is reported.
+ * Receives changes made by other nodes, and announces changes made by this one. A change only says what to
+ * read again from the database. If an announcement may have been missed, listeners get the change `anything`.
  */
 export class ChangeFeed {
   readonly #node: string
@@ -79,7 +79,7 @@ export class ChangeFeed {
     this.#listeners.add(listener)
   }
 
-  /** Announces a change, which must be committed. Nodes that cannot receive it now get `anything` later. */
+  /** Announces a committed change. Nodes that are disconnected now get the change `anything` later. */
   notify(change: Change): void {
     if (change.of !== 'tokens') return this.#announce(change)
     for (let from = 0; from < change.ids.length; from += MAX_TOKEN_IDS) {
@@ -94,7 +94,7 @@ export class ChangeFeed {
 
   #announce(change: Change): void {
     this.#announcer.announce(formatChange(this.#node, change)).catch(() => {
-      // `anything` covers every change that was lost.
+      // `anything` makes all nodes read everything again, so it replaces any change that was lost.
       this.#retryTimer ??= setTimeout(() => {
         this.#retryTimer = undefined
         this.#announce({ of: 'anything' })
@@ -108,7 +108,7 @@ export class ChangeFeed {
     for (const listener of this.#listeners) listener(parsed.change)
   }
 
-  // On the first connection nothing is cached that could be outdated.
+  // On the first connection no listener is called, because nothing outdated can be cached yet.
   #onConnected(): void {
     if (!this.#isFirst) for (const listener of this.#listeners) listener({ of: 'anything' })
     this.#isFirst = false

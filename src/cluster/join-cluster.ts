@@ -9,22 +9,22 @@ import type { NodeMessages } from '../store/node-messages.ts'
 export interface Cluster {
   /** Counter of the rate limits. */
   readonly rateCounter: RateCounter
-  /** Counter of calls under way. */
+  /** Counter of concurrent calls. */
   readonly semaphore: Semaphore
-  /** Changes made by other nodes; undefined if there cannot be any. */
+  /** Changes made by other nodes; undefined if this process is alone. */
   readonly changes: ChangeFeed | undefined
-  /** Reports of the other nodes, on request; undefined if there cannot be any. */
+  /** Requests reports from the other nodes; undefined if this process is alone. */
   readonly reports: NodeReports | undefined
-  /** Announces limits of providers; undefined where the nodes do not share them. */
+  /** Announces what providers state about their rate limits; undefined if the nodes do not share that. */
   readonly limitAnnouncer: Announcer | undefined
-  /** Whether the Redis server answers; undefined if none is configured. */
+  /** Returns whether the Redis server answers; undefined if no Redis server is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
   close(): Promise<void>
 }
 
-/** Nodes that borrow from one bank. */
+/** Nodes that share one database and borrow quota from it. */
 export interface BankNodes {
-  /** Names of the running nodes, by their reports to the bank. */
+  /** Names of the nodes that have recently reported to the database. */
   readonly names: () => readonly string[]
 }
 
@@ -37,16 +37,17 @@ export interface ClusterOptions {
   readonly messages: NodeMessages
   /** Identifier of the cluster, the same on all of its nodes. */
   readonly namespace: string
-  /** Identifier of this node: its name in the bank, if there is one. */
+  /** Identifier of this node; on a shared database, its name there. */
   readonly node: string
   readonly log: { info(sentence: string): void; warn(sentence: string): void }
-  /** Called for each request counted without the other nodes because Redis did not answer. */
+  /** Called for each request that only this node counted because Redis did not answer. */
   readonly onIsolated: () => void
 }
 
 /**
- * Joins the workers of this machine, or the cluster through Redis, or else through the shared database;
- * without any of them, the node is alone. Resolves once it is known whether the other nodes can be reached.
+ * Connects this process with the others: with the workers of this machine, or with the cluster through Redis,
+ * or else through the shared database. Without any of these, it works alone. Resolves once it is known
+ * whether the others can be reached.
  */
 export async function joinCluster(options: ClusterOptions): Promise<Cluster> {
   const { redisUrl, databaseUrl, others } = options

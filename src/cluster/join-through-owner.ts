@@ -10,7 +10,7 @@ import { NodeReports } from './node-reports.ts'
 /** Timeout for counting a request; the owner may be busy with a commit to a slow disk. */
 const WAIT_TIMEOUT_MS = 5_000
 
-/** The workers of one machine, as one of them sees them. */
+/** The worker processes of one machine, from the view of one of them. */
 export interface Workers {
   readonly link: Link
   readonly announcer: Announcer
@@ -24,7 +24,10 @@ export interface Workers {
   readonly isComplete: () => boolean
 }
 
-/** Joins the workers that share one machine's database. The owner of the database counts their limits. */
+/**
+ * Connects the workers that share one machine's database. The process that owns the database counts their
+ * limits.
+ */
 export function joinThroughOwner({ link, announcer, count }: Workers, node: string): Cluster {
   const peers = new OwnerPeers(link, count)
   const changes = new ChangeFeed(node, announcer)

@@ -8,8 +8,8 @@ import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
 import { nodesByName, NodeReports } from './node-reports.ts'
 
 /**
- * Joins the nodes on one PostgreSQL database: they receive each other's changes, count calls under way
- * together, and each has a share of every other limit.
+ * Connects the nodes on one PostgreSQL database. They receive each other's changes and count concurrent calls
+ * together. Every other limit is divided equally among the nodes.
  */
 export async function joinThroughPostgres(
   url: string,
@@ -28,7 +28,7 @@ export async function joinThroughPostgres(
     semaphore,
     changes,
     reports,
-    // A statement for each call would burden the database.
+    // Not announced through PostgreSQL, because that would take a statement for almost every call.
     limitAnnouncer: undefined,
     isRedisReachable: undefined,
     async close() {
@@ -41,11 +41,16 @@ export async function joinThroughPostgres(
   }
 }
 
-/** Interval of heartbeats. The database counts a node for three seconds after its last one. */
+/**
+ * Interval of heartbeats. The database counts a node as running for three seconds after its last heartbeat.
+ */
 const HEARTBEAT_MS = 750
-/** Timeout of an exchange; a call waits for it. */
+/** Timeout for reserving places for calls in the database; a call waits for it. */
 const EXCHANGE_TIMEOUT_MS = 1_000
-/** Time within which all nodes notice a new generation and report their calls again. */
+/**
+ * Time in which all nodes report their concurrent calls again after the counts in the database were lost (a
+ * new generation).
+ */
 const REFILLING_MS = 3_000
 
 /** Settings of the peers in PostgreSQL. */
@@ -58,8 +63,8 @@ interface PostgresSlotOptions {
 }
 
 /**
- * Counts calls under way in tables of the shared database, over its own connection. Connects at the first
- * call that has such a limit.
+ * Counts concurrent calls in tables of the shared database, over a separate connection. Connects at the first
+ * call that has a limit of concurrent calls.
  */
 class PostgresSlotPeers implements SlotPeers {
   readonly refreshMs = 20_000
@@ -108,13 +113,13 @@ class PostgresSlotPeers implements SlotPeers {
       }
       return Number(granted)
     } catch (error) {
-      // Later calls should not wait for the server until it has answered a heartbeat.
+      // Later calls do not wait for the server again until it has answered a heartbeat.
       this.#isReachable = false
       throw error
     }
   }
 
-  /** Removes this node from the list and closes the connection. */
+  /** Removes this node from the list of nodes and closes the connection. */
   async close(): Promise<void> {
     clearInterval(this.#heartbeat)
     if (this.#heartbeat && this.#isReachable)

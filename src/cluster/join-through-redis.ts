@@ -7,7 +7,8 @@ import { SharedSemaphore } from '../limits/semaphore.ts'
 import type { BankNodes, Cluster, ClusterOptions } from './join-cluster.ts'
 
 /**
- * Joins the nodes on one Redis server. If the server cannot be reached now, the node joins as soon as it can.
+ * Connects the nodes that use one Redis server. If the server cannot be reached now, the node connects as
+ * soon as it can.
  */
 export async function joinThroughRedis(
   url: string,

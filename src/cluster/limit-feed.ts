@@ -6,19 +6,28 @@ import type { NotedLimits, ProviderLimits } from '../upstreams/provider-limits.t
 import type { StatedCount, StatedLimits } from '../upstreams/stated-limits.ts'
 import type { Announcer } from './change-feed.ts'
 
-/** Interval at which news are announced. */
+/** Interval at which changes are announced. */
 const INTERVAL_MS = 100
-/** Maximum number of announcements at a time, and of news in one of them: it must be shorter than 8,000 bytes. */
+/**
+ * Maximum number of announcements per interval, and of changes in one announcement, which must be shorter
+ * than 8,000 bytes.
+ */
 const MAX_ANNOUNCEMENTS = 8
 const MAX_NEWS = 16
 const MAX_TEXT_LENGTH = 5_500
-/** Maximum number of news that wait to be announced, and of cooldowns of which the time is known. */
+/**
+ * Maximum number of changes that wait to be announced, and of keys whose latest cooldown change is
+ * remembered.
+ */
 const MAX_WAITING = 10_000
-/** Maximum age of an announcement, and maximum difference between the clocks of nodes. */
+/** Maximum age of an accepted announcement, and so the maximum difference between the clocks of two nodes. */
 const MAX_AGE_MS = 30_000
-/** Minimum time between two announcements of all that is known, for nodes that have joined or reconnected. */
+/**
+ * Minimum time between two announcements of everything this node knows, which nodes request when they join or
+ * reconnect.
+ */
 const TOLD_AGAIN_MS = 2_000
-/** Milliseconds of the year 2200. */
+/** The year 2200, in Unix milliseconds. */
 const MAX_TIME_MS = 7_258_118_400_000
 const MAX_NAME_LENGTH = 300
 
@@ -29,15 +38,21 @@ const ANNOUNCEMENT = /^limits (\S{1,100}) (\S+)$/
 const time = z.int().min(0).max(MAX_TIME_MS)
 const name = z.string().max(MAX_NAME_LENGTH)
 const amount = z.int().min(0)
-/** Limit, remaining, and Unix milliseconds of the reset. */
+/** A stated limit: its total, the remaining amount, and the Unix milliseconds of the reset. */
 const count = z.tuple([amount.nullable(), amount, time.nullable()]).nullable()
 
-/** What was stated of a key: channel, tag of the key, model, time, end of a pause, requests, tokens. */
+/**
+ * What a provider stated about a key: channel, tag of the key, model, time, end of a pause, requests, tokens.
+ * Times are Unix milliseconds.
+ */
 const limitNews = z.tuple([z.literal('limit'), name, name, name, time, time.nullable(), count, count])
-/** A cooldown: channel, tag of the key, time of the change, its end (0: it is over), its start, its cause. */
+/**
+ * A cooldown of a key: channel, tag of the key, time of the change, end (0 if it is over), start, cause.
+ * Times are Unix milliseconds.
+ */
 const cooldownNews = z.tuple([z.literal('cooldown'), name, name, time, time, time, name])
 
-/** Time of the announcement, and news. */
+/** Time of the announcement in Unix milliseconds, and the announced changes. */
 const announcement = z.tuple([time, z.array(z.union([limitNews, cooldownNews])).max(MAX_NEWS)])
 
 type News = z.output<typeof announcement>[1][number]
@@ -58,20 +73,24 @@ export interface LimitFeedOptions {
 }
 
 /**
- * Announces to the other nodes what providers state of their keys, and cooldowns of keys. Announcements are
- * encrypted, and name keys by an HMAC. One that is forged, older than half a minute, or not newer than what is
- * known changes nothing. `docs/configuration.md: Limits of providers`.
+ * Announces to the other nodes what providers state about the rate limits of their keys, and the cooldowns of
+ * keys. Announcements are encrypted, and identify keys by an HMAC. An announcement is ignored if it is
+ * forged, older than 30 seconds, or not newer than what is known. `docs/configuration.md: Limits of
+ * providers`.
  */
 export class LimitFeed {
   readonly #options: LimitFeedOptions
   readonly #waiting = new Map<string, () => News>()
-  /** Times of the latest changes of cooldowns, by channel and tag of the key. */
+  /** Time of the latest cooldown change, by channel and tag of the key. */
   readonly #changedMs = new Map<string, number>()
   readonly #timer: NodeJS.Timeout
   readonly #endListening: () => void
-  /** Keys by channel and their tags, of the channels of the live configuration. */
+  /**
+   * Keys of the live configuration by channel and tag. `of` is the list of channels that this was computed
+   * from.
+   */
   #tags: { readonly of: readonly unknown[]; readonly keys: ReadonlyMap<string, Found> } | undefined
-  /** Whether all that is known is to be announced again. */
+  /** Whether another node has requested everything that this node knows. */
   #isAskedForAll = false
   #toldMs = Number.NEGATIVE_INFINITY
 
@@ -83,7 +102,7 @@ export class LimitFeed {
     this.#endListening = announcer.listen({
       received: (text) => this.#onText(text),
       connected: () => {
-        // Others may have reconnected before, and have missed what was stated to this node meanwhile.
+        // After a reconnection, other nodes may also have missed announcements of this node.
         this.#isAskedForAll = true
         announcer.announce(`${PREFIX}? ${node}`).catch(() => {})
       },
@@ -136,7 +155,7 @@ export class LimitFeed {
     }
     const text = JSON.stringify([Date.now(), news] satisfies z.input<typeof announcement>)
     if (text.length > MAX_TEXT_LENGTH + 100) return
-    // News that cannot be announced are lost: the next response states more recent ones.
+    // A failed announcement is not repeated, because the provider's next response states newer numbers.
     announcer.announce(`${PREFIX} ${node} ${seal(secrets, text, this.#place)}`).catch(() => {})
   }
 
@@ -249,7 +268,7 @@ interface Found {
   readonly key: string
 }
 
-/** Whether other nodes accept the names: they refuse an announcement as a whole. */
+/** Whether all names are short enough. Other nodes would otherwise refuse the whole announcement. */
 function isShort(news: News): boolean {
   return news.every((part) => typeof part !== 'string' || part.length <= MAX_NAME_LENGTH)
 }

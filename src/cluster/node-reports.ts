@@ -3,25 +3,31 @@ import { promisify } from 'node:util'
 import { deflateRaw, inflateRaw } from 'node:zlib'
 import type { Announcer } from './change-feed.ts'
 
-/** Maximum wait for the other nodes. */
+/** Maximum time to wait for the reports of other nodes. */
 const WAIT_MS = 1_000
-/** Time for which an answer is reused, so that concurrent readers do not multiply the messages. */
+/** Time for which received reports are reused, so that concurrent readers do not multiply the messages. */
 const FRESH_MS = 1_000
-/** Characters of a report in one message; a PostgreSQL notification must be shorter than 8,000 bytes. */
+/**
+ * Maximum number of characters of a report in one message; a PostgreSQL notification must be shorter than
+ * 8,000 bytes.
+ */
 const CHUNK_LENGTH = 7_800
-/** Maximum number of messages of one report. */
+/** Maximum number of messages for one report. */
 const MAX_CHUNKS = 500
 /**
- * Maximum number of bytes that one question accepts from all answers together, counted both as received and
- * decompressed.
+ * Maximum number of bytes accepted in answer to one question, over all nodes. Both compressed and
+ * decompressed bytes count.
  */
 const MAX_BYTES = 32 * 1024 * 1024
-/** Number of questions that are remembered, so that each is answered once. */
+/** Number of recent questions that a node remembers, so that it answers each only once. */
 const REMEMBERED = 1_000
 
-/** The id of the question, the node that asks, and `kind` or `kind:argument`; without a kind, `health`. */
+/**
+ * The text of a question: its id, the node that asks, and the kind of report as `kind` or `kind:argument`.
+ * Without a kind, it is `health`.
+ */
 const QUESTION = /^report\? ([0-9a-f-]{36}) (\S{1,100})(?: ([a-z]{1,20})(?::(\S{1,100}))?)?$/
-/** The report that every version has. */
+/** The kind of report that nodes of every version can send. */
 const HEALTH = 'health'
 const ANSWER = /^report ([0-9a-f-]{36}) (\S{1,100}) (\d{1,4}) (\d{1,4}) (\S+)$/
 
@@ -46,15 +52,15 @@ export interface KnownNodes {
   readonly knows: (node: string) => boolean
 }
 
-/** Nodes whose names are known. */
+/** Nodes whose names are known, so that reports of others are refused. */
 export function nodesByName(names: () => readonly string[]): KnownNodes {
   return { count: () => names().length, knows: (node) => names().includes(node) }
 }
 
 /**
- * Exchanges reports between the nodes of a cluster on request: `report? QUESTION NODE KIND` asks, and each other
- * node answers `report QUESTION NODE INDEX COUNT CHUNK`, a compressed text in chunks. Nothing is stored, and
- * nothing is sent without a question.
+ * Exchanges reports between the nodes of a cluster. `report? QUESTION NODE KIND` requests a report. Each
+ * other node answers with its compressed report in chunks: `report QUESTION NODE INDEX COUNT CHUNK`. Nothing
+ * is stored, and nothing is sent without a request.
  */
 export class NodeReports {
   readonly #node: string
@@ -64,10 +70,10 @@ export class NodeReports {
   readonly #endListening: () => void
   readonly #reports = new Map<string, (argument: string) => Promise<string>>()
   readonly #pending = new Map<string, PendingQuestion>()
-  /** Answers that are being collected or are still fresh, by what was asked. */
+  /** Answers by question, while they are being collected or are still fresh. */
   readonly #answers = new Map<string, Promise<readonly string[]>>()
 
-  /** Answers are accepted from `nodes` only. */
+  /** Only reports of nodes in `nodes` are accepted. */
   constructor(node: string, announcer: Announcer, nodes: KnownNodes) {
     this.#node = node
     this.#announcer = announcer
@@ -75,12 +81,12 @@ export class NodeReports {
     this.#endListening = announcer.listen({ received: (text) => this.#onText(text) })
   }
 
-  /** Sets the function that produces the reports of this node of one kind. */
+  /** Sets the function that creates reports of one kind on this node. */
   answerWith(report: (argument: string) => Promise<string>, kind = HEALTH): void {
     this.#reports.set(kind, report)
   }
 
-  /** Resolves to the reports of the nodes that answer within a second, in any order. */
+  /** Resolves to the reports of the other nodes that answer within a second, in any order. */
   others(question = HEALTH): Promise<readonly string[]> {
     const known = this.#answers.get(question)
     if (known) return known
@@ -158,7 +164,7 @@ export class NodeReports {
   }
 }
 
-// One after the other, because they share the remaining number of bytes.
+// Decompresses one report after the other, because they share the limit on bytes.
 async function textsOf(pending: PendingQuestion): Promise<readonly string[]> {
   const texts: string[] = []
   for (const chunks of pending.whole) {
@@ -169,7 +175,7 @@ async function textsOf(pending: PendingQuestion): Promise<readonly string[]> {
       pending.left -= bytes.length
       texts.push(bytes.toString())
     } catch {
-      // The report does not fit into the remaining bytes, or is not a compressed text.
+      // Ignores a report that exceeds the remaining bytes or is not a compressed text.
     }
   }
   return texts

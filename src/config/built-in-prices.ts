@@ -29,31 +29,34 @@ import type { ToolPrices } from '../domain/tool-use.ts'
 import { freeze } from './freeze.ts'
 import { type Vendor, VENDORS } from './vendors.ts'
 
-/** A model's entry in the built-in table. */
+/** A model's entry in the built-in price table. */
 interface BuiltInModel {
   readonly vendor: string | undefined
   /** Undefined if the table has no price that can be charged. */
   readonly price: Price | undefined
   /** Context length in tokens; undefined if the data does not state it. */
   readonly contextTokens: number | undefined
-  /** Which of the prices that depend on the date or the time of day applies; undefined if there is one. */
+  /** Set if the model has several prices: identifies the one that applies at this date and time of day. */
   readonly moment?: string
-  /** Kinds of price that are not charged, by their keys in the data: `input_audio_mtok`. */
+  /**
+   * Kinds of price that the gateway does not charge, by their keys in the price data, such as
+   * `input_audio_mtok`.
+   */
   readonly uncharged: readonly string[]
 }
 
-/** The prices that come with the gateway. */
+/** The price table that comes with the gateway. */
 export interface BuiltInPrices {
   /**
-   * Returns the entry in that vendor's list if the name is there, otherwise that of the first vendor in the
-   * order of preference.
+   * Returns the model's entry in the list of `vendor`, otherwise in that of the first vendor in order of
+   * preference that has it.
    */
   get(name: string, vendor?: string): BuiltInModel | undefined
-  /** The names that a vendor serves at its address today, and that the gateway can call and charge for. */
+  /** The models that a vendor serves at its address today, and that the gateway can call and charge for. */
   namesOf(vendor: Vendor): string[]
-  /** The day on which the data were last compared with the vendors' pages, as YYYY-MM-DD. */
+  /** The day on which the price data were last compared with the vendors' pages, as YYYY-MM-DD. */
   readonly date: string
-  /** A hash of the data. */
+  /** A hash of the price data. */
   readonly version: string
 }
 
@@ -62,14 +65,20 @@ interface PriceListEntry {
   readonly model: ModelInfo
 }
 
-/** Bounds of the cache, because clients may ask for any name. Names of models are shorter than this. */
+/**
+ * Bounds of the cache: clients may ask for any name, so it must not grow without limit. Real names are
+ * shorter than `MAX_NAME_LENGTH`.
+ */
 const MAX_CACHED_NAMES = 4096
 const MAX_NAME_LENGTH = 200
 
-/** The installed version of the data, and its day. An update of the package updates both. */
+/**
+ * The version of the price data and the day of its last comparison. An update of the package must update
+ * both.
+ */
 export const PRICE_DATA: DataSource = { source: '@pydantic/genai-prices 0.1.8', date: '2026-11-23' }
 
-/** Models missing from the data; `docs/configuration.md: Prices` names pages with their prices. */
+/** Models missing from the price data; `docs/configuration.md: Prices` names pages with their prices. */
 const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<string, readonly ModelInfo[]>([
   [
     'openai',
@@ -89,7 +98,10 @@ const ADDITIONAL_MODELS: ReadonlyMap<string, readonly ModelInfo[]> = new Map<str
   ],
 ])
 
-/** The prices of @pydantic/genai-prices as installed, without downloads. `now` selects among dated prices. */
+/**
+ * The prices in @pydantic/genai-prices as installed; nothing is downloaded. `now` decides which of several
+ * dated prices applies.
+ */
 export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices {
   const lists = new Map(VENDORS.map(({ id }) => [id, modelsOf(id)]))
   const found = new LRUCache<string, PriceListEntry | 'none'>({ max: MAX_CACHED_NAMES })
@@ -144,7 +156,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     namesOf({ id, protocol, served, uncallable }) {
       const today = now()
       const isServed = (name: string, prices: ModelPrice): boolean => {
-        // Other models than those of conversations are selected by `served` alone.
+        // Models that do not hold conversations are selected by `served` alone.
         if (!PROTOCOLS[protocol].isConversation) return true
         return 'output_mtok' in prices || endpointByName(name) !== undefined
       }
@@ -179,25 +191,27 @@ function modelsOf(vendor: string): readonly ModelInfo[] {
   return [...(ADDITIONAL_MODELS.get(vendor) ?? []), ...listed, ...others]
 }
 
-/** Matches the name of a model with and without a date: `tts-1`, `tts-1-1106`. */
+/** A rule that matches a model's name with and without a date: `tts-1`, `tts-1-1106`. */
 function namedOrDated(name: string): ModelInfo['match'] {
   const escaped = name.replaceAll('.', String.raw`\.`)
   return { or: [{ equals: name }, { regex: String.raw`^${escaped}-(\d{4}|\d{4}-\d{2}-\d{2})$` }] }
 }
 
-/** The names of a model: those that its rule lists literally, and its id unless that is only a prefix. */
+/**
+ * The names of a model that are known literally: those in its rule, and its id unless that is only a prefix.
+ */
 function concreteNames({ id, match }: ModelInfo): string[] {
   const own = matchesModel(match, id) && !id.endsWith('-') && !literalNames(match).some((name) => name === id)
   return own ? [id, ...literalNames(match)] : literalNames(match)
 }
 
-/** The current price: the last conditional one whose date or time of day applies, otherwise the first. */
+/** The current price: the last one whose start date or time of day applies now, otherwise the first. */
 export function currentPrice(prices: ModelPrice | readonly ConditionalPrice[], now: Date): ModelPrice {
   if (!isList(prices)) return prices
   return (prices.findLast(({ constraint }) => holds(constraint, now)) ?? prices[0])?.prices ?? {}
 }
 
-/** Identifies one of several prices. */
+/** Identifies one of several prices, by its index. */
 function momentOf(prices: readonly ConditionalPrice[], current: ModelPrice): string {
   return String(prices.findIndex((one) => one.prices === current))
 }
@@ -214,7 +228,7 @@ function isList(prices: ModelPrice | readonly ConditionalPrice[]): prices is rea
   return Array.isArray(prices)
 }
 
-/** Whether a rule of the price data matches a model name. Only regular expressions are case-sensitive. */
+/** Whether a rule of the price data matches a model name. Case matters only for regular expressions. */
 export function matchesModel(rule: MatchLogic, name: string): boolean {
   const lower = name.toLowerCase()
   if ('or' in rule) return rule.or.some((part) => matchesModel(part, name))
@@ -232,23 +246,29 @@ export function literalNames(rule: MatchLogic): string[] {
   return 'equals' in rule ? [rule.equals] : []
 }
 
-/** Writes `-20250929` as `-2025-09-29`, because some vendors and the price data write dates differently. */
+/**
+ * Writes the date in `-20250929` as `-2025-09-29`, because some vendors and the price data write dates
+ * differently.
+ */
 export function withHyphenatedDate(name: string): string {
   return name.replaceAll(/-(20\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(?=-|:|$)/g, '-$1-$2-$3')
 }
 
 type ToolKeys = { readonly [Kind in ToolKind]?: string }
 
-/** Keys of prices per thousand calls, in USD: the data's own, and one used by the additional models. */
+/**
+ * Keys in the price data of prices per thousand calls, in USD. The second one is used only by the additional
+ * models.
+ */
 const COUNT_KEYS = { request: 'requests_kcount', search_unit: 'search_units_kcount' } as const
 
-/** The data's keys of prices per thousand uses of a tool, in USD. */
+/** Keys in the price data of prices per thousand uses of a tool, in USD. */
 const TOOL_KEYS = {
   web_search: 'web_searches_kcount',
   file_search: 'storage_searches_kcount',
 } as const satisfies ToolKeys
 
-/** The data's keys of prices per hour of recording, in USD, in order of preference. */
+/** Keys in the price data of prices per hour of audio, in USD; the first one that exists applies. */
 const HOUR_KEYS = ['input_audio_hours', 'audio_hours'] as const
 
 const CHARGED_KEYS: ReadonlySet<string> = new Set([
@@ -261,12 +281,15 @@ const CHARGED_KEYS: ReadonlySet<string> = new Set([
 const HOUR: Decimal = { digits: 3600n, scale: 0 }
 
 /**
- * Decimal places of a price per second. Prices per hour have few, so that the rounding does not change the
- * cost of a day of recordings.
+ * Decimal places of a price per second, converted from a price per hour. With so many, the rounding does not
+ * change the cost of a whole day of audio.
  */
 const PLACES = 18
 
-/** Converts a model's price from the data; undefined if it has no kind of price that is charged. */
+/**
+ * Converts a model's entry in the price data to a price; undefined if it contains no price that the gateway
+ * can charge.
+ */
 export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): Price | undefined {
   const second = perSecond(data)
   if (
@@ -293,7 +316,7 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
   })
 }
 
-/** The kinds of price in the data that a call could cause but that are not charged. */
+/** Keys of prices in the data that a call could cause but that the gateway does not charge. */
 export function unchargedKinds(data: ModelPrice): readonly string[] {
   return Object.keys(data).filter((key) => data[key] !== undefined && !CHARGED_KEYS.has(key))
 }
@@ -331,7 +354,9 @@ function perSecond(data: ModelPrice): Decimal | undefined {
   return perHour === undefined ? undefined : divide(exactDecimal(priceAt(perHour, 0)), HOUR, PLACES)
 }
 
-/** The exact decimal: the shortest notation of a double is the number that the data states. */
+/**
+ * The decimal number that the price data states. The shortest notation of the double has exactly its digits.
+ */
 function exactDecimal(value: number): Decimal {
   const decimal = parseDecimal(value)
   if (!decimal || decimal.digits < 0n)

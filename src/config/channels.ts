@@ -49,7 +49,7 @@ const RESERVED_HEADERS: ReadonlySet<string> = new Set([
 
 const plainKey = credential('a key: printable characters without spaces')
 
-// The form of the key is checked together with the provider.
+// The form of the key is checked later, when the provider is known.
 const serviceAccount = secret("the JSON of a service account's key, or file: and its path", (given) =>
   given.trim().startsWith('{') ? given : undefined,
 )
@@ -131,7 +131,9 @@ export function channelSchema(groups: ReadonlySet<string>): Field<Channel> {
   })
 }
 
-/** A channel whose provider needs these readers for its address and its keys. */
+/**
+ * A schema for channels, given the schemas for their base URL and their keys, which depend on the provider.
+ */
 function channelWith(
   groups: ReadonlySet<string>,
   address: Field<string> | z.ZodOptional<Field<string>>,
@@ -158,19 +160,19 @@ function channelWith(
   })
 }
 
-/** The part of a channel that concerns its provider; the address may be missing. */
+/** The settings of a channel that depend on its provider; the base URL may be missing. */
 type GivenProvider = Pick<
   Channel,
   'provider' | 'api_version' | 'region' | 'project' | 'location' | 'protocol' | 'keys' | 'service_tier'
 > & { readonly base_url?: string | undefined }
 
-/** An error of a channel, with the path of the faulty key. */
+/** An error in a channel, with the path of the faulty setting. */
 interface ProviderIssue {
   readonly path: readonly (string | number)[]
   readonly message: string
 }
 
-/** Providers that support each setting. */
+/** Settings that only certain providers support, with those providers. */
 const OWNERS = {
   api_version: ['azure'],
   region: ['bedrock'],
@@ -209,7 +211,10 @@ function providerIssues(given: GivenProvider): ProviderIssue[] {
   return issues
 }
 
-/** Checks of a key's form, by provider; each returns the expected form if the key does not have it. */
+/**
+ * Checks the form of a key, by provider. Returns the expected form if the key is malformed, otherwise
+ * undefined.
+ */
 const KEY_FORMS: Partial<Record<GivenProvider['provider'], (key: string) => string | undefined>> = {
   bedrock: (key) => (parseBedrockKey(key) ? undefined : BEDROCK_KEY_FORMS),
   vertex(key) {
@@ -218,7 +223,7 @@ const KEY_FORMS: Partial<Record<GivenProvider['provider'], (key: string) => stri
   },
 }
 
-/** The base URL of a channel without issues: its own, otherwise that of its provider's region or location. */
+/** The base URL of a valid channel: the declared one, otherwise that of its provider's region or location. */
 function addressOf({ provider, base_url, region, location }: GivenProvider): string {
   if (base_url !== undefined) return base_url
   if (provider === 'bedrock') return bedrockUrl(region ?? '')
@@ -235,7 +240,7 @@ function vertexUrl(location: string): string {
   return `https://${location}-aiplatform.googleapis.com`
 }
 
-/** Published regions of AWS, with or without Bedrock. */
+/** Published regions of AWS by continent, with or without Bedrock. */
 const AWS: Readonly<Record<string, string>> = {
   af: 'south-1',
   ap: 'east-1 east-2 northeast-1 northeast-2 northeast-3 south-1 south-2 southeast-1 southeast-2 southeast-3 southeast-4 southeast-5 southeast-6 southeast-7',
@@ -253,7 +258,7 @@ const AWS: Readonly<Record<string, string>> = {
   'us-isob': 'east-1 west-1',
 }
 
-/** Published regions of Google Cloud, which are locations of Vertex AI. */
+/** Published regions of Google Cloud by continent; they are also locations of Vertex AI. */
 const GOOGLE: Readonly<Record<string, string>> = {
   africa: 'south1',
   asia: 'east1 east2 northeast1 northeast2 northeast3 south1 south2 southeast1 southeast2 southeast3',
@@ -278,7 +283,7 @@ function locationError(location: string): string | undefined {
   return errorOf(location, LOCATIONS, 'a location')
 }
 
-// A region that is newer than this table can be used by its address.
+// The message mentions base_url, because a region newer than this table can still be used by its address.
 function errorOf(name: string, known: ReadonlySet<string>, expected: string): string | undefined {
   if (known.has(name)) return undefined
   const near = findNearest(name, known)
@@ -291,10 +296,10 @@ function namesOf(areas: Readonly<Record<string, string>>): ReadonlySet<string> {
   )
 }
 
-/** Members that determine the call or its cost. */
+/** Request members that an operator must not change, because they determine the call or its cost. */
 const RESERVED: ReadonlySet<string> = new Set(['model', 'stream', 'n', 'messages', 'input', 'contents'])
 
-/** A JSON value, as its text. */
+/** Reads any JSON value and returns it as text. */
 const json: Field<string> = z.unknown().transform((given, ctx): string => {
   const written = jsonOf(given as YamlNode)
   if (written !== undefined) return written
@@ -313,14 +318,14 @@ const reserved = {
 
 const removed = name('the name of a member').refine((given) => !RESERVED.has(given), reserved.message)
 
-/** Changes to the bodies of a channel's requests. `docs/configuration.md: Channels`. */
+/** Changes that the gateway makes to the request bodies of a channel. `docs/configuration.md: Channels`. */
 const override: Field<Channel['override']> = section({
   set: members,
   default: members,
   remove: list(removed, 'a list of names of members'),
 })
 
-/** A number in JSON notation, which keeps all its digits. */
+/** A number in JSON notation. Such a number is copied as written, so that all its digits are kept. */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /** The JSON text of a node; undefined if it contains variables that are not set. */

@@ -10,37 +10,41 @@ import { type PriceFile, type PriceList, priceList } from './price-file.ts'
 import { settingsOf, type VendorChannels } from './settings.ts'
 import type { YamlNode } from './yaml-node.ts'
 
-/** The whole configuration by the operator, deeply frozen. */
+/** The operator's whole configuration, deeply frozen. */
 export interface Config {
   readonly environment: Environment
-  /** The settings of the file alone, without those set over HTTP. */
+  /** The settings of the file alone, without those that were changed over HTTP. */
   readonly settings: Settings
   readonly users: readonly UserSeed[]
   /** Diagnostics of settings that are valid but probably unintended. */
   readonly warnings: readonly Diagnostic[]
   readonly texts: FileTexts
   readonly priceFile: PriceFile | undefined
-  /** The file with its variables substituted, without users, to be merged with the settings set over HTTP. */
+  /**
+   * The file with its variables substituted, without users. Settings changed over HTTP are merged with it.
+   */
   readonly fileNode: YamlNode
-  /** What the console shows of the file, with lines. */
+  /** The settings that the file declares, with line numbers, to be shown in the console. */
   readonly declared: DeclaredFile
   /** Channels made from vendor keys in the environment; none if the file declares any channel. */
   readonly environmentChannels: VendorChannels
-  /** The prices below those of the file and those set over HTTP. */
+  /**
+   * The price list that applies where neither gateway.yaml nor a setting changed over HTTP states a price.
+   */
   readonly prices: PriceList
   readonly builtIn: BuiltInPrices
 }
 
 /**
- * Reads the configuration file, if there is one, and fills in defaults. `given` are texts to read instead of
- * the files. Throws a ConfigError with every error in it.
+ * Reads the configuration file, if there is one, and fills in defaults. With `given`, these texts are read
+ * instead of the files. Throws a ConfigError that contains every error.
  */
 export function readConfig(environment: Environment, given?: FileTexts): Config {
   const builtIn = builtInPrices()
   return configOf(environment, readFile(environment, builtIn, given), builtIn)
 }
 
-/** Builds the configuration from a file that was read. */
+/** Builds the configuration from a file that was already read. */
 export function configOf(
   environment: Environment,
   { text, priceFile, content, channels, tree, declared, warnings, environmentChannels }: FileReading,

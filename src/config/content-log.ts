@@ -21,10 +21,11 @@ const share: Field<number> = scalar(SHARE, ({ value }) => {
 
 const KEEP = 'a duration such as 24h or 30d'
 const DAY_MS = 86_400_000
-/** Ten years. */
+/** Maximum retention, ten years in milliseconds. */
 const MAX_KEEP_MS = 3_650 * DAY_MS
 
-// Whole seconds, as the fields of users and tokens have them. Days are written here alone.
+// A retention in milliseconds, rounded down to whole seconds, because users and tokens store seconds. Only
+// this field accepts days (`30d`).
 const keep: Field<number> = scalar(KEEP, ({ value }) => {
   if (typeof value !== 'string') return undefined
   const [, days] = /^(\d{1,6}) ?d$/.exec(value.trim()) ?? []
@@ -37,7 +38,7 @@ const keep: Field<number> = scalar(KEEP, ({ value }) => {
 
 const STORE = 'database, or s3://BUCKET/PREFIX'
 
-/** Names of buckets, and what of other names needs no encoding in a path. */
+/** A valid bucket name. `STEP` matches one part of an object prefix that needs no encoding in a URL. */
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/
 const STEP = /^(?!\.\.?$)[\w.-]+$/
 const MAX_PREFIX = 512
@@ -101,7 +102,7 @@ export const contentLogSchema: Field<ContentLogSettings> = section({
   )
   .default(CONTENT_LOG_DEFAULTS)
 
-/** `{ what, sample, keep }` of a group, a user or a token. */
+/** `{ what, sample, keep }`: what content is logged for a group, a user or a token. */
 export const contentTermsSchema: Field<ContentTerms | undefined> = section({
   what: oneOf(CONTENT_LEVELS).optional(),
   sample: share.optional(),
@@ -112,10 +113,13 @@ export const contentTermsSchema: Field<ContentTerms | undefined> = section({
   )
   .optional()
 
-/** The fields of a user or a token whose terms are in gateway.yaml. */
+/** The stored fields of a user or a token whose content log settings are in gateway.yaml. */
 export type DeclaredContentLog = Values<typeof CONTENT_LOG.fields>
 
-/** The fields of declared terms; what they do not say follows the more general settings. */
+/**
+ * The stored fields for declared content log settings. A missing setting is stored as empty or null: the more
+ * general settings apply.
+ */
 export function declaredContentLog(terms: ContentTerms | undefined): DeclaredContentLog | undefined {
   if (!terms) return undefined
   return {

@@ -6,7 +6,7 @@ import { type Path, pathText } from './diagnostics.ts'
 import type { ParsedDocument } from './document.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** The sections that the settings of the console show. */
+/** The sections of the file that the console's settings page shows. */
 const SECTIONS = [
   'options',
   'rate_limits',
@@ -17,19 +17,19 @@ const SECTIONS = [
   'groups',
   'models',
 ] as const
-/** What is shown in place of a secret. */
+/** Shown in place of a secret. */
 const SET = 'set'
 const SECRETS: ReadonlySet<string> = new Set([
   ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [`options.${name}`] : [])),
   'login.oidc.client_secret',
-  // The address of a receiver often is its password.
+  // The URL of an alert receiver often contains its password.
   'alerts.url',
   'alerts.secret',
 ])
-/** A file may declare thousands of models. */
+/** Maximum number of settings that are listed, because a file may declare thousands of models. */
 const MAX_LINES = 2000
 
-/** What the file declares in these sections, with its lines; secrets are left out. */
+/** The settings that the file declares in these sections, with their lines. Secrets are replaced by `set`. */
 export function declaredFile(document: ParsedDocument, configFile: string | undefined): DeclaredFile {
   if (configFile === undefined) return { file: '', items: [] }
   const found = SECTIONS.flatMap((section) =>
@@ -52,6 +52,6 @@ function valueOf(node: YamlNode, path: Path): Json {
   const name = path.filter((step) => typeof step === 'string').join('.')
   if (SECRETS.has(name)) return SET
   if (!(node instanceof YamlScalar)) return items(node).map((item) => valueOf(item, path))
-  // The text with its variables, whose values may be secrets.
+  // Show the text as written, with `${NAME}`, because the values of variables may be secrets.
   return typeof node.value === 'string' ? node.source : node.value
 }

@@ -2,15 +2,15 @@ import type { DeclaredSetting } from '../domain/audit.ts'
 import type { Json } from '../domain/json.ts'
 import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** Sections whose entries are recorded one by one. */
+/** Sections of gateway.yaml whose entries are recorded one by one in the audit log. */
 const SECTIONS = ['options', 'groups', 'models'] as const
-/** Users are recorded by the database, which contains them too. */
+/** Sections that are not recorded whole. Users are recorded when they are stored in the database. */
 const ELSEWHERE: ReadonlySet<string> = new Set([...SECTIONS, 'channels', 'users'])
 
 /**
  * The settings that a file declares, for the audit log: channels, options, groups, models and their prices,
- * and other sections as options. `prices` is the prices file. `channelId` returns the id of the channel with
- * a name.
+ * and all other sections as options. `prices` is the prices file. `channelId` returns the id of the channel
+ * with a name.
  */
 export function declaredSettings(
   file: YamlNode,
@@ -55,7 +55,7 @@ function asMapping(node: YamlNode): Readonly<Record<string, YamlNode>> {
   return isMapping(node) ? node : {}
 }
 
-/** A node as JSON. Values from variables and files appear as they are written in the file. */
+/** A node as JSON, with `${NAME}` and `file:PATH` as written in the file instead of their values. */
 function writtenAs(node: YamlNode): Json {
   if (node === undefined) return null
   if (node instanceof YamlScalar)

@@ -1,4 +1,4 @@
-/** A place in a document: keys and indexes from the root. */
+/** Keys and list indexes that lead from the root of a document to a place in it. */
 export type Path = readonly (string | number)[]
 
 /** An error or a warning in the configuration. */
@@ -9,7 +9,7 @@ export interface Diagnostic {
   readonly line?: number
   /** `channels[0].base_url`, or the name of a variable; empty for the file as a whole. */
   readonly path: string
-  /** States what is expected, never the value of a variable. */
+  /** States what is expected. Never contains the value of a variable, which may be secret. */
   readonly message: string
 }
 
@@ -24,7 +24,7 @@ export class ConfigError extends Error {
   }
 }
 
-/** `gateway.yaml:12: channels[0].base_url: expected …`. */
+/** Formats a diagnostic as `gateway.yaml:12: channels[0].base_url: expected …`. */
 export function formatDiagnostic({ file, line, path, message }: Diagnostic): string {
   const place = line === undefined ? file : `${file}:${line}`
   return path === '' ? `${place}: ${message}` : `${place}: ${path}: ${message}`

@@ -21,7 +21,7 @@ export interface ParsedDocument {
 
 type Yaml = typeof import('yaml')
 
-/** Maximum number of values that aliases add, so that nested aliases cannot exhaust the memory. */
+/** Maximum number of nodes that YAML aliases may add, so that nested aliases cannot exhaust the memory. */
 const MAX_ALIASED = 100_000
 const MAX_DEPTH = 32
 const SYNTAX = 'expected YAML: '
@@ -69,7 +69,7 @@ function noTree(diagnostics: readonly DocumentDiagnostic[]): ParsedDocument {
   return { tree: undefined, lineOf: () => 1, diagnostics }
 }
 
-/** The first collection in a token that is nested too deeply. */
+/** The first collection in a token that is nested too deeply; undefined if there is none. */
 function tooDeep(token: CST.Token | null | undefined, depth: number): CST.Token | undefined {
   if (token?.type === 'document') return tooDeep(token.value, depth)
   if (!token || !('items' in token)) return undefined
@@ -81,7 +81,7 @@ function tooDeep(token: CST.Token | null | undefined, depth: number): CST.Token 
   return undefined
 }
 
-/** A directive that would change the meaning of the file. */
+/** A YAML directive that would change the meaning of the file; undefined if there is none. */
 function unknownDirective({ directives }: Document): string | undefined {
   const version = directives?.yaml.version ?? '1.2'
   if (version !== '1.2') return `%YAML ${version}`
@@ -89,18 +89,22 @@ function unknownDirective({ directives }: Document): string | undefined {
   return handle === undefined ? undefined : `%TAG ${handle}`
 }
 
-/** Converts the library's document to the tree from which the sections are read. */
+/**
+ * Converts the YAML library's document to the tree of nodes from which the configuration's sections are read.
+ */
 class TreeBuilder {
   readonly #yaml: Yaml
   readonly #document: Document
   readonly #counter: LineCounter
   readonly #lookup: (name: string) => string | undefined
   readonly #diagnostics: DocumentDiagnostic[] = []
-  /** Offsets in the text of the entries of each mapping and list. */
+  /** For each mapping and list: the offset of every entry in the file's text. */
   readonly #offsets = new Map<YamlNode, Map<string | number, number>>()
-  /** The latest node with each anchor. */
+  /** The latest node with each YAML anchor (`&name`). */
   readonly #anchors = new Map<string, Node>()
-  /** Nodes to which aliases refer. Recorded at each alias, because an anchor may be redefined later. */
+  /**
+   * Nodes to which aliases (`*name`) refer. Recorded at each alias, because an anchor may be redefined later.
+   */
   readonly #targets = new Map<Alias, Node | undefined>()
   #aliased = 0
   /** Number of aliases that enclose the current node. */
@@ -136,7 +140,9 @@ class TreeBuilder {
     return { tree, lineOf, diagnostics: this.#diagnostics }
   }
 
-  /** `path` is the path of the node; the array is reused for the next one. */
+  /**
+   * `path` is the path of the node. The array is reused for the next node, so it must be copied to be kept.
+   */
   #convert(node: unknown, path: (string | number)[], offset: number): YamlNode {
     if (this.#aliases > 0 && this.#aliased++ === MAX_ALIASED)
       this.#report(path, offset, `expected at most ${MAX_ALIASED} values in aliases`)

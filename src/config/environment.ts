@@ -9,7 +9,7 @@ import { sqlitePath, sqliteUrl } from '../domain/database-url.ts'
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const
 
-/** Maximum number of processes that take calls: one for each core of a large machine. */
+/** Maximum number of processes that handle calls: one for each core of a large machine. */
 const MAX_WORKERS = 128
 
 /** The lowest level that is logged; `silent` logs nothing. */
@@ -26,19 +26,22 @@ export interface Environment {
   readonly dataDir: string
   /** `sqlite:PATH`, or `postgres://…`. */
   readonly databaseUrl: string
-  /** `redis://…` or `rediss://…`; undefined if limits are counted per node. */
+  /** `redis://…` or `rediss://…`; undefined if each node counts rate limits for itself. */
   readonly redisUrl: string | undefined
   readonly configFile: string | undefined
-  /** Encrypts keys at rest; undefined if the one in `dataDir` is used. */
+  /**
+   * The secret from which keys for encryption at rest are derived; undefined if the one stored in `dataDir`
+   * is used.
+   */
   readonly secret: string | undefined
   readonly logLevel: LogLevel
-  /** Number of processes that take calls. */
+  /** Number of processes that handle calls. */
   readonly workers: number
-  /** Credentials of the bucket that the content log may name; undefined if they are not set. */
+  /** Credentials for the bucket in which the content log may store content; undefined if they are not set. */
   readonly bucketKey: BucketKey | undefined
-  /** Variable → key, for known vendors. */
+  /** The API keys of known vendors, by the name of their environment variable. */
   readonly vendorKeys: ReadonlyMap<string, string>
-  /** The values of `${NAME}` in the configuration file. */
+  /** The values that replace `${NAME}` in the configuration file. */
   readonly variables: ReadonlyMap<string, string>
 }
 

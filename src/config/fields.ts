@@ -14,10 +14,12 @@ import { parseDuration, parseSize } from '../domain/units.ts'
 import type { Path } from './diagnostics.ts'
 import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 
-/** Reads a node of the file into a `T`. Its issues have the form `expected …, found …`. */
+/**
+ * A schema that reads a node of the file into a `T`. Its error messages have the form `expected …, found …`.
+ */
 export type Field<T> = z.ZodType<T>
 
-/** A more specific expectation of a field, used in the message of its issue. */
+/** Returned by a field's reader instead of a value: states what was expected, for the error message. */
 export class Refusal {
   readonly expected: string
   constructor(expected: string) {
@@ -25,15 +27,15 @@ export class Refusal {
   }
 }
 
-/** The message of an issue that was reported elsewhere and is dropped. */
+/** The message of an error that was already reported elsewhere, so that this one is dropped. */
 export const ALREADY_REPORTED = '(reported already)'
 
-/** Ten years. */
+/** Maximum retention, ten years in milliseconds. */
 const MAX_RETENTION_MS = 87_600 * 3_600_000
 
 /**
- * A scalar. `read` returns the value, undefined if it is invalid, or a `Refusal` with a more specific
- * expectation.
+ * A field with a single value. `read` returns the value, undefined if it is invalid, or a `Refusal` with a
+ * more specific expectation.
  */
 export function scalar<T>(expected: string, read: (node: YamlScalar) => T | Refusal | undefined): Field<T> {
   return z.unknown().transform((given, ctx): T => {
@@ -45,7 +47,7 @@ export function scalar<T>(expected: string, read: (node: YamlScalar) => T | Refu
   })
 }
 
-/** A text. `accept` returns its value, or refuses it. */
+/** A text. `accept` returns the value to use, or what was expected. */
 export function text(
   expected: string,
   accept: (text: string) => string | Refusal | undefined,
@@ -58,12 +60,12 @@ export function name(what: string, characters?: number): Field<string> {
   return scalarOf(declaredName(what, characters))
 }
 
-/** Printable ASCII without spaces, as headers allow; never shown in messages. */
+/** Printable ASCII without spaces, as HTTP headers allow. Error messages never show it. */
 export function credential(expected: string): Field<string> {
   return secret(expected, (given) => (/^[!-~]+$/.test(given) ? given : undefined))
 }
 
-/** A text that messages do not repeat. */
+/** A text that error messages never show. */
 export function secret(expected: string, accept: (text: string) => string | undefined): Field<string> {
   return z.unknown().transform((given, ctx): string => {
     const value =
@@ -77,13 +79,16 @@ export function secret(expected: string, accept: (text: string) => string | unde
   })
 }
 
-/** true or false. */
+/** A boolean, `true` or `false`. */
 export const flag: Field<boolean> = scalar('true or false', ({ value }) => {
   if (typeof value === 'boolean') return value
   return value === 'true' ? true : value === 'false' ? false : undefined
 })
 
-/** A scalar of a record's type; `expected` describes it if the type does not. */
+/**
+ * A field with a single value of a record's type. `expected` describes the value in errors if the type does
+ * not.
+ */
 function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected): Field<V> {
   return scalar(expected, ({ value }) => {
     const isDigits = type.json === 'integer' && typeof value === 'string' && /^-?\d{1,16}$/.test(value)
@@ -239,14 +244,16 @@ function asDecimal(source: string): Decimal | undefined {
   )
 }
 
-/** Fields of a record that gateway.yaml may declare; those with a default may be omitted. */
+/**
+ * Schemas for the fields of a record that gateway.yaml may declare. A field with a default may be omitted.
+ */
 type DeclaredShape<F extends Fields> = {
   [Name in NamesWith<F, 'declared'>]: z.ZodType<ValueOf<F[Name]>>
 }
 
 /**
- * Readers of the fields that are not texts, whole numbers or flags. They are called only for fields that are
- * present.
+ * Schemas for those fields whose types do not determine one, such as lists of channels. They are used only if
+ * the field is present.
  */
 type Readers<F extends Fields> = {
   readonly [Name in NamesWith<F, 'declared'> as F[Name]['type']['json'] extends 'any' ? Name : never]: Field<
@@ -254,7 +261,7 @@ type Readers<F extends Fields> = {
   >
 }
 
-/** The fields of a record that gateway.yaml may declare, as a schema. */
+/** Schemas for the fields of a record that gateway.yaml may declare. */
 export function declaredShape<const F extends Fields>(
   fields: F,
   ...[readers = {} as Readers<F>]: keyof Readers<F> extends never ? [] : [Readers<F>]
@@ -279,13 +286,13 @@ function declaredField(type: FieldType, expected?: RecordField['declared']): Fie
   return json === 'array' ? list(entry, type.expected, bounds.minItems) : dictionary(entry, type.expected)
 }
 
-/** An error found by a field, with its path. */
+/** An error that a field's schema found, with its path in the file. */
 export interface Issue {
   readonly path: Path
   readonly message: string
 }
 
-/** The issues of a zod error: one for each unknown key, and none of those reported elsewhere. */
+/** The errors in a zod error: one for each unknown key. Errors that were reported elsewhere are left out. */
 export function issuesOf(error: z.ZodError): Issue[] {
   return error.issues
     .flatMap((issue): Issue[] => {

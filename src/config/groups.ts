@@ -16,7 +16,7 @@ import {
 } from './fields.ts'
 import { keys, type YamlNode } from './yaml-node.ts'
 
-/** The group that exists even if it is not declared. */
+/** The name of the group that exists even if the file does not declare it. */
 export const DEFAULT_GROUP = 'default'
 
 const { defaults } = GROUP_SETTINGS
@@ -62,7 +62,7 @@ export function suggestGroup(given: string, declared: Iterable<string>): string 
   return suggestion === undefined ? '' : ` (${suggestion}?)`
 }
 
-/** Keys of a budget, in a user, a token or a group; `docs/ledger.md: Budgets`. */
+/** Fields of a budget, which users, tokens and groups have; `docs/ledger.md: Budgets`. */
 export function budgetFields(maxQuota = Number.MAX_SAFE_INTEGER) {
   return {
     budget: integer(0, maxQuota).optional(),
@@ -90,7 +90,9 @@ export function requireWholeBudget(
   }
 }
 
-/** The declared budget: null for a budget of 0, which means none; undefined if nothing is declared. */
+/**
+ * The declared budget. Null if the file declares 0, which means no budget; undefined if it declares nothing.
+ */
 export function declaredBudget({ budget, budget_period: period }: GivenBudget): Budget | null | undefined {
   if (budget === undefined) return undefined
   return budget > 0 && period !== undefined ? { amount: budget, period } : null

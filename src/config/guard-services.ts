@@ -4,7 +4,7 @@ import type { ServiceMatch } from '../domain/guard.ts'
 import { parseBedrockKey } from '../domain/provider-keys.ts'
 import { credential, dictionary, type Field, list, name, scalar, secret, section, text } from './fields.ts'
 
-/** Where Lakera Guard is reached. */
+/** Address of the service Lakera Guard, unless the file states another. */
 const LAKERA_URL = 'https://api.lakera.ai'
 /** Minimum score of Presidio's matches if none is given. */
 const DEFAULT_SCORE = 0.5
@@ -23,7 +23,7 @@ const headerValue = secret('a header value: printable characters, no line breaks
   /^[\t -~]*$/.test(given) ? given.trim() : undefined,
 )
 
-/** Headers that the gateway sets itself. */
+/** Headers that the gateway sets itself, so that an operator may not set them. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   'accept-encoding',
   'connection',
@@ -62,7 +62,10 @@ const awsKey = secret('ACCESS_KEY_ID:SECRET_ACCESS_KEY, or the same and :SESSION
   return key && 'aws' in key ? given : undefined
 })
 
-/** How the matches of services are declared, by the member that names the kind; `docs/guards.md: Services`. */
+/**
+ * Schemas for what an external service looks for, by the member of `match` that names the service;
+ * `docs/guards.md: Services`.
+ */
 export const SERVICE_MATCHES = {
   moderation: section({
     moderation: section({

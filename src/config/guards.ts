@@ -34,11 +34,11 @@ import { child, items, keys, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 /** Maximum length of a guard's name in characters; names are in headers and in metrics. */
 const MAX_NAME = 64
-/** Maximum length in characters of what redaction writes. */
+/** Maximum length in characters of the text that replaces a match. */
 const MAX_WITH = 200
-/** Maximum of `most_delay` in characters. */
+/** Maximum of a guard's `most_delay`, in characters. */
 const MAX_DELAY = 1_000_000
-/** Maximum of `match.most` in characters. */
+/** Maximum of a guard's `match.most`, in characters. */
 const MAX_MATCH = 4096
 const DEFAULT_MATCH = 256
 const DEFAULT_TIMEOUT_MS = 2_000
@@ -54,7 +54,7 @@ const pattern = text('a regular expression in the syntax of RE2', (given) => {
   return wrong === undefined ? given : new Refusal(`a regular expression in the syntax of RE2 (${wrong})`)
 })
 
-/** What is wrong with a match; undefined if it can be compiled. */
+/** The error in a match, as a text; undefined if the match can be compiled. */
 function wrongMatch(match: TextMatch): string | undefined {
   try {
     compileRule('guard', textMatch(match))
@@ -69,7 +69,7 @@ const word = text('a word or a phrase', (given) => (given.trim() === '' ? undefi
 
 const on: Field<true> = scalar('true', ({ value }) => (value === true || value === 'true' ? true : undefined))
 
-/** How each kind of match is declared, by the member that names it. */
+/** Schemas for what a guard looks for, by the member of `match` that names the kind. */
 const MATCHES = {
   regex: section({
     regex: oneOrList(pattern, 'a list of at least one regular expression'),
@@ -157,15 +157,15 @@ export const guardSchema: Field<Guard> = section({
     refuse('most_delay', `0, or at least ${MIN_WINDOW} characters, as windows overlap by ${WINDOW_OVERLAP}`)
 })
 
-/** Services that say whether there is a match, and not where. */
+/** Services that report whether there is a match, but not where in the text. */
 const WITHOUT_PLACES: ReadonlySet<string> = new Set(['moderation', 'lakera'])
-/** What needs to know where. */
+/** Actions that need to know where in the text a match is. */
 const CHANGES: ReadonlySet<string> = new Set(['redact', 'replace'])
 
 /** `docs/configuration.md: Guards`. */
 export const guardsSchema: Field<readonly Guard[]> = list(guardSchema, 'a list of guards')
 
-/** Names of guards, of groups and of tokens, that the file does not declare. */
+/** Errors for guards that groups and tokens name but that the file does not declare. */
 export function unknownGuards(tree: YamlNode): Issue[] {
   const declared = new Set(
     items(child(tree, 'guards')).flatMap((one) => {

@@ -15,8 +15,9 @@ import { child, keys } from './yaml-node.ts'
 type Stored = Pick<Store, 'read'>
 
 /**
- * The live configuration: the file merged with the settings set over HTTP. Every change replaces the settings
- * object, so that a call keeps the settings with which it began. Changes are serialized.
+ * The live configuration: the file merged with the settings that were changed over HTTP. Every change
+ * replaces the settings object, so that a call keeps the settings with which it began. Changes are made one
+ * after another.
  */
 export class LiveConfig implements LiveSettings {
   readonly #store: Stored
@@ -60,7 +61,7 @@ export class LiveConfig implements LiveSettings {
     return this.#merged.settings
   }
 
-  /** The configuration of the file, as last read. */
+  /** The configuration as last read from the file. */
   get file(): Config {
     return this.#file
   }
@@ -89,7 +90,7 @@ export class LiveConfig implements LiveSettings {
     return this.#merged.storedChannels.get(name)
   }
 
-  /** Replaces the file. `check` runs first; if it rejects, nothing changes. */
+  /** Replaces the configuration of the file. `check` runs first; if it rejects, nothing changes. */
   replaceFile(file: Config, check: () => Promise<void>): Promise<void> {
     return this.#serialized(async () => {
       await check()
@@ -136,7 +137,7 @@ export class LiveConfig implements LiveSettings {
     })
   }
 
-  /** Reads the stored settings again, which another node may have changed. */
+  /** Reads the stored settings again, because another node may have changed them. */
   reread(): Promise<void> {
     return this.#serialized(async () => {
       const merged = mergeLayers(this.#file, await this.#store.read('storedConfiguration'))
@@ -145,7 +146,7 @@ export class LiveConfig implements LiveSettings {
     })
   }
 
-  // An entry that was already ignored does not make another change invalid.
+  // Entries that were ignored before this change are no reason to refuse it.
   #refuseNewlyIgnored(ignored: readonly IgnoredEntry[]): void {
     const refused = this.#newlyIgnored(ignored)
     if (refused.length === 0) return

@@ -20,11 +20,11 @@ import { child, isMapping, items, keys, type YamlNode, YamlScalar } from './yaml
 
 /** A setting that was set over HTTP and conflicts with the file. */
 export interface IgnoredEntry {
-  /** The section of the entry, and its name in that section. */
+  /** The section that contains the entry; `name` is unique in it. */
   readonly section: 'channels' | Exclude<StoredSection, 'drains'>
   readonly name: string
   readonly message: string
-  /** Its content as JSON, to detect changes. */
+  /** The entry's content as JSON, to detect changes. */
   readonly content: string
 }
 
@@ -33,14 +33,14 @@ export interface MergedSettings {
   readonly settings: Settings
   /** The channels set over HTTP by name, enabled or disabled. */
   readonly storedChannels: ReadonlyMap<string, Channel>
-  /** Ids of drained channels. */
+  /** Ids of channels that are drained, which means that they get no new calls. */
   readonly drained: ReadonlySet<number>
   readonly ignored: readonly IgnoredEntry[]
 }
 
 /**
- * Merges the settings set over HTTP with the file, which overrides them. The schemas of the file read all of
- * them; entries that are invalid there are ignored.
+ * Merges the settings changed over HTTP with the file; the file takes precedence. The same schemas check
+ * both, and stored entries that they refuse are ignored.
  */
 export function mergeLayers(config: Config, stored: StoredConfiguration): MergedSettings {
   if (stored.channels.length === 0 && stored.entries.length === 0) return fileOnly(config)
@@ -56,7 +56,7 @@ export function mergeLayers(config: Config, stored: StoredConfiguration): Merged
     if (content && issues.length === 0)
       return { ...settingsFrom(config, content, entries, drainTest(stored, drained)), drained, ignored }
     const faulty = faultyEntries(config.fileNode, entries, issues)
-    // No entry causes the issues. This cannot happen with a file that is valid by itself.
+    // No stored entry causes the errors. This cannot happen if the file is valid by itself.
     if (faulty.size === 0)
       return { ...fileOnly(config), drained, ignored: entries.map((one) => ignoredEntry(one, 'not read')) }
     for (const [one, message] of faulty) ignored.push(ignoredEntry(one, message))
@@ -68,7 +68,7 @@ function fileOnly({ settings }: Config): MergedSettings {
   return { settings, storedChannels: new Map(), drained: new Set(), ignored: [] }
 }
 
-/** Whether a channel is drained, by its id: a stored one has that of its row. */
+/** Returns a function that reports whether a channel is drained. */
 function drainTest(
   { channels }: StoredConfiguration,
   drained: ReadonlySet<number>,
@@ -82,7 +82,7 @@ function drainedIds({ entries }: StoredConfiguration): ReadonlySet<number> {
   return new Set(entries.flatMap(({ section, name }) => (section === 'drains' ? [Number(name)] : [])))
 }
 
-/** The reason to ignore an entry before it is read; undefined if there is none. */
+/** The reason to ignore a stored entry even before its value is checked; undefined if there is none. */
 function conflictOf(
   { fileNode, environmentChannels }: Config,
   { section, name, tree }: LayerEntry,
@@ -116,7 +116,7 @@ function mergedNode(file: YamlNode, entries: readonly LayerEntry[]): YamlNode {
     const mapping: Record<string, YamlNode> = Object.create(null)
     for (const { section, name, tree } of entries) {
       if (isListed(section) || SECTION_KEYS[section] !== key) continue
-      // A model's price and its other settings are separate entries.
+      // A model's price and its other settings are separate stored entries, which are combined here.
       const before = mapping[name]
       mapping[name] = isMapping(before) && isMapping(tree) ? { ...before, ...tree } : tree
     }
@@ -163,7 +163,7 @@ function settingsFrom(
   })
 }
 
-/** The entries that cause issues, with their messages. */
+/** The stored entries that cause errors, each with its error messages. */
 function faultyEntries(
   file: YamlNode,
   entries: readonly LayerEntry[],
@@ -202,7 +202,7 @@ function ignoredEntry({ section, name, content }: LayerEntry, message: string): 
 interface LayerEntry {
   readonly section: 'channels' | Exclude<StoredSection, 'drains'>
   readonly name: string
-  /** Its content as JSON, to detect changes. */
+  /** The entry's value as JSON, to detect changes. */
   readonly content: string
   readonly tree: YamlNode
   readonly enabled: boolean
@@ -218,7 +218,7 @@ const SECTION_KEYS = {
   guards: 'guards',
 } as const
 
-/** Sections that are lists. */
+/** Sections that are lists in the file, not mappings. */
 const LISTS = ['channels', 'alerts', 'guards'] as const
 
 type ListSection = (typeof LISTS)[number]
@@ -228,8 +228,8 @@ function isListed(section: unknown): section is ListSection {
 }
 
 /**
- * The stored settings as a layer, one entry each. Omits ratios from which no price follows, because no price
- * of a prompt token is known for the model.
+ * The settings changed over HTTP, one entry each, as they would be in the file. Price ratios are left out if
+ * the model has no known price per prompt token to multiply.
  */
 function storedLayer(
   { prices, environmentChannels }: Config,
@@ -244,7 +244,7 @@ function storedLayer(
       return { section: 'channels', name, content, tree: jsonToYaml(entry), enabled: status === 1 }
     }),
     ...entries.flatMap(({ section, name, value }): LayerEntry[] => {
-      // Not a part of the file.
+      // Drained channels are not a setting of the file.
       if (section === 'drains') return []
       const entry = section === 'ratios' ? modelOf(value, priceOf(name)) : value
       if (entry === undefined) return []
@@ -253,7 +253,10 @@ function storedLayer(
   ]
 }
 
-/** The model entry for an exact price, or for ratios applied to a base price. */
+/**
+ * A model's entry for an exact price, or for ratios that multiply a base price; undefined if the ratios have
+ * no base.
+ */
 function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
   const { exact } = asObject(ratios)
   if (exact !== undefined) return { price: exact }
@@ -261,7 +264,10 @@ function modelOf(ratios: Json, base: Price | undefined): Json | undefined {
   return price && { price: priceTexts(price) }
 }
 
-/** Reads a price in the form that it has in the file. Throws `invalid_request` with the schema's message. */
+/**
+ * Reads a price in the form that it has in the file. Throws `invalid_request` with the schema's error
+ * message.
+ */
 export function priceFrom(value: Json): Price {
   const { data, error } = priceSchema.safeParse(jsonToYaml(value))
   if (data) return data
@@ -269,7 +275,10 @@ export function priceFrom(value: Json): Price {
   throw new GatewayError('invalid_request', issues.join('; '))
 }
 
-/** Reads a guard in the form that it has in the file. Throws `invalid_request` with the schema's message. */
+/**
+ * Reads a guard in the form that it has in the file. Throws `invalid_request` with the schema's error
+ * message.
+ */
 export function guardFrom(value: Json): Guard {
   const { data, error } = guardSchema.safeParse(jsonToYaml(value))
   if (data) return data
@@ -277,7 +286,9 @@ export function guardFrom(value: Json): Guard {
   throw new GatewayError('invalid_request', issues.join('; '))
 }
 
-/** Converts JSON to the tree of an equivalent YAML file. Variables are not substituted. */
+/**
+ * Converts JSON to the tree that the same values in the YAML file would give. Variables are not substituted.
+ */
 function jsonToYaml(value: Json): YamlNode {
   if (value === null) return undefined
   if (Array.isArray(value)) return (value as readonly Json[]).map(jsonToYaml)

@@ -4,7 +4,10 @@ import type { ModelCatalogue } from '../domain/settings.ts'
 import type { PriceList } from './price-file.ts'
 import { VENDORS } from './vendors.ts'
 
-/** Whether an entry of a channel's `models` is a pattern, which matches priced models. */
+/**
+ * Whether an entry of a channel's `models` is a pattern (`gpt-*`), which stands for all matching models with
+ * a price.
+ */
 export function isModelPattern(entry: string): boolean {
   return entry.includes('*')
 }
@@ -25,9 +28,9 @@ export function matchesModelPattern(name: string, pattern: string): boolean {
 }
 
 /**
- * The channels with patterns replaced by names of models: declared models with a price, those of the prices
- * file, and built-in ones that can be called today. Of the built-in models, those that rerank go only to channels with the rerank
- * protocol, all others only to other channels.
+ * The channels with patterns in `models` replaced by names: declared models with a price, models of the
+ * prices file, and built-in models that can be called today. Built-in rerank models go only to channels with
+ * the rerank protocol, all other built-in models only to other channels.
  */
 export function withModelNames(
   channels: readonly Channel[],

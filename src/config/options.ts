@@ -76,7 +76,7 @@ const FURTHER: Readonly<Record<Exclude<OptionType, ScalarRow['type']>, Field<unk
     /^[!-~]*$/.test(given) ? given : undefined,
   ).default(''),
   affinity,
-  // Without the option nothing is kept; an empty one still lets requests ask for it.
+  // Without this option no answers are cached; with an empty one, requests can ask for caching.
   cache: cache.optional(),
   idempotency,
   media,

@@ -12,7 +12,7 @@ import { priceSchema } from './prices.ts'
 import { priceContent } from './settings.ts'
 import type { YamlNode } from './yaml-node.ts'
 
-/** The file of `options.prices_file`. `docs/configuration.md: A file of prices`. */
+/** The prices file, which `options.prices_file` names. `docs/configuration.md: A file of prices`. */
 export interface PriceFile {
   /** Its absolute path. */
   readonly path: string
@@ -21,7 +21,9 @@ export interface PriceFile {
   readonly tree: YamlNode
 }
 
-/** Prices below those of gateway.yaml: those of the prices file, then the built-in ones. */
+/**
+ * The prices for models without a price in gateway.yaml: those of the prices file, then the built-in ones.
+ */
 export interface PriceList extends BuiltInPrices {
   /** The models that the prices file lists. */
   readonly ofFile: ReadonlySet<string>
@@ -30,8 +32,8 @@ export interface PriceList extends BuiltInPrices {
 const pricesSchema = dictionary(priceSchema, 'a mapping from model names to prices')
 
 /**
- * Reads the file that `options.prices_file` names, relative to gateway.yaml; undefined if it names none.
- * `given` is a text to read instead. Throws a ConfigError with every error in it.
+ * Reads the prices file that `options.prices_file` names, relative to gateway.yaml; undefined if it names
+ * none. With `given`, this text is read instead of the file. Throws a ConfigError that contains every error.
  */
 export function readPriceFile(
   name: string,
@@ -63,7 +65,7 @@ function contentOf(path: string, refusedAt: Diagnostic): string {
   }
 }
 
-/** Puts the prices of the file before the built-in ones. */
+/** Builds the price list in which the prices file takes precedence over the built-in prices. */
 export function priceList(builtIn: BuiltInPrices, file: Pick<PriceFile, 'prices'> | undefined): PriceList {
   if (!file) return { ...builtIn, ofFile: new Set() }
   const { prices } = file

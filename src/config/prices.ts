@@ -17,7 +17,10 @@ import { YamlScalar } from './yaml-node.ts'
 
 const amount = decimal()
 
-/** A size, a size with a quality, or `default`: `1024x1024`, `1024x1024/hd`, `auto/high`. */
+/**
+ * Key of an image price: a size, a size with a quality, or `default`. Examples: `1024x1024`, `1024x1024/hd`,
+ * `auto/high`.
+ */
 const FORM = /^[a-z0-9][\w.-]{0,40}(?:\/[a-z0-9][\w.-]{0,40})?$/i
 
 const byForm = dictionary(amount, 'a mapping from SIZE, SIZE/QUALITY or default to USD per image')
@@ -52,7 +55,7 @@ const tier = section({ above: integer(1), ...requiredPrices })
 
 const tiers = list(tier, 'a list of { above, input, output }')
 
-/** Refuses tiers that are not in ascending order. */
+/** Reports an error for tiers whose `above` is not in ascending order. */
 function checkTiers(given: readonly { readonly above: number }[], ctx: z.RefinementCtx): void {
   for (const [index, { above }] of given.entries()) {
     const last = given[index - 1]?.above ?? 0
@@ -65,7 +68,7 @@ function checkTiers(given: readonly { readonly above: number }[], ctx: z.Refinem
   }
 }
 
-/** Prices of a tier of service: its own for tokens, and for large prompts. */
+/** Token prices of a provider's service tier, and the higher ones for large prompts. */
 const tierPrices: Field<TieredTokens> = section({ ...requiredPrices, tiers })
   .superRefine((given, ctx) => checkTiers(given.tiers, ctx))
   .transform((given) => ({
@@ -82,7 +85,10 @@ const serviceTerms: Field<ServicePrice> = z.unknown().transform((given, ctx): Se
   return data ?? z.NEVER
 })
 
-/** Prices of tiers of service. `docs/configuration.md: Tiers of service`. */
+/**
+ * Prices by the provider's service tier, such as `priority` or `flex`. `docs/configuration.md: Tiers of
+ * service`.
+ */
 const service: Field<Price['service']> = dictionary(
   serviceTerms,
   'a mapping from tiers of service to a number or a price',
@@ -102,7 +108,7 @@ const service: Field<Price['service']> = dictionary(
 
 const REGION = /^[a-z][a-z0-9_-]{0,39}$/
 
-/** Numbers that multiply prices of tokens, by region. */
+/** Factors that multiply the token prices, by region. */
 const regions: Field<Price['regions']> = dictionary(factor, 'a mapping from regions to a number').transform(
   (given, ctx) => {
     for (const name of given.keys())
@@ -158,7 +164,7 @@ export const priceSchema: Field<Price> = section({
   })
   .transform((given) => ({
     tokens: completePrices({ ...given, output: given.output ?? ZERO }),
-    // A stated price of a part applies to every tier that does not state another.
+    // A price for a part of the tokens, such as audio, applies in every tier that states no other.
     tiers: given.tiers.map((one) => ({
       above: one.above,
       tokens: completePrices(

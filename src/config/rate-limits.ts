@@ -17,14 +17,16 @@ const DEFAULTS: RateLimits = {
 const count = integer(0, 1_000_000_000_000).default(0)
 const window = (defaultMs: number): Field<number> => duration.default(defaultMs)
 
-/** `{ requests, tokens, window }`; off by default. */
+/** A rate limit `{ requests, tokens, window }`; each count is unlimited unless it is given. */
 export const rateLimitSchema: Field<RateLimit> = section({
   requests: count,
   tokens: count,
   window: window(MINUTE),
 }).transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
 
-/** `{ requests, tokens, parallel, window }` of a key or a user; undefined if it is not declared. */
+/**
+ * The rate limit `{ requests, tokens, parallel, window }` of a key or a user; undefined if none is declared.
+ */
 export const callRateLimitSchema: Field<CallRateLimit | undefined> = section({
   requests: count,
   tokens: count,
@@ -34,7 +36,7 @@ export const callRateLimitSchema: Field<CallRateLimit | undefined> = section({
   .transform(({ window, ...limit }) => ({ ...limit, windowMs: window }))
   .optional()
 
-/** `{ requests, window }`, for requests that use no tokens. */
+/** A rate limit `{ requests, window }` for requests that use no tokens. */
 function requestLimit(windowMs: number): Field<RateLimit> {
   return section({ requests: count, window: window(windowMs) }).transform(({ requests, window }) => ({
     requests,
@@ -44,8 +46,8 @@ function requestLimit(windowMs: number): Field<RateLimit> {
 }
 
 /**
- * `docs/configuration.md: Rate limits`. A missing entry is off; `DEFAULTS` apply if the whole section is
- * missing.
+ * `docs/configuration.md: Rate limits`. In a declared section, a limit that is not given is off. Without the
+ * section, `DEFAULTS` apply.
  */
 export const rateLimitsSchema: Field<RateLimits> = section({
   global: requestLimit(DEFAULTS.global.windowMs),

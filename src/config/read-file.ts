@@ -14,33 +14,36 @@ import { settingsOf, type VendorChannels, vendorChannels } from './settings.ts'
 import { findWarnings } from './warnings.ts'
 import { child, items, keys, UnresolvedScalar, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** The texts of the files that the operator writes. */
+/** The texts of the configuration files that the operator writes. */
 export interface FileTexts {
-  /** gateway.yaml; empty if there is none. */
+  /** The text of gateway.yaml; empty if there is no file. */
   readonly text: string
-  /** The file of `options.prices_file`; undefined if it names none. */
+  /** The text of the prices file; undefined if `options.prices_file` names none. */
   readonly prices?: string | undefined
 }
 
-/** A valid configuration file, as plain values except for the trees. */
+/** The result of reading a valid configuration file. */
 export interface FileReading {
   /** The text of the file; empty if there is none. */
   readonly text: string
   readonly priceFile: PriceFile | undefined
   readonly content: FileContent
-  /** Channels of the file, otherwise those of the environment, with patterns replaced by names of models. */
+  /**
+   * The file's channels, otherwise those made from vendor keys in the environment. Patterns in `models` are
+   * replaced by names.
+   */
   readonly channels: readonly Channel[]
-  /** The file without its users: there may be very many, and only the database merges them. */
+  /** The file without its users. There may be very many users, and they are merged only in the database. */
   readonly tree: YamlNode
-  /** What the console shows of the file, with lines. */
+  /** The settings that the file declares, with line numbers, to be shown in the console. */
   readonly declared: DeclaredFile
   readonly warnings: readonly Diagnostic[]
   readonly environmentChannels: VendorChannels
 }
 
 /**
- * Reads and checks the configuration file and the prices file that it names, or texts given instead. Throws a
- * ConfigError with every error in it.
+ * Reads and checks the configuration file and the prices file that it names, or the texts in `given` instead.
+ * Throws a ConfigError that contains every error.
  */
 export function readFile(environment: Environment, builtIn: BuiltInPrices, given?: FileTexts): FileReading {
   const { configFile } = environment
@@ -115,13 +118,13 @@ function contentOf(file: string | undefined, name: string): string {
 
 const PREFIX = 'file:'
 
-/** Maximum size of a file with a key, far above any real one. */
+/** Maximum size in bytes of a file with a key; real ones are far smaller. */
 const MAX_BYTES = 64 * 1024
 
 /**
- * Reads the files that keys of channels and client secrets of identity providers name with `file:PATH`,
- * relative to `folder`. Keys set over HTTP never name files, because only the operator's own file is
- * processed here.
+ * Replaces `file:PATH` in channel keys and in client secrets of identity providers by the content of that
+ * file; PATH is relative to `folder`. Only the operator's own file is processed here, so keys set over HTTP
+ * never name files.
  */
 export function withKeyFiles(document: ParsedDocument, folder: string): ParsedDocument {
   const diagnostics: DocumentDiagnostic[] = []
@@ -151,7 +154,7 @@ export function withKeyFiles(document: ParsedDocument, folder: string): ParsedDo
   return { ...document, tree, diagnostics: [...document.diagnostics, ...diagnostics] }
 }
 
-// A secret is one line, but editors end the file with a newline.
+// Removes the newline that editors put at the end of a file; a secret has only one line.
 function trimmed(node: YamlNode): YamlNode {
   return node instanceof YamlScalar && node.source === PREFIX
     ? new YamlScalar(String(node.value).trimEnd(), PREFIX)

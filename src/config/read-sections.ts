@@ -61,8 +61,8 @@ export function readContent({ tree, lineOf, diagnostics }: ParsedDocument): {
 }
 
 /**
- * Reads the sections of a file, or of a file merged with stored settings. Channels and users refer to groups,
- * and `quota_per_unit` bounds quotas; both are used even if other entries of their sections are invalid.
+ * Reads the sections of a file, or of a file merged with stored settings. Groups and `quota_per_unit` are
+ * needed to check channels and users, so they are used even if other entries of their sections are invalid.
  */
 export function readSections(tree: YamlNode): { content?: FileContent; issues: Issue[] } {
   const declared = declaredGroups(child(tree, 'groups'))
@@ -105,7 +105,7 @@ const models: Field<ReadonlyMap<string, ModelSettings>> = dictionary(
   }
 })
 
-/** Length of a signing key in bytes, as Standard Webhooks defines it. */
+/** Minimum length of a key for signing alerts, in bytes, as the Standard Webhooks specification requires. */
 const MIN_KEY_BYTES = 24
 const MAX_KEY_BYTES = 64
 
@@ -139,9 +139,9 @@ const target: Field<AlertTarget> = section({
 const alerts: Field<readonly AlertTarget[]> = list(target, 'a list of receivers')
 
 /**
- * Finds duplicate names of channels, identity providers, guards and receivers of alerts, user ids and names, access
- * tokens, names of a user's tokens, and API keys. It searches the YAML tree, so that another error in an
- * entry does not hide these.
+ * Finds duplicate names of channels, identity providers, guards and alert receivers, duplicate user ids and
+ * names, access tokens and API keys, and duplicate token names of a user. It searches the YAML tree, so that
+ * it finds them even in entries with other errors.
  */
 function duplicates(tree: YamlNode): Issue[] {
   const users = entries(child(tree, 'users'), ['users'])

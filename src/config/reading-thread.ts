@@ -12,19 +12,21 @@ import { freeze } from './freeze.ts'
 import { type PackedNode, unpackNode } from './yaml-node.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 
-/** Task of the thread. */
+/** Message to the thread: the environment and the texts of the files that it should read. */
 export interface ToReadingThread {
   readonly environment: Environment
   readonly given: FileTexts | undefined
 }
 
-/** A prices file whose tree can be sent to another thread. */
+/** A prices file whose tree is in a form that can be sent to another thread. */
 export type PackedPriceFile = Omit<PriceFile, 'tree'> & { readonly tree: PackedNode }
 
-/** Message to the thread: it may post the next users. */
+/** Message from the main thread: asks for the next part of the users. */
 export const NEXT_USERS = 'next'
 
-/** Message of the thread: some of the users, and finally either everything else in the file or its errors. */
+/**
+ * Message from the thread: a part of the users, or finally either everything else in the file or its errors.
+ */
 export type FromReadingThread =
   | { readonly kind: 'users'; readonly users: readonly UserSeed[] }
   | ({
@@ -41,7 +43,7 @@ export type FromReadingThread =
 const WORKER = new URL(`./reading-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
- * Starts the thread. It posts the users in parts, one part for each message that it gets, and then everything
+ * Starts the thread. It posts the users in parts, one for each `NEXT_USERS` message, and then everything
  * else.
  */
 export function startReading(task: ToReadingThread): Worker {
@@ -53,9 +55,9 @@ export function startReading(task: ToReadingThread): Worker {
 }
 
 /**
- * Reads the configuration file like `readConfig`, but in a thread, so that calls continue: a large file takes
- * seconds. `builtIn` are the prices of the running configuration, which stay the same. `given` are texts
- * to read instead of the files.
+ * Reads the configuration file like `readConfig`, but in a thread, because a large file takes seconds and
+ * calls must continue meanwhile. `builtIn` is the price list of the running configuration, which is used
+ * again. With `given`, these texts are read instead of the files.
  */
 export async function readConfigInThread(
   environment: Environment,
@@ -66,7 +68,7 @@ export async function readConfigInThread(
   try {
     worker = startReading({ environment, given })
   } catch {
-    // The system has no thread available, so calls wait a moment.
+    // The system cannot start another thread, so the file is read here, and calls wait meanwhile.
     return configOf(environment, readFile(environment, builtIn, given), builtIn)
   }
   const users: UserSeed[] = []
@@ -76,7 +78,7 @@ export async function readConfigInThread(
         switch (message.kind) {
           case 'users':
             users.push(...freeze(message.users))
-            // In a later turn of the event loop, so that calls run in between.
+            // Ask in a later turn of the event loop, so that calls can run in between.
             setImmediate(() => worker.postMessage(NEXT_USERS))
             return
           case 'read': {

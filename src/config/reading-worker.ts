@@ -7,12 +7,15 @@ import { packNode } from './yaml-node.ts'
 import { builtInPrices } from './built-in-prices.ts'
 import type { FromReadingThread, ToReadingThread } from './reading-thread.ts'
 
-/** Users and tokens in one message; the main thread restores them in a few milliseconds. */
+/**
+ * Maximum number of users and tokens in one message; the main thread needs a few milliseconds to receive so
+ * many.
+ */
 const MAX_ACCOUNTS = 500
 
 /**
- * Reads the configuration file, and posts it in small messages. The main thread requests each of them after
- * it has processed the previous one, so that no turn of its event loop processes several.
+ * Reads the configuration file and posts it in small messages. It waits until the main thread has processed
+ * each one, so that the main thread is never busy with several in a row.
  */
 async function postReading({ environment, given }: ToReadingThread, port: MessagePort): Promise<void> {
   const post = (message: FromReadingThread): void => port.postMessage(message)

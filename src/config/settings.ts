@@ -16,8 +16,8 @@ import { withModelNames } from './model-patterns.ts'
 import { VENDORS } from './vendors.ts'
 
 /**
- * Builds settings from the file's sections, the given channels and the prices below them. Patterns of models
- * are replaced by names.
+ * Builds the settings from the file's sections and the given channels. `listed` has the prices of models that
+ * the file does not price. Patterns in `models` are replaced by names.
  */
 export function settingsOf(
   { options, rateLimits, groups, models, login, alerts, guards, contentLog }: FileContent,
@@ -43,12 +43,12 @@ export function settingsOf(
 
 const MAX_CACHED_MODELS = 4096
 
-/** Assumed context length, in tokens, of a model without one in the price data. */
+/** Context length, in tokens, that is assumed for a model if the price data states none. */
 const ASSUMED_CONTEXT_TOKENS = 200_000
 
 /**
- * Combines the declared models with the built-in prices. `preferred` maps a model that is not declared to the
- * vendor whose price list applies.
+ * Combines the declared models with the built-in prices. `preferred` names the vendor whose price list
+ * applies, for models that are not declared.
  */
 export function modelCatalogue(
   declared: ReadonlyMap<string, ModelSettings>,
@@ -88,9 +88,9 @@ export interface VendorChannels {
 }
 
 /**
- * One channel for each vendor with a key, with every model of its price list and those whose price the
- * operator declares. A name that several vendors list goes to the first of them, because a name can have only
- * one price.
+ * Makes one channel for each vendor whose key is in the environment. It serves every model of the vendor's
+ * price list, and the vendor's unpriced models, which need a price from the operator. A name that several
+ * vendors list goes to the first of them, because a name can have only one price.
  */
 export function vendorChannels(keys: ReadonlyMap<string, string>, builtIn: BuiltInPrices): VendorChannels {
   const preferred = new Map<string, string>()
@@ -121,12 +121,15 @@ interface Priced {
   readonly quotaPerUnit: number
   readonly groups: ReadonlyMap<string, Group>
   readonly models: ReadonlyMap<string, ModelSettings>
-  /** Model → vendor whose price list applies. */
+  /** The vendor whose price list applies, by model. */
   readonly preferred: ReadonlyMap<string, string>
   readonly listedVersion: string
 }
 
-/** Twelve hexadecimal digits that identify a set of prices, regardless of how the prices are written. */
+/**
+ * Twelve hexadecimal digits that identify a set of prices. Equal prices that are written differently have the
+ * same digits.
+ */
 function priceVersion({ quotaPerUnit, groups, models, preferred, listedVersion }: Priced): string {
   const content = [
     quotaPerUnit,
@@ -142,7 +145,7 @@ function byName<T>(map: ReadonlyMap<string, T>, content: (value: T) => unknown):
   return [...map].sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, value]) => [name, content(value)])
 }
 
-/** A price in a form that does not depend on how it is written. */
+/** A price in a form that is the same for equal prices that are written differently. */
 export function priceContent({
   tokens,
   tiers,
@@ -174,7 +177,7 @@ function tokensContent(tokens: TokenPrices): string[] {
   return TOKEN_KINDS.map(({ name }) => canonical(tokens[name]))
 }
 
-/** Returns the same text for `0.30` and `0.3`. */
+/** A decimal as text, the same for `0.30` and `0.3`. */
 function canonical({ digits, scale }: Decimal): string {
   let [unscaled, places] = [digits, scale]
   while (places > 0 && unscaled % 10n === 0n) [unscaled, places] = [unscaled / 10n, places - 1]

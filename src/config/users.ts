@@ -33,7 +33,10 @@ import { child, type YamlNode, YamlScalar } from './yaml-node.ts'
 
 const STATUS = Object.values(USER_STATUS)
 
-/** Base62 after an optional `sk-`. Lookups split keys at hyphens, so a key must not contain any. */
+/**
+ * A key consists of letters and digits after an optional `sk-`. It must not contain hyphens, because a key is
+ * looked up only by the text before the first hyphen.
+ */
 const key = secret('sk- and then letters and digits only', (given) => {
   const bare = given.replace(/^(?:sk-)+/, '')
   return /^[A-Za-z0-9]+$/.test(bare) ? bare : undefined
@@ -46,7 +49,10 @@ const addresses = text('addresses and CIDRs, one a line', (given) => {
   return lines.filter((line) => line !== '').join('\n')
 })
 
-/** A group that a token may name: an open one, or its user's own group, which an empty name means too. */
+/**
+ * Accepts the name of a group that a token may use: an open group, or the group of the token's user, which an
+ * empty name also means.
+ */
 function tokenGroup(
   groups: ReadonlyMap<string, Group>,
   own: () => string,
@@ -102,8 +108,8 @@ function declaredLimits(
 /** `docs/configuration.md: Users`. */
 export function userSchema(groups: ReadonlyMap<string, Group>, quotaPerUnit: number): Field<UserSeed> {
   const maxQuota = MAX_QUOTA_USD * quotaPerUnit
-  // The group of the user that is being read. A separate schema per user took most of the time of a start
-  // with thousands of users.
+  // The group of the user that is being read. It is a shared variable, because a separate schema per user
+  // would take most of the time of a start with thousands of users.
   let own = DEFAULT_GROUP
   const seed = section({
     id: integer(1).optional(),

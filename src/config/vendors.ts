@@ -1,32 +1,33 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 
-/** The address and protocol of a vendor that can be called with only a key. */
+/** A vendor that can be called with nothing but an API key: its address and protocol are known. */
 export interface Vendor {
   /** The vendor's id in the built-in prices. */
   readonly id: string
-  /** Environment variables for its key; the first one that is set is used. */
+  /** Environment variables that may contain its API key; the first one that is set is used. */
   readonly variables: readonly string[]
   readonly protocol: ProtocolName
   /** The base URL, up to and including the version. */
   readonly baseUrl: string
-  /** Models of its price list that are served at that address; all of them if absent. */
+  /** Matches the models of its price list that are served at that address; if absent, all of them are. */
   readonly served?: RegExp
   /**
-   * Served models that the gateway cannot call there: names used by resellers, and models of other endpoints.
+   * Matches served models that the gateway nevertheless cannot call there: names that resellers use, and
+   * models of endpoints that it does not have.
    */
   readonly uncallable?: RegExp
   /**
-   * Names that are served there but have no built-in price, because no page states one. Calls to them need a
-   * price declared by the operator.
+   * Models that are served there but have no built-in price, because no page states one. They can be called
+   * only if the operator declares a price.
    */
   readonly unpriced?: readonly string[]
 }
 
 /**
- * The known vendors, in order of preference: makers of models come before hosts, so that a bare name gets its
- * maker's price. The expressions exclude models that the data lists under a vendor but that its address does
- * not serve: open weights, and other makers' models in the same cloud. OpenAI serves `-pro`, `codex` and deep
- * research models only through its Responses API.
+ * The known vendors, in order of preference: makers of models come before vendors that host them, so that a
+ * model name gets its maker's price. The expressions exclude models that the price data lists under a vendor
+ * but that its address does not serve: open weights, and other makers' models in the same cloud. OpenAI
+ * serves `-pro`, `codex` and deep research models only through its Responses API.
  */
 export const VENDORS: readonly Vendor[] = Object.freeze([
   {

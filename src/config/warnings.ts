@@ -13,10 +13,10 @@ import type { PriceList } from './price-file.ts'
 import { VENDORS } from './vendors.ts'
 import { child, items, type YamlNode, YamlScalar } from './yaml-node.ts'
 
-/** Minimum length of a secret that is safe from guessing. */
+/** Minimum length in characters of a secret that cannot be guessed; shorter ones cause a warning. */
 const MIN_SECRET_LENGTH = 16
 
-/** The path that is appended to a base URL. */
+/** The path that calls append to a channel's base URL, by protocol. */
 const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   chat: '/chat/completions',
   messages: '/messages',
@@ -26,7 +26,7 @@ const ENDPOINTS: Readonly<Record<ProtocolName, string>> = {
   rerank: '/rerank',
 }
 
-/** The prices that apply where gateway.yaml states none, and those that come with the gateway. */
+/** The prices of models that gateway.yaml does not price, and the built-in prices among them. */
 interface ListedPrices {
   readonly prices: PriceList
   readonly builtIn: BuiltInPrices
@@ -59,7 +59,7 @@ export function findWarnings(
   ]
 }
 
-/** The models that may be called instead of one. */
+/** The models that may be called instead of a model: its fallbacks and its successor. */
 function othersOf(model: ModelSettings | undefined): readonly string[] {
   return [...(model?.fallback ?? []), ...(model?.successor === undefined ? [] : [model.successor])]
 }
@@ -79,10 +79,13 @@ function fallbackWarnings(
   })
 }
 
-/** Models that end within this number of days are warned of. */
+/** A warning is given for models that their vendor shuts down within this number of days. */
 const ENDING_DAYS = 30
 
-/** One warning for each day on which models end, because a vendor ends several on the same day. */
+/**
+ * One warning for each day on which models are shut down, because a vendor often ends several on the same
+ * day.
+ */
 function endWarnings(settings: Settings, tree: YamlNode): Issue[] {
   const nowMs = Date.now()
   const ending = NO_LISTS.of(settings).ending.filter(({ end }) => daysUntil(end, nowMs) <= ENDING_DAYS)
@@ -100,7 +103,7 @@ function endWarnings(settings: Settings, tree: YamlNode): Issue[] {
   })
 }
 
-/** The ends of the price data alone: a check asks no upstream. */
+/** Shutdown dates from the price data alone, because checking a file must not send requests to upstreams. */
 const NO_LISTS = new ModelEnds((address) => address)
 
 const NO_CHANNEL: Issue = {
@@ -130,7 +133,7 @@ function missingPath({ base_url, protocol: protocols }: Channel, index: number, 
   }
 }
 
-/** The entries of a channel's `models`, as written in the file. */
+/** The entries of a channel's `models`, as written in the file; `index` is the channel's position. */
 function entriesOf(tree: YamlNode, index: number): string[] {
   const entries = items(child(items(child(tree, 'channels'))[index], 'models'))
   return entries.map((entry) => (entry instanceof YamlScalar ? String(entry.value) : ''))
@@ -160,7 +163,7 @@ function unpriced(
     ...names.map((name) => {
       const index = channels.findIndex((channel) => channel.models.includes(name))
       const position = entriesOf(tree, index).indexOf(name)
-      // The channel was made from a vendor key.
+      // A channel made from a vendor key has no entry in the file.
       const path = position === -1 ? ['channels'] : ['channels', index, 'models', position]
       const effect = options.unpriced_models === 'refuse' ? 'calls to it are refused' : 'calls to it are free'
       return { path, message: `${name} has no price: ${effect}` }
@@ -169,14 +172,17 @@ function unpriced(
   ]
 }
 
-/** Suggests the line of gateway.yaml with which the models of a vendor key can be called. */
+/** Suggests the line of gateway.yaml that makes a vendor's unpriced models usable. */
 function priceLine(names: readonly string[]): Issue {
   const entries = names.map((name) => `${JSON.stringify(name)}: { price: { input: 0.05, output: 0 } }`)
   const message = `write their prices into gateway.yaml, in USD per million tokens, such as: models: { ${entries.join(', ')} }`
   return { path: ['models'], message }
 }
 
-/** One warning for each kind of price, because a kind concerns many models. */
+/**
+ * Warns of kinds of price that the gateway does not charge: once for each kind, because a kind concerns many
+ * models.
+ */
 function uncharged(
   settings: Settings,
   models: ReadonlyMap<string, ModelSettings>,
@@ -199,7 +205,9 @@ function uncharged(
   })
 }
 
-/** Declared prices that leave `cache_read` to its default, where the model's provider has another ratio. */
+/**
+ * Warns of declared prices without `cache_read` if its default differs from the ratio of the built-in price.
+ */
 function defaultCacheReads(
   settings: Settings,
   models: ReadonlyMap<string, ModelSettings>,
@@ -218,7 +226,10 @@ function defaultCacheReads(
   })
 }
 
-/** Warns about issuers whose sign-ins can be read by anyone on the network path. */
+/**
+ * Warns of identity providers whose issuer has no https URL, because anyone on the network path could read
+ * sign-ins.
+ */
 function loginWarnings({ login }: Settings): Issue[] {
   const nobody: Issue = {
     path: ['login', 'password'],
@@ -260,16 +271,19 @@ function userWarnings(user: UserSeed, index: number): Issue[] {
   return issues
 }
 
-/** Base URLs of vendors other than those in `VENDORS`. */
+/** Base URLs of vendors that are correct although they are not in `VENDORS`. */
 const OTHER_VALID_BASE_URLS: ReadonlySet<string> = new Set(['https://api.deepseek.com'])
 
-/** Google's address for the chat protocol, below that of its native protocol. */
+/** Google's address for the chat protocol; it is below the address of Gemini's own protocol. */
 const GOOGLE_CHAT = {
   protocol: 'chat',
   baseUrl: 'https://generativelanguage.googleapis.com/v1beta/openai',
 } as const
 
-/** The base URL that was probably meant, if a channel's is that of a known vendor without the version. */
+/**
+ * The base URL that was probably meant, if a channel has the base URL of a known vendor but without the
+ * version.
+ */
 function completeBaseUrl({
   base_url: baseUrl,
   protocol: protocols,
@@ -280,14 +294,17 @@ function completeBaseUrl({
   )?.baseUrl
 }
 
-/** A value, or its last word, that a shell would expand: `$KEY`, `Bearer $KEY`. */
+/**
+ * Matches a variable without braces at the end of a value, which a shell would expand: `$KEY`, `Bearer $KEY`.
+ */
 const UNBRACED = /(?:^|\s)\$[A-Za-z_]\w*$/
 
 const MISSING_BRACES: Issue['message'] =
   'a variable is written ${NAME}, in braces: without braces the text is used literally'
 
 /**
- * Finds values that were probably meant as variables. Messages omit their text, because it may be a secret.
+ * Finds values that were probably meant as variables. The warnings do not show the values, because they may
+ * be secrets.
  */
 function unbracedVariables(tree: YamlNode): Issue[] {
   const found: Issue[] = []

@@ -1,7 +1,10 @@
 /** A scalar of the file: its value and its source text. */
 export class YamlScalar {
   readonly value: string | number | boolean
-  /** The text before substitution: safe to show, and exact if a number exceeds the precision of a double. */
+  /**
+   * The text as written in the file, before variables are substituted. It contains no secret values, and all
+   * digits of a number.
+   */
   readonly source: string
 
   constructor(value: string | number | boolean, source: string = String(value)) {
@@ -10,7 +13,9 @@ export class YamlScalar {
   }
 }
 
-/** A text with variables that are not set. It was already reported, so fields do not add a diagnostic. */
+/**
+ * A text with variables that are not set. That error was already reported, so fields do not report another.
+ */
 export class UnresolvedScalar extends YamlScalar {}
 
 /** A node of the file; null and missing nodes are undefined. Mappings have no prototype. */
@@ -36,14 +41,14 @@ export function isMapping(tree: YamlNode): tree is { readonly [key: string]: Yam
   return typeof tree === 'object' && !Array.isArray(tree) && !(tree instanceof YamlScalar)
 }
 
-/** A node of the file as plain values, which can be sent to another thread. */
+/** A node in a form that can be sent to another thread. */
 export type PackedNode =
   | undefined
   | readonly PackedNode[]
   | { readonly value: YamlScalar['value']; readonly source: string }
   | { readonly names: readonly string[]; readonly nodes: readonly PackedNode[] }
 
-/** Packs a tree without unset variables. */
+/** Packs a tree for another thread. It must not contain unset variables. */
 export function packNode(node: YamlNode): PackedNode {
   if (node === undefined) return undefined
   if (node instanceof YamlScalar) return { value: node.value, source: node.source }

@@ -8,7 +8,7 @@ import type { Response, ResponseHeaders } from '@sluice/http1'
 import { chooseEncoding, type Encoding } from '../http/content-encoding.ts'
 import type { Request } from '../http/request.ts'
 
-/** Placeholder in the built page. */
+/** Placeholder in the built HTML page for the nonce of the content security policy. */
 const NONCE = '{{nonce}}'
 const NONCE_BYTES = 16
 
@@ -46,7 +46,9 @@ export class Console {
     return true
   }
 
-  /** Read at the first request. A console that was not built is looked for again at the next one. */
+  /**
+   * Reads the console at the first request. If it has not been built, looks for it again at the next request.
+   */
   async #built(): Promise<BuiltConsole | undefined> {
     this.#reading ??= readBuiltConsole()
     try {
@@ -113,10 +115,13 @@ code { font: 13px ui-monospace, monospace }
 </html>
 `
 
-/** Folder that the console is built into, the same for sources and package. */
+/** Folder of the built console; the path is the same in the source tree and in the package. */
 const BUILT = fileURLToPath(new URL('../../console/built', import.meta.url))
 
-/** Quality of Brotli: 10 takes three times as long as 9 for a size one twentieth smaller, 11 seven times. */
+/**
+ * Compression level of Brotli. Level 10 takes three times as long as 9 and saves 5 % of the size; level 11
+ * takes seven times as long as 9.
+ */
 const BROTLI_QUALITY = 10
 
 const TYPES = new Map([
@@ -192,14 +197,17 @@ function absent(error: NodeJS.ErrnoException): undefined {
   return undefined
 }
 
-/** The pages of the console; `:id` is one segment. */
+/** Paths of the console pages. An id in a path is one segment. */
 const PAGES =
   /^\/(?:$|(?:login|setup|keys|playground|usage|live|what-if|logs|sessions|models|channels|routing|guards|users|audit|settings|import|account)$|(?:keys|logs|sessions|channels|guards|users)\/[^/]+$)/
 
-/** URL prefix of the built files; each has the hash of its content in its name. */
+/**
+ * URL prefix of the built files. Each file name contains a hash of the content, so that the files can be
+ * cached forever.
+ */
 const ASSETS = '/assets/'
 
-/** Whether a path is that of a console page. */
+/** Whether a path belongs to a page of the console. */
 function isPage(path: string): boolean {
   return PAGES.test(path)
 }

@@ -3,18 +3,24 @@ import type { CapturedCall } from './content-capture.ts'
 import { CONTENT_PARTS, type ContentBytes } from './parts.ts'
 
 /**
- * Calls with the bytes of their parts, one after the other. Objects would take longer to give to the thread than all
- * else that a call costs here.
+ * Many calls with their content in a few buffers, because sending an object for each call to the thread would
+ * cost more time than all other work for the content log.
  */
 export interface ContentBatch {
   /** Ids of the calls, with commas between them. */
   readonly ids: string
-  /** `COLUMNS` numbers for each call: user, token, start, retention, level, and the length of each part. */
+  /**
+   * `COLUMNS` numbers for each call: user id, token id, start and retention in milliseconds, content level,
+   * and the length of each part in bytes.
+   */
   readonly numbers: Float64Array<ArrayBuffer>
   readonly bytes: Uint8Array<ArrayBuffer>
 }
 
-/** A call in a batch. `lengths` are those of its parts in `CONTENT_PARTS`; −1 for an absent one. */
+/**
+ * A call in a batch. `lengths` are the sizes of its parts in bytes, in the order of `CONTENT_PARTS`; −1 for
+ * an absent part.
+ */
 export interface BatchedCall extends CapturedCall {
   readonly lengths: readonly number[]
 }
@@ -22,7 +28,7 @@ export interface BatchedCall extends CapturedCall {
 const FACTS = 5
 const COLUMNS = FACTS + CONTENT_PARTS.length
 
-/** Puts calls into a batch. */
+/** Makes a batch of queued calls and their content. */
 export function batchOf(
   queued: readonly { readonly call: CapturedCall; readonly content: ContentBytes }[],
 ): ContentBatch {

@@ -7,26 +7,38 @@ import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts
 import type { ContentEntry, EntryHead } from './entries.ts'
 import { DAY_MS, dayText } from './retention.ts'
 
-/** Timeouts of a request with all its attempts. No call waits for it, but somebody may wait for a read. */
+/**
+ * Timeouts in milliseconds of a request including its retries. No call waits for it, but a person may wait
+ * for a read.
+ */
 const TIMEOUT_MS = { GET: 15_000, PUT: 30_000, DELETE: 15_000 } as const
 const CONNECT_MS = 5_000
-/** Attempts at a request whose failure may pass, and the pause before the second. */
+/**
+ * Maximum number of attempts at a request that fails temporarily, and the base of the pause between them in
+ * milliseconds.
+ */
 const ATTEMPTS = 3
 const PAUSE_MS = 200
-/** Maximum bytes that are read of a list of 1,000 names, and of an error. */
+/** Maximum bytes that are read of a list of 1,000 names, and of an error response. */
 const MAX_LIST_BYTES = 4 * 1024 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
 const MAX_NAME_LENGTH = 1_024
-/** Requests under way at a time when many objects are removed. */
+/** Number of objects that are removed at the same time. */
 const PARALLEL = 8
-/** Pages of one listing: a million objects. */
+/** Maximum number of pages of one listing: a million objects. */
 const MAX_PAGES = 1_000
-/** Age from which an object that nothing refers to is no longer about to be referred to. */
+/**
+ * Age in milliseconds at which an unreferenced object may be removed. The database refers to an object only a
+ * moment after it was written, so younger ones are kept.
+ */
 const UNUSED_MS = 3_600_000
-/** Bytes that encryption adds to an entry. */
+/** Bytes that encryption adds to an entry: nonce and tag. */
 const SEAL_BYTES = 28
 
-/** An object's name behind prefix and owner: the day on which it is removed, and the time at which it was made. */
+/**
+ * Matches the last part of an object's name: the day on which the object is removed, and the time at which it
+ * was made, in Unix milliseconds as hexadecimal digits.
+ */
 const NAME = /^(\d{4}-\d\d-\d\d)\/([0-9a-f]{12})-[0-9a-f]{24}$/
 
 type Method = keyof typeof TIMEOUT_MS
@@ -37,8 +49,8 @@ interface Answer {
 }
 
 /**
- * Encrypted content in objects of a bucket, many entries in one. What a bucket says is not trusted: it is read up
- * to a limit, and only names that have the form of ours are acted on.
+ * Stores encrypted content in objects of a bucket, many entries in one object. The bucket is not trusted: its
+ * responses are read up to a limit, and only objects whose names have the gateway's own form are touched.
  */
 export class Bucket {
   readonly #place: BucketPlace
@@ -51,10 +63,10 @@ export class Bucket {
     bodyTimeout: TIMEOUT_MS.PUT,
     connect: { timeout: CONNECT_MS, lookup: lookupBlockingMetadata },
   })
-  /** Keys for signing, which are made once a day. */
+  /** Signing keys, which the signer derives once a day. */
   readonly #cache = new Map<string, ArrayBuffer>()
 
-  /** What every name begins with. */
+  /** The beginning of the names of all objects of this installation. */
   readonly #folder: string
 
   private constructor(place: BucketPlace, key: BucketKey, owner: string, signer: typeof AwsV4Signer) {
@@ -64,14 +76,20 @@ export class Bucket {
     this.#signer = signer
   }
 
-  /** Opens a bucket; nothing is sent yet. `owner` names the installation: it removes what is below this name alone. */
+  /**
+   * Opens a bucket without sending anything. `owner` names this installation; only objects below that name
+   * are ever removed.
+   */
   static async open(place: BucketPlace, key: BucketKey, owner: string): Promise<Bucket> {
-    // Loaded only where content is kept in a bucket.
+    // Loaded on demand, because most installations use no bucket.
     const { AwsV4Signer: signer } = await import('aws4fetch')
     return new Bucket(place, key, owner, signer)
   }
 
-  /** Keeps entries in an object for each day on which they are removed. Resolves to the entries, which now say where. */
+  /**
+   * Writes entries into one object for each day on which they are removed. Resolves to the same entries with
+   * their place in the bucket.
+   */
   async keep(entries: readonly ContentEntry[]): Promise<readonly ContentEntry[]> {
     const kept: ContentEntry[] = []
     for (const [dropDay, some] of Map.groupBy(entries, (entry) => entry.dropDay)) {
@@ -93,7 +111,10 @@ export class Bucket {
     return kept
   }
 
-  /** Reads the encrypted content of an entry; undefined if it is not in this bucket. Rejects if that is not known. */
+  /**
+   * Reads the encrypted content of an entry; undefined if this bucket does not contain it. Rejects if the
+   * bucket cannot be read.
+   */
   async sealedOf({
     object,
     objectAt: at,
@@ -105,15 +126,15 @@ export class Bucket {
     const range = { range: `bytes=${at}-${at + length - 1}` }
     const { status, body } = await this.#send('GET', name, { headers: range, maxBytes: length })
     if (status === 404) return undefined
-    // A server that ignores the range sends the object from its start.
+    // A server that ignores `range` sends the whole object, which is right only for an entry at its start.
     if ((status !== 206 && (status !== 200 || at > 0)) || body.length !== length)
       throw new Error(`the bucket responded ${status} with ${body.length} of ${length} bytes`)
     return body
   }
 
   /**
-   * Removes the objects whose day has come, and those that no entry refers to. `objectsOf` are the objects of the
-   * entries of a day. Resolves to the number of objects that are gone.
+   * Removes objects whose day of removal has come, and objects that no entry refers to. `objectsOf` returns
+   * the objects of the entries that are removed on a day. Resolves to the number of removed objects.
    */
   async sweep(
     today: number,
@@ -150,7 +171,7 @@ export class Bucket {
     return this.#agent.destroy()
   }
 
-  /** The name of an object that is ours and in this bucket. */
+  /** The name of an object, if it is in this bucket and has the gateway's own form; otherwise undefined. */
   #nameOf(object: string): string | undefined {
     const start = `s3://${this.#place.bucket}/`
     const name = object.startsWith(start) ? object.slice(start.length) : ''
@@ -175,7 +196,10 @@ export class Bucket {
     }
   }
 
-  /** Sends a request that must succeed. An object that is to be removed may be gone. */
+  /**
+   * Sends a request and rejects unless it succeeds. Removing an object that no longer exists counts as
+   * success.
+   */
   async #accepted(
     method: Method,
     name: string,
@@ -188,7 +212,10 @@ export class Bucket {
     throw refusalOf(answer)
   }
 
-  /** Sends a request, again if its failure may pass. Rejects with a reason that contains nothing of the answer's texts. */
+  /**
+   * Sends a request, and repeats it after a temporary failure. The error never contains text from the
+   * response body, except for a short error code.
+   */
   async #send(
     method: Method,
     name: string,
@@ -251,7 +278,7 @@ export class Bucket {
       headers: { ...headers, ...Object.fromEntries(signed.headers) },
       ...(body && { body }),
     })
-    // Destroying the body below emits an error that can be ignored.
+    // Destroying the body below emits an error, which would end the process without a listener.
     response.body.on('error', () => {})
     try {
       return {
@@ -264,10 +291,13 @@ export class Bucket {
   }
 }
 
-/** A failure that a further attempt would repeat. */
+/** A failure that would recur, so that the request is not repeated. */
 class Refused extends Error {}
 
-/** An error's body is cut off; any other must fit. */
+/**
+ * Reads a response body. The body of an error is cut off at the limit; any other body that is too long is
+ * refused.
+ */
 async function collected(body: AsyncIterable<Buffer>, status: number, maxBytes: number): Promise<Buffer> {
   const isError = status >= 300
   const limit = isError ? MAX_ERROR_BYTES : maxBytes
@@ -287,7 +317,10 @@ function refusalOf({ status, body }: Answer): Error {
   return new Error(`the bucket responded ${status}${code === undefined ? '' : ` ${code}`}`)
 }
 
-/** The code of a failed connection, such as ECONNREFUSED; its text may name addresses. */
+/**
+ * The code of a connection failure, such as ECONNREFUSED. The message is not used, because it may contain
+ * addresses.
+ */
 function causeOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown'
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name

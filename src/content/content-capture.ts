@@ -3,7 +3,7 @@ import type { ContentPolicy } from '../domain/content-log.ts'
 import { GrowingBytes } from './growing-bytes.ts'
 import type { ContentBytes } from './parts.ts'
 
-/** A call whose content may be kept. */
+/** A call whose content (request and answer) may be kept. */
 export interface CapturableCall {
   readonly id: string
   readonly userId: number
@@ -12,31 +12,31 @@ export interface CapturableCall {
   readonly startedMs: number
 }
 
-/** A call whose content is kept. */
+/** A call whose content is kept, and how much of it for how long. */
 export interface CapturedCall extends CapturableCall, ContentPolicy {}
 
-/** Memory is taken in pieces of at least this many bytes: most calls need one. */
+/** Minimum number of bytes that are reserved at a time, so that most calls reserve memory only once. */
 const MIN_TAKEN = 6_144
 
 /**
- * Why content of a call is not kept: no memory was left, it could not be written, or a part of it could not be
- * screened, and only that part is missing.
+ * Why content of a call is not kept. `full`: no memory was left. `failed`: it could not be written.
+ * `unscreened`: a part could not be searched for secrets; only that part is missing.
  */
 export type DropReason = 'full' | 'failed' | 'unscreened'
 
-/** The queue behind captures: counts what they hold, and takes what is complete. */
+/** The queue of content that is waiting to be written. It counts the memory that running calls hold. */
 export interface CaptureQueue {
-  /** Takes memory for a call; false if its share, or the whole, is used up. */
+  /** Reserves memory for a call; returns false if its user's share, or the total, is used up. */
   take(call: CapturableCall, bytes: number): boolean
   give(call: CapturableCall, bytes: number): void
-  /** Adds the content of a call, whose memory is already taken. */
+  /** Adds the content of a call. `bytes` of memory are already reserved for it. */
   add(call: CapturedCall, content: ContentBytes, bytes: number): void
   dropped(reason: DropReason): void
 }
 
 /**
- * Content of one call while it runs. Nothing here waits or throws: where no memory is left, the content of the
- * call is dropped, and counted. `docs/api.md: Content log`.
+ * Collects the content of one call while it runs. It never delays the call or throws: if no memory is left,
+ * the content is dropped and counted. `docs/api.md: Content log`.
  */
 export class ContentCapture {
   readonly #call: CapturableCall
@@ -44,20 +44,20 @@ export class ContentCapture {
   readonly #decide: () => ContentPolicy | undefined
   readonly #requestReceived: Buffer | undefined
   #requestSent: Buffer | undefined
-  /** What is kept; known once the call is settled. */
+  /** What is kept of the call, and for how long; known once the call is settled. */
   #policy: ContentPolicy | undefined
   #answerReceived = new GrowingBytes()
-  /** The answer as sent, from the byte on at which it differs from the one received. */
+  /** The answer sent to the client; undefined as long as it equals the answer received from the upstream. */
   #answerSent: GrowingBytes | undefined
-  /** Bytes of the answer as sent that equal the one received. */
+  /** Number of bytes of the sent answer that equal the received one so far. */
   #equalBytes = 0
-  /** Bytes of memory that are taken, and those of them that nothing needs yet. */
+  /** Bytes of memory that are reserved, and how many of them are still unused. */
   #taken = 0
   #spare = 0
   #isOver = false
   #isRelayed = false
   #isClosed = false
-  /** Called once with what is kept of the call and how; with undefined if nothing is. */
+  /** Called once at the end with what is kept of the call, or with undefined if nothing is. */
   onOver: ((content: ContentBytes | undefined, policy: ContentPolicy | undefined) => void) | undefined
   readonly #take = (bytes: number): boolean => {
     if (bytes > this.#spare) {
@@ -71,8 +71,8 @@ export class ContentCapture {
   }
 
   /**
-   * `requestReceived` is undefined if it is not in memory. `decide` is called once the call is settled, because it
-   * may be served by another group than it began with.
+   * `requestReceived` is undefined if the request body is not in memory. `decide` is called once the call is
+   * settled, because only then its group is known: a fallback may have been served by another one.
    */
   constructor(
     call: CapturableCall,
@@ -86,12 +86,12 @@ export class ContentCapture {
     this.#decide = decide
   }
 
-  /** Whether `onOver` is still to be called. */
+  /** Whether somebody still waits for `onOver` to be called. */
   get isAwaited(): boolean {
     return this.onOver !== undefined && !this.#isOver
   }
 
-  /** Begins an attempt: what an earlier one received was not delivered. */
+  /** Begins an attempt, and forgets the answer of an earlier one, which was not delivered. */
   beginAttempt(): void {
     if (this.#isOver) return
     this.#requestSent = undefined
@@ -99,7 +99,10 @@ export class ContentCapture {
     this.#answerReceived = new GrowingBytes()
   }
 
-  /** Notes a request as it is sent. A further one after an answer is added to the former. */
+  /**
+   * Notes a request body as it is sent to the upstream. A body that follows an answer in the same attempt is
+   * appended to the previous body.
+   */
   readonly onBody = (body: Buffer | OutgoingBody): void => {
     if (this.#isOver) return
     const bytes = Buffer.isBuffer(body) ? body : body.whole?.()
@@ -108,12 +111,12 @@ export class ContentCapture {
     this.#requestSent = before ? Buffer.concat([before, bytes]) : bytes
   }
 
-  /** Notes bytes of the upstream's answer. */
+  /** Notes bytes of the upstream's answer, as received. */
   answerReceived(chunk: Buffer): void {
     if (!this.#isOver && !this.#answerReceived.add(chunk, this.#take)) this.#drop('full')
   }
 
-  /** Notes bytes of the answer to the client. */
+  /** Notes bytes of the answer, as sent to the client. */
   answerSent(piece: Buffer): void {
     if (this.#isOver) return
     if (!this.#answerSent) {
@@ -128,7 +131,9 @@ export class ContentCapture {
     if (!this.#answerSent.add(piece, this.#take)) this.#drop('full')
   }
 
-  /** Notes that the relay has settled the call. From now on the request's memory is the queue's. */
+  /**
+   * Notes that the relay has settled the call. From now on the queue's memory limit counts the request body.
+   */
   relayed(): void {
     if (this.#isOver || this.#isRelayed) return
     this.#isRelayed = true
@@ -142,13 +147,13 @@ export class ContentCapture {
     this.#finish()
   }
 
-  /** Notes that the answer was sent, or that the client left. */
+  /** Notes that the answer was sent completely, or that the client disconnected. */
   closed(): void {
     this.#isClosed = true
     this.#finish()
   }
 
-  /** Keeps nothing of the call, which is no loss. */
+  /** Drops the content on purpose, so that it is not counted as lost. */
   forget(): void {
     if (!this.#isOver) this.#end()
   }

@@ -2,7 +2,7 @@ import { digestOf } from './entries.ts'
 import { dataOfEvents, hasFewValues } from './json-values.ts'
 import { CONTENT_PARTS, type ContentPart } from './parts.ts'
 
-/** What level `metadata` keeps of a part: no texts. */
+/** What the content log keeps of a part at level `metadata`: facts, but no texts. */
 export interface PartFacts {
   readonly bytes: number
   readonly sha256: string
@@ -12,7 +12,10 @@ export interface PartFacts {
   readonly finish_reason?: string
 }
 
-/** The facts of each part of a content. */
+/**
+ * The facts about each part of a call's content, by part. `lengths` are their sizes in bytes, −1 for an
+ * absent part.
+ */
 export function contentFacts(
   content: Uint8Array,
   lengths: readonly number[],
@@ -34,7 +37,8 @@ export function contentFacts(
   return facts
 }
 
-// JSON may be nested too deeply for a function that calls itself.
+// The functions below call themselves for nested JSON. If it is nested too deeply they throw, and there are
+// no facts.
 function factsOf(bytes: Buffer, isRequest: boolean): Omit<PartFacts, 'bytes' | 'sha256'> {
   try {
     return isRequest ? requestFacts(bytes) : answerFacts(bytes)
@@ -45,7 +49,7 @@ function factsOf(bytes: Buffer, isRequest: boolean): Omit<PartFacts, 'bytes' | '
 
 const MAX_NAMES = 1_000
 const MAX_NAME_LENGTH = 200
-/** Reasons for which an answer ended: short words. */
+/** Matches finish reasons such as `max_tokens`, so that no sentence is kept. */
 const REASON = /^[\w.-]{1,64}$/
 
 type Members = Readonly<Record<string, unknown>>
@@ -69,9 +73,9 @@ function requestFacts(bytes: Buffer): Omit<PartFacts, 'bytes' | 'sha256'> {
   }
 }
 
-/** Names that are no sentences. */
+/** Matches names of parameters, so that no sentence is kept. */
 const PARAMETER = /^[\w.-]{1,64}$/
-/** Names of parameters whose texts are words of the protocol. */
+/** Parameters whose text values are fixed words of the protocol, so that they may be kept. */
 const WORDS = new Set([
   'model',
   'reasoning_effort',
@@ -113,16 +117,16 @@ function toolNames(tools: unknown): string[] {
   })
 }
 
-/** The members that state why an answer ended, by dialect. */
+/** The fields that state why an answer ended, in the different protocols. */
 const REASON_MEMBERS = new Set(['finish_reason', 'stop_reason', 'finishReason'])
-/** The objects in which answers and their events have these members. */
+/** The fields in which an answer or an event may contain a finish reason. */
 const AROUND_REASON = new Set(['choices', 'delta', 'candidates', 'message', 'response'])
 
 function answerFacts(bytes: Buffer): Omit<PartFacts, 'bytes' | 'sha256'> {
   const text = bytes.toString()
   const whole = parsed(text)
   let reason = reasonIn(whole)
-  // None of them is kept longer than it is read.
+  // Not one JSON document, so read the events of a stream, one at a time to save memory.
   if (whole === undefined)
     for (const { data } of dataOfEvents(text)) reason = reasonIn(parsed(data)) ?? reason
   return reason === undefined ? {} : { finish_reason: reason }
@@ -141,7 +145,7 @@ function reasonIn(value: unknown): string | undefined {
   return found
 }
 
-/** The value of a JSON text; undefined if it is none, or has too many values. */
+/** The value of a JSON text; undefined if the text is not JSON, or has too many values. */
 function parsed(text: string): unknown {
   try {
     return hasFewValues(text) ? JSON.parse(text) : undefined

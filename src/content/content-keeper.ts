@@ -18,24 +18,27 @@ import type { ContentDeletion, ContentSummary, ContentWork, ReadContent } from '
 import { DAY_MS, dayOf, dropDayOf, endDayOf } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
-/** Time for which deletions are remembered, because content of their period may still arrive. */
+/** Milliseconds for which a deletion is remembered, because content that it concerns may still arrive. */
 const MARK_MS = 2 * DAY_MS
 const KEY_BYTES = 32
-/** Bytes of entries that are encrypted anew into one object. */
+/** Bytes of entries that are re-encrypted into one new object. */
 const MAX_MOVED_BYTES = 4 * 1024 * 1024
-/** How often a deletion begins anew because content of its keys came in meanwhile. */
+/**
+ * Maximum number of times that a deletion starts over because new content arrived under the keys it must
+ * destroy.
+ */
 const MAX_ROUNDS = 3
 const INSTALLATION = /^[0-9a-f]{16}$/
 const NOWHERE = { object: '', objectAt: 0, objectBytes: 0 }
 
-/** Encrypts, keeps, finds and deletes content. Runs in a thread of its own. */
+/** Encrypts, stores, finds and deletes content. Runs in the thread of the content log. */
 export class ContentKeeper implements ContentWork {
-  /** Where content is kept from now on. What is kept already is read where it is. */
+  /** Where new content is stored. Existing content is read from where it was stored. */
   place: ContentPlace = { kind: 'database' }
   readonly #shelf: Shelf
   readonly #secrets: Secrets
   readonly #bucketKey: BucketKey | undefined
-  /** The open bucket, with its place as text. */
+  /** The open bucket, and its place as JSON, to notice a change of the settings. */
   #open: { readonly place: string; readonly bucket: Promise<Bucket> } | undefined
 
   constructor(shelf: Shelf, secrets: Secrets, bucketKey: BucketKey | undefined) {
@@ -51,7 +54,7 @@ export class ContentKeeper implements ContentWork {
       await this.#shelf.write(async (writer) => writer.append(await this.#sealed(writer, packed)))
       return lost
     }
-    // The database is not locked while the bucket works, and an object is there before anything refers to it.
+    // Write the object before the database refers to it, and do not lock the database while the bucket works.
     for (let rest = packed; rest.length > 0; ) {
       const entries = await this.#shelf.write((writer) => this.#sealed(writer, rest))
       const kept = await bucket.keep(entries)
@@ -87,7 +90,8 @@ export class ContentKeeper implements ContentWork {
 
   async delete(deletion: ContentDeletion): Promise<boolean> {
     const atMs = Date.now()
-    // From here on nothing of it can be read, and content that is still on its way is not kept.
+    // This mark makes the content unreadable at once, and prevents content that is still on its way from
+    // being stored.
     const id = await this.#shelf.write(async (writer) => writer.addMark(deletion, atMs))
     const mark = { ...deletion, id }
     let wasKept = false
@@ -120,7 +124,7 @@ export class ContentKeeper implements ContentWork {
     await this.#shelf.close()
   }
 
-  /** The bucket in which content is kept; undefined if it is kept in the database. */
+  /** The bucket in which new content is stored; undefined if it is stored in the database. */
   async #bucket(): Promise<Bucket | undefined> {
     const { place } = this
     if (place.kind !== 's3') return undefined
@@ -142,20 +146,20 @@ export class ContentKeeper implements ContentWork {
       if (!INSTALLATION.test(owner)) throw new Error('the name of the installation cannot be read')
       return await Bucket.open(place, key, owner)
     } catch (error) {
-      // Tried again by the next that needs it.
+      // The next request tries again to open the bucket.
       this.#open = undefined
       throw error
     }
   }
 
-  /** The encrypted content of an entry; undefined if it is not where it should be. */
+  /** The encrypted content of an entry; undefined if it is missing. */
   async #sealedOf(head: EntryHead): Promise<Buffer | undefined> {
     if (head.object === '') return this.#shelf.sealedOf(head)
     const bucket = await this.#bucket()
     return bucket?.sealedOf(head)
   }
 
-  /** The entries of calls that no deletion concerns. */
+  /** Encrypts the content of those calls that no deletion concerns, into entries. */
   async #sealed(writer: ShelfWriter, packed: readonly Packed[]): Promise<readonly ContentEntry[]> {
     const marks = await writer.marks()
     const kept = packed.filter(({ call }) => !marks.some((mark) => isMarked(mark, call)))
@@ -173,20 +177,20 @@ export class ContentKeeper implements ContentWork {
   }
 
   /**
-   * Destroys the keys of everything that a deletion concerns. What else they open is encrypted anew first, under
-   * new keys, which are durable before the former ones are gone.
+   * Carries out a deletion by destroying the data keys of its content. Other content under the same keys is
+   * first re-encrypted with new keys, which are stored durably before the old keys are destroyed.
    */
   async #remove(
     mark: ContentDeletion & { readonly id: number },
   ): Promise<{ readonly wasKept: boolean; readonly isWhole: boolean; readonly isStuck: boolean }> {
     const { userId, fromMs, toMs } = mark
     const [fromDay, toDay] = [dayOf(fromMs), dayOf(Math.max(fromMs, toMs - 1))]
-    // From now on calls of these users and days are kept under the new keys.
+    // From now on new content of these days is encrypted with the new keys.
     const { concerned, successors, elsewhere } = await this.#shelf.write((writer) =>
       this.#successors(writer, mark),
     )
     const moved = await this.#movedInBucket(elsewhere, successors).catch(() => undefined)
-    // What the bucket does not give now stays marked, and is removed later.
+    // The bucket failed. The mark stays, and the next pruning removes the content.
     if (!moved) return { wasKept: true, isWhole: false, isStuck: true }
     return this.#shelf.write(async (writer) => {
       const gone: string[] = []
@@ -196,7 +200,8 @@ export class ContentKeeper implements ContentWork {
         const successor = successors.get(key.id)
         const others = entries.filter((entry) => !isMarked(mark, entry))
         const isMovable = others.every((entry) => entry.object === '' || moved.has(placeText(entry)))
-        // Another deletion or a node has put entries under this key meanwhile: the mark stays, and is carried out later.
+        // Another process has stored entries with this key meanwhile. The mark stays, and the deletion is
+        // carried out again.
         if (!concerned.has(key.id) || !isMovable || (!successor && others.length > 0)) {
           if (others.length < entries.length) isWhole = false
           continue
@@ -218,8 +223,8 @@ export class ContentKeeper implements ContentWork {
   }
 
   /**
-   * The keys of which a deletion concerns something, with those that follow them where they have more, and what must be
-   * moved in the bucket.
+   * Finds the keys that a deletion must destroy, makes a successor for each key that also opens other
+   * content, and lists the entries that must be re-encrypted in the bucket.
    */
   async #successors(
     writer: ShelfWriter,
@@ -237,7 +242,7 @@ export class ContentKeeper implements ContentWork {
       if (isConcerned(mark, key) || entries.some((entry) => isMarked(mark, entry)))
         concerned.set(key, entries)
     }
-    // A deletion that is carried out again finds the key that it has made before.
+    // If an earlier attempt at this deletion was interrupted, use the replacement keys that it has made.
     const newest = new Map<string, DataKey>()
     for (const key of keys)
       if (concerned.has(key)) newest.delete(ownerText(key))
@@ -245,7 +250,7 @@ export class ContentKeeper implements ContentWork {
     const successors = new Map<string, DataKey>()
     const elsewhere: { readonly entry: EntryHead; readonly key: StoredKey }[] = []
     for (const [key, entries] of concerned) {
-      // Nothing is left of it, and what comes later gets a new key.
+      // All content of this key is deleted, so the key needs no replacement.
       if (entries.every((entry) => isMarked(mark, entry))) continue
       const successor = newest.get(ownerText(key)) ?? (await this.#newKey(writer, key))
       newest.set(ownerText(key), successor)
@@ -257,8 +262,8 @@ export class ContentKeeper implements ContentWork {
   }
 
   /**
-   * Encrypts entries of a bucket anew, into new objects. Resolves to the entries by their former places; undefined
-   * for those of which nothing is left.
+   * Re-encrypts entries of a bucket into new objects. Resolves to the new entries by their former places;
+   * undefined for an entry that could not be read.
    */
   async #movedInBucket(
     entries: readonly { readonly entry: EntryHead; readonly key: StoredKey }[],
@@ -267,7 +272,7 @@ export class ContentKeeper implements ContentWork {
     const moved = new Map<string, ContentEntry | undefined>()
     if (entries.length === 0) return moved
     const bucket = await this.#bucket()
-    // In a former bucket they cannot be read, and without a key never again.
+    // Without the bucket these entries cannot be read, and once their key is destroyed they never can be.
     if (!bucket) return new Map(entries.map(({ entry }) => [placeText(entry), undefined]))
     let waiting: { readonly from: string; readonly anew: ContentEntry }[] = []
     const keep = async (): Promise<void> => {
@@ -295,7 +300,7 @@ export class ContentKeeper implements ContentWork {
     return moved
   }
 
-  /** An entry under another key; undefined if it cannot be opened. */
+  /** An entry encrypted with another key; undefined if it cannot be decrypted. */
   #resealed(
     entry: EntryHead,
     key: StoredKey,
@@ -307,7 +312,7 @@ export class ContentKeeper implements ContentWork {
     return { ...entry, ...NOWHERE, keyId: successor.id, sealed: sealContent(successor, entry.id, compressed) }
   }
 
-  /** The entries that can be read now, with their keys. */
+  /** The entries that exist, are not deleted and not expired, with their keys. */
   async #readable(
     heads: readonly EntryHead[],
   ): Promise<readonly { readonly head: EntryHead; readonly key: StoredKey }[]> {
@@ -355,7 +360,7 @@ export class ContentKeeper implements ContentWork {
   }
 }
 
-/** Whether a deletion concerns a call. */
+/** Whether a deletion concerns a call's content. */
 function isMarked(
   { userId, tokenId, fromMs, toMs }: ContentDeletion,
   call: Pick<DeletionMark, 'userId'> & { readonly tokenId: number; readonly startedMs: number },
@@ -368,15 +373,15 @@ function isMarked(
   )
 }
 
-/** Whether a deletion concerns everything that a key may open, up to now. */
+/** Whether a deletion concerns all content that may have been encrypted with a key until now. */
 function isConcerned({ tokenId, fromMs, toMs }: ContentDeletion, { day }: KeyOwner): boolean {
   const endMs = Math.min((day + 1) * DAY_MS, Date.now())
   return tokenId === undefined && fromMs <= day * DAY_MS && toMs >= endMs
 }
 
 /**
- * Appends entries that are in a bucket already. Resolves to the ids of those whose key is gone, because of a
- * deletion that came in between.
+ * Adds entries that were written to a bucket to the database. Resolves to the ids of those that must be
+ * encrypted again, because a deletion has destroyed their key meanwhile.
  */
 async function appended(writer: ShelfWriter, entries: readonly ContentEntry[]): Promise<ReadonlySet<string>> {
   const marks = await writer.marks()
@@ -387,7 +392,7 @@ async function appended(writer: ShelfWriter, entries: readonly ContentEntry[]): 
   return new Set(kept.filter(({ keyId }) => !keys.has(keyId)).map(({ id }) => id))
 }
 
-/** The compressed content of an entry; undefined if it was changed. */
+/** Decrypts an entry to its compressed content; undefined if the encrypted bytes were changed. */
 function opened(key: DataKey, { id }: EntryHead, sealed: Buffer): Buffer | undefined {
   try {
     return unsealContent(key, id, sealed)

@@ -15,41 +15,49 @@ import type { ContentDeletion, ContentSummary, ReadContent } from './messages.ts
 import type { ContentBytes } from './parts.ts'
 
 /**
- * Maximum bytes of content that are held until they are written: of calls under way, in the queue, and in the
- * thread. A user alone may have most of it.
+ * Maximum bytes of content in memory until it is written: of running calls, in the queue, and in the thread.
+ * A user who is alone may hold `ALONE_SHARE` of it.
  */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 const ALONE_SHARE = 3 / 4
-/** The queue is written when it holds this much, or has waited this long. Objects of a bucket are fewer and larger. */
+/**
+ * The queue is written when it holds this many bytes, or after this many milliseconds; later for a bucket, so
+ * that it gets fewer and larger objects.
+ */
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024
 const MAX_WAIT_MS = { database: 500, s3: 30_000 } as const
-/** Batches that the thread may have; more wait in the queue. */
+/** Maximum number of batches that the thread is given at a time; further calls wait in the queue. */
 const MAX_UNDER_WAY = 2
-/** Pause before a batch that could not be written is tried again: at first, and at most. */
+/**
+ * Milliseconds until a batch that could not be written is tried again; the pause doubles up to the maximum.
+ */
 const MIN_RETRY_MS = 500
 const MAX_RETRY_MS = 10_000
 /**
- * How often the thread may end while it writes a batch, until its halves are tried apart, and how often with a single
- * call, until it is dropped.
+ * If the thread crashes this often while it writes a batch, the halves of the batch are written separately.
+ * If it crashes this often with a single call, the content of that call is dropped.
  */
 const MAX_ENDS = 2
-/** Time for which the end of the gateway waits for the queue. */
+/** Milliseconds for which the shutdown of the gateway waits for the queue to be written. */
 const CLOSE_MS = 5_000
-/** How long a deletion waits for what is being written. */
+/** Milliseconds for which a deletion waits for content that is being written. */
 const DELETE_WAIT_MS = 2_000
-/** Copies of a content that a read makes: as it is stored, opened, as text, and as response. */
+/**
+ * Number of copies of a content that exist in memory while it is read: stored, decrypted, as text, and as
+ * response.
+ */
 const READ_COPIES = 8
 
-/** Searches that may wait in the thread. */
+/** Maximum number of searches that wait for the thread. */
 const MAX_FINDING = 200
 
-/** Bytes that may wait in the thread to be redacted for somebody else. */
+/** Maximum bytes that wait for the thread to redact them on behalf of telemetry. */
 const MAX_REDACTING_BYTES = 16 * 1024 * 1024
 
-/** Parts of the content log. */
+/** What the content log needs. */
 export interface ContentLogServices {
   readonly secrets: Secrets
-  /** Folder of the files of the embedded database; undefined with PostgreSQL. */
+  /** Folder of the files of the embedded database; undefined if PostgreSQL is used. */
   readonly folder: string | undefined
   readonly databaseUrl: string | undefined
   /** Credentials for a bucket; undefined if there are none. */
@@ -59,7 +67,7 @@ export interface ContentLogServices {
   readonly warn: (sentence: string) => void
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number
-  /** Megabytes that the heap of the thread may have; 512 unless given. */
+  /** Maximum heap of the thread in MiB; 512 by default. */
   readonly heapMb?: number
 }
 
@@ -70,8 +78,8 @@ interface Queued {
 }
 
 /**
- * What was said, if it is to be kept: collected beside the calls, and written in batches by a thread. Nothing
- * here delays or fails a call. `docs/content-log.md`.
+ * Keeps the requests and answers of calls, if the settings ask for it. They are collected while calls run,
+ * and a thread writes them in batches, so that no call is delayed or fails. `docs/content-log.md`.
  */
 export class ContentLog implements CaptureQueue {
   readonly #services: ContentLogServices
@@ -81,7 +89,10 @@ export class ContentLog implements CaptureQueue {
   #queuedBytes = 0
   #timer: NodeJS.Timeout | undefined
   readonly #writing = new Set<Promise<void>>()
-  /** Batches with which the thread has ended, one after the other: what ends it must not end others. */
+  /**
+   * Batches during which the thread has crashed. They are written one after another, so that a crash does not
+   * affect other batches.
+   */
   #suspects: Promise<void> = Promise.resolve()
   #isClosed = false
   #redactingBytes = 0
@@ -103,12 +114,12 @@ export class ContentLog implements CaptureQueue {
     })
   }
 
-  /** Bytes that are held until they are written. */
+  /** Bytes of content in memory that are not written yet. */
   get held(): number {
     return this.#pool.held
   }
 
-  /** Begins to collect the content of a call. */
+  /** Starts collecting the content of a call. */
   capture(
     call: CapturableCall,
     requestReceived: Buffer | undefined,
@@ -140,7 +151,10 @@ export class ContentLog implements CaptureQueue {
     this.#services.onDropped(reason)
   }
 
-  /** Summaries of those calls whose content is kept, by id. Rejects if that fails, or if too much waits for it. */
+  /**
+   * Returns summaries of those calls whose content is kept, by call id. Rejects if the thread fails, or if
+   * too many searches wait for it.
+   */
   async find(ids: readonly string[]): Promise<ReadonlyMap<string, ContentSummary>> {
     if (ids.length === 0 || this.#isUnused) return new Map()
     if (this.#finding === MAX_FINDING) throw new Error('too much waits to be found')
@@ -153,14 +167,14 @@ export class ContentLog implements CaptureQueue {
     }
   }
 
-  /** Bytes of memory that reading a content takes. */
+  /** Bytes of memory that reading a call's content takes. */
   bytesToRead({ bytes }: ContentSummary): number {
     return bytes * READ_COPIES
   }
 
   /**
-   * A part as level `redacted` keeps it, made in the thread; undefined if it cannot be screened. Rejects if too much
-   * waits for that.
+   * Redacts a part in the thread, as level `redacted` does; undefined if the part cannot be searched for
+   * secrets. Rejects if too many bytes wait for it.
    */
   async redact(part: Buffer): Promise<Buffer | undefined> {
     if (this.#redactingBytes + part.length > MAX_REDACTING_BYTES)
@@ -179,17 +193,18 @@ export class ContentLog implements CaptureQueue {
   }
 
   /**
-   * Deletes content. When this resolves, nothing of it can be read any more, by anybody. Resolves to whether
-   * anything of it was kept.
+   * Deletes content. When this resolves, nobody can read that content any more. Resolves to whether any
+   * content was deleted.
    */
   async delete(deletion: ContentDeletion): Promise<boolean> {
-    // What cannot be written now is covered by the mark that the deletion leaves.
+    // Content that cannot be written in time is not stored later either: the deletion leaves a mark that
+    // prevents it.
     await this.#flushWithin(DELETE_WAIT_MS)
     if (this.#isUnused) return false
     return this.#thread.ask('delete', deletion)
   }
 
-  /** The users of whom content may be kept. */
+  /** The ids of users whose content may be kept. */
   async users(): Promise<readonly number[]> {
     return this.#isUnused ? [] : this.#thread.ask('users', undefined)
   }
@@ -211,7 +226,7 @@ export class ContentLog implements CaptureQueue {
     })
   }
 
-  /** Resolves when everything that was in the queue is written. */
+  /** Writes the queue, and resolves when everything in it is written. */
   async flush(): Promise<void> {
     this.#writeQueue(true)
     await Promise.all(this.#writing)
@@ -230,7 +245,10 @@ export class ContentLog implements CaptureQueue {
     clearTimeout(timer)
   }
 
-  /** The folder tells all processes that a deletion has to leave a mark, because content may be on its way. */
+  /**
+   * Makes the folder before any content is written. If it exists, a deletion by any process knows that
+   * content may be on its way, and leaves a mark.
+   */
   #makeFolder(): void {
     const { folder } = this.#services
     if (this.#isFolderMade || folder === undefined) return
@@ -238,11 +256,14 @@ export class ContentLog implements CaptureQueue {
     try {
       mkdirSync(folder, { recursive: true, mode: 0o700 })
     } catch {
-      // Then the thread cannot write either, and says so.
+      // The thread will fail in the same way when it writes, and reports it.
     }
   }
 
-  /** Whether nothing was ever kept here, and nothing is on its way. A shared database is always asked. */
+  /**
+   * Whether no content was ever kept here and none is on its way. Always false for PostgreSQL, which other
+   * nodes use too.
+   */
   get #isUnused(): boolean {
     const { folder } = this.#services
     return folder !== undefined && !this.#thread.isRunning && !existsSync(folder)
@@ -264,7 +285,7 @@ export class ContentLog implements CaptureQueue {
     this.#writing.add(writing)
   }
 
-  /** Gives memory back, at once for calls of one key that follow each other. */
+  /** Releases memory; calls of the same key that follow each other are summed up first. */
   #giveBack(queued: readonly Queued[]): void {
     let sum = 0
     for (const [index, { call, held }] of queued.entries()) {
@@ -298,7 +319,10 @@ export class ContentLog implements CaptureQueue {
     }
   }
 
-  /** Writes the halves of a batch with which the thread has ended again and again; drops a single call. */
+  /**
+   * Writes the halves of a batch separately, because the thread crashes while it writes it. A batch of a
+   * single call is dropped.
+   */
   async #writeApart(queued: readonly Queued[], isFirst: boolean): Promise<void> {
     if (queued.length === 1) {
       this.#services.warn(

@@ -6,7 +6,10 @@ import type { ContentThreadOptions, ContentWork, FromContentThread, ToContentThr
 
 // The extension is .ts in the source and .js in the build.
 const WORKER = new URL(`./content-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
-/** What is parsed and screened at once is bounded, so that the thread needs much less: its end may end the process. */
+/**
+ * Heap of the thread in MiB. It normally needs much less, because what is parsed at once is bounded; running
+ * out of memory might end the whole process.
+ */
 const HEAP_MB = 512
 const YOUNG_MB = 16
 
@@ -15,10 +18,10 @@ interface Pending {
   readonly reject: (error: Error) => void
 }
 
-/** The thread has ended before it had done what it was asked for. */
+/** The thread has ended before it completed a request. */
 export class ThreadEnded extends Error {}
 
-/** The thread of the content log. It is started when it is needed, and again if it has ended. */
+/** The thread of the content log. It starts with the first request, and again if it has ended. */
 export class ContentThread {
   readonly #options: ContentThreadOptions
   readonly #place: () => ContentPlace
@@ -27,19 +30,22 @@ export class ContentThread {
   readonly #pending = new Map<number, Pending>()
   #number = 0
 
-  /** `place`: where content is kept now. `heapMb`: megabytes of the heap, with which the thread ends. */
+  /**
+   * `place` returns where new content is stored. `heapMb` is the maximum heap of the thread in MiB; above it
+   * the thread crashes.
+   */
   constructor(options: ContentThreadOptions, place: () => ContentPlace, heapMb = HEAP_MB) {
     this.#options = options
     this.#heapMb = heapMb
     this.#place = place
   }
 
-  /** Whether the thread was started. */
+  /** Whether the thread is running. */
   get isRunning(): boolean {
     return this.#worker !== undefined
   }
 
-  /** Has the thread do something. Rejects if that fails, or if the thread ends before. */
+  /** Sends a request to the thread. Rejects if the request fails, or if the thread ends first. */
   ask<Name extends keyof ContentWork>(
     name: Name,
     input: Parameters<ContentWork[Name]>[0],

@@ -8,7 +8,7 @@ const { folder, databaseUrl, secrets, bucketKey } = workerData as ContentThreadO
 
 async function openShelf(): Promise<Shelf> {
   if (databaseUrl === undefined) return new SqliteShelf(folder ?? '')
-  // Loaded only with a shared database.
+  // Loaded on demand, because the embedded database does not need it.
   const { PostgresShelf } = await import('./postgres-shelf.ts')
   return PostgresShelf.open(databaseUrl)
 }

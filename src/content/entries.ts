@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hash, randomBytes } from 'node:crypto'
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 
-/** A call's content as it is stored: one encrypted text, and what is found without opening it. */
+/** A call's content as it is stored: encrypted, with the facts that are known without decrypting it. */
 export interface ContentEntry {
   readonly id: string
   readonly userId: number
@@ -9,18 +9,18 @@ export interface ContentEntry {
   readonly startedMs: number
   readonly expiresMs: number
   readonly what: string
-  /** Bytes of the parts in all. */
+  /** Bytes of all parts together, before compression and encryption. */
   readonly bytes: number
   readonly sha256: string
-  /** Lengths of the parts, as JSON. */
+  /** Sizes of the parts in bytes, as a JSON list. */
   readonly lengths: string
-  /** Id of the data key. */
+  /** Id of the key with which the content is encrypted. */
   readonly keyId: string
-  /** Day since 1970 on which the file or partition of the entry is removed. */
+  /** The day, counted from 1970-01-01, on which the entry's file or partition is removed. */
   readonly dropDay: number
-  /** URL of the object in which the encrypted content is; empty if it is here. */
+  /** URL of the bucket object that contains the encrypted content; empty if `sealed` contains it. */
   readonly object: string
-  /** Where it begins in the object, and its length. */
+  /** Position of the content in the object, and its length, in bytes. */
   readonly objectAt: number
   readonly objectBytes: number
   readonly sealed: Buffer
@@ -29,7 +29,9 @@ export interface ContentEntry {
 /** An entry without its content. */
 export type EntryHead = Omit<ContentEntry, 'sealed'>
 
-/** A data key of one user, day and last day of retention. */
+/**
+ * A key that encrypts the content of calls of one user that began on the same day and are kept equally long.
+ */
 export interface DataKey {
   readonly id: string
   readonly key: Buffer
@@ -39,21 +41,27 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 const PARAMS = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
-/** The digest of a content, in hex. */
+/** The SHA-256 of a content, in hexadecimal digits. */
 export function digestOf(content: Uint8Array): string {
   return hash('sha256', content)
 }
 
-/** Contents below this size stay as they are: compressing them would take longer than all else. */
+/**
+ * Contents of fewer bytes are stored uncompressed, because compressing them would take longer than all other
+ * work.
+ */
 const MIN_COMPRESSED_BYTES = 1_024
 
-/** Compresses a content, if that makes it smaller. */
+/** Compresses a content, unless it is small or would not become smaller. */
 export function compress(content: Uint8Array): Buffer {
   const compressed = content.length < MIN_COMPRESSED_BYTES ? undefined : zstdCompressSync(content, PARAMS)
   return compressed && compressed.length < content.length ? compressed : Buffer.from(content)
 }
 
-/** Encrypts a compressed content with a data key, for one call: AES-256-GCM of nonce, text and tag. */
+/**
+ * Encrypts a compressed content with AES-256-GCM, bound to its call. The result consists of nonce, encrypted
+ * text and tag.
+ */
 export function sealContent({ id, key }: DataKey, callId: string, compressed: Buffer): Buffer {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', key, nonce)
@@ -61,7 +69,7 @@ export function sealContent({ id, key }: DataKey, callId: string, compressed: Bu
   return Buffer.concat([nonce, cipher.update(compressed), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Decrypts what `sealContent` made for this call. Throws if it was changed or moved. */
+/** Decrypts what `sealContent` made for this call. Throws if it was changed or belongs to another call. */
 export function unsealContent({ id, key }: DataKey, callId: string, sealed: Uint8Array): Buffer {
   if (sealed.length < NONCE_BYTES + TAG_BYTES) throw new Error('the content is cut short')
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(0, NONCE_BYTES))
@@ -70,7 +78,10 @@ export function unsealContent({ id, key }: DataKey, callId: string, sealed: Uint
   return Buffer.concat([decipher.update(sealed.subarray(NONCE_BYTES, -TAG_BYTES)), decipher.final()])
 }
 
-/** Decompresses a content of this many bytes; one of this size was not compressed. */
+/**
+ * Decompresses a content to its original size of `bytes`; a content that already has this size was not
+ * compressed.
+ */
 export function decompress(compressed: Buffer, bytes: number): Buffer {
   if (compressed.length === bytes) return compressed
   return zstdDecompressSync(compressed, { maxOutputLength: bytes })

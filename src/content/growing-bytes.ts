@@ -1,13 +1,13 @@
 const FIRST_BYTES = 2_048
-/** Half of the pool's size: what Node.js takes from it is smaller. */
+/** Buffers of fewer bytes come from Node.js's pool of preallocated memory. */
 const POOLED_BYTES = 4_096
 
-/** Takes memory for bytes that are about to be kept; false if none is left. */
+/** Reserves memory for bytes that are about to be stored; returns false if none is left. */
 export type TakeMemory = (bytes: number) => boolean
 
 /**
- * Bytes that are added piece by piece. Pieces are copied, because a small piece may be a part of a large buffer
- * that would otherwise stay in memory.
+ * Collects bytes piece by piece. Each piece is copied, because a small piece may belong to a large buffer,
+ * which would otherwise stay in memory.
  */
 export class GrowingBytes {
   #buffer: Buffer | undefined
@@ -17,7 +17,7 @@ export class GrowingBytes {
     return this.#length
   }
 
-  /** Bytes of memory that are taken. */
+  /** Bytes of memory that are allocated. */
   get capacity(): number {
     return this.#buffer?.length ?? 0
   }
@@ -31,7 +31,7 @@ export class GrowingBytes {
     return true
   }
 
-  /** Whether these bytes have this piece at a position. */
+  /** Whether the bytes at this position equal the piece. */
   hasAt(position: number, piece: Buffer): boolean {
     const end = position + piece.length
     return (
@@ -40,17 +40,17 @@ export class GrowingBytes {
     )
   }
 
-  /** The bytes so far. They are valid until the next change. */
+  /** All bytes so far. The buffer is valid only until the next piece is added. */
   get bytes(): Buffer {
     return this.#buffer?.subarray(0, this.#length) ?? Buffer.alloc(0)
   }
 
   #grow(length: number, take: TakeMemory): boolean {
     const before = this.capacity
-    // Many answers come in one piece.
+    // The first allocation is exact if it is large, because many answers come in one piece.
     const capacity = before === 0 ? Math.max(FIRST_BYTES, length) : 2 ** Math.ceil(Math.log2(length))
     if (!take(capacity - before)) return false
-    // Small ones come from the pool, which is several times faster.
+    // Allocating small buffers from the pool is several times faster.
     const grown = capacity < POOLED_BYTES ? Buffer.allocUnsafe(capacity) : Buffer.allocUnsafeSlow(capacity)
     if (this.#buffer) grown.set(this.#buffer.subarray(0, this.#length))
     this.#buffer = grown

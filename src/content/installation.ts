@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 
-/** A new name of an installation: 16 hex digits. */
+/** Makes a random name for a new installation: 16 hexadecimal digits. */
 export function newInstallation(): string {
   return randomBytes(8).toString('hex')
 }

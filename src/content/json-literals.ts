@@ -1,13 +1,13 @@
 import { MAX_VALUES } from './json-values.ts'
 
-/** A string of JSON in its text: where it is, with its quotes, and what it says. */
+/** A string in a JSON text: its range including the quotes, and its decoded value. */
 export interface Literal {
   readonly start: number
   readonly end: number
   readonly value: string
   /**
-   * Where it is in its object: strings of several events with the same place continue each other. Undefined for
-   * names of members, and for words of the protocol.
+   * Path of the string within its object. Strings with the same path in several events of a stream belong to
+   * one text. Undefined for names of members and for fixed words of the protocol.
    */
   readonly place: string | undefined
 }
@@ -21,7 +21,7 @@ type Node =
   | { readonly kind: 'list'; readonly items: readonly Node[] }
   | { readonly kind: 'other'; readonly text: string }
 
-/** Members by which events say what they continue. */
+/** Members that tell which text an event of a stream continues; they become part of the path. */
 const PLACES: ReadonlySet<string> = new Set([
   'type',
   'index',
@@ -31,7 +31,7 @@ const PLACES: ReadonlySet<string> = new Set([
   'summary_index',
 ])
 
-/** Members whose strings are repeated by every event, and continue nothing. */
+/** Members that every event of a stream repeats; their strings are not part of a longer text. */
 const NAMES: ReadonlySet<string> = new Set([
   'id',
   'object',
@@ -43,11 +43,11 @@ const NAMES: ReadonlySet<string> = new Set([
   ...PLACES,
 ])
 
-/** A text has so many values or strings that it is not screened. */
+/** Thrown if a text has too many values or strings to be searched. */
 export class TooManyValues extends Error {}
 
 /**
- * The strings of a JSON text, `offset` characters into a larger one; undefined if it is no JSON. Throws
+ * The strings in a JSON text; undefined if the text is not JSON. `offset` is added to their positions. Throws
  * `TooManyValues`.
  */
 export function jsonLiterals(text: string, offset = 0): readonly Literal[] | undefined {
@@ -60,7 +60,7 @@ export function jsonLiterals(text: string, offset = 0): readonly Literal[] | und
     return literals
   } catch (error) {
     if (error instanceof TooManyValues) throw error
-    // No JSON, or nested deeper than the stack.
+    // The text is not JSON, or is nested so deeply that the stack overflowed.
     return undefined
   }
 }
@@ -92,7 +92,7 @@ const SPACE = /[ \t\r\n]*/y
 const STRING = /"[^"\\]*(?:\\.[^"\\]*)*"/y
 const OTHER = /-?[\w.+-]+/y
 
-/** Reads JSON, and notes where its strings are. */
+/** A JSON parser that also records the positions of strings. */
 class Reader {
   readonly #text: string
   #at = 0

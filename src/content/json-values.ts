@@ -1,6 +1,6 @@
 /**
- * Values that a JSON text may have to be parsed or screened: as many as a request may have. More could take all
- * memory of the thread, which would end the process.
+ * Maximum number of values in a JSON text that is parsed or searched, the same as in requests. More could
+ * exhaust the memory of the thread, which would end the process.
  */
 export const MAX_VALUES = 200_000
 
@@ -13,7 +13,10 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
 
-/** Whether a text, as far as it is JSON, has at most `MAX_VALUES` values. One loop without recursion. */
+/**
+ * Whether a text, if it is JSON, has at most `MAX_VALUES` values. Counts in a loop, so that nesting cannot
+ * overflow the stack.
+ */
 export function hasFewValues(text: string): boolean {
   if (text.length <= MAX_VALUES) return true
   let values = 1
@@ -30,7 +33,10 @@ export function hasFewValues(text: string): boolean {
   return true
 }
 
-/** Where the string that begins at `start` ends; the end of the text if it does not. */
+/**
+ * The position at which the string that begins at `start` ends; the end of the text if the string is not
+ * closed.
+ */
 function quoteAfter(text: string, start: number): number {
   let at = start + 1
   for (; at < text.length; at += 1) {
@@ -43,7 +49,10 @@ function quoteAfter(text: string, start: number): number {
 
 const DATA = /(?<![^\r\n])data: ?([^\r\n]*)/g
 
-/** The data of each event of a stream, and where it begins. One after the other: a stream may have millions. */
+/**
+ * The data of each event of an event stream, with its position in the text. A generator, because a stream may
+ * have millions of events.
+ */
 export function* dataOfEvents(text: string): Generator<{ readonly data: string; readonly start: number }> {
   for (const { 0: line, 1: data = '', index } of text.matchAll(DATA))
     yield { data, start: index + line.length - data.length }

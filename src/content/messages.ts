@@ -3,73 +3,79 @@ import type { ContentBatch } from './batch.ts'
 import type { CapturedCall, DropReason } from './content-capture.ts'
 import type { Secrets } from '../store/secrets.ts'
 
-/** What the thread of the content log is started with. */
+/** Options with which the content log's thread is started. */
 export interface ContentThreadOptions {
   readonly secrets: Secrets
-  /** Folder of the day files of the embedded database; undefined with PostgreSQL. */
+  /** Folder of the embedded database's files; undefined if PostgreSQL is used. */
   readonly folder: string | undefined
-  /** URL of the PostgreSQL database; undefined with the embedded one. */
+  /** URL of the PostgreSQL database; undefined if the embedded one is used. */
   readonly databaseUrl: string | undefined
   /** Credentials for a bucket; undefined if there are none. */
   readonly bucketKey: BucketKey | undefined
 }
 
-/** What is known of a call's content without reading it. */
+/** Facts about a call's content that are known without decrypting it. */
 export interface ContentSummary {
   readonly id: string
   readonly userId: number
   readonly what: CapturedCall['what']
   readonly address: string
   readonly sha256: string
-  /** Bytes of the parts in all. */
+  /** Bytes of all parts together. */
   readonly bytes: number
 }
 
 /** The content of a call. */
 export interface ReadContent extends ContentSummary {
-  /** As `BatchedCall` has them. */
+  /** Sizes of the parts in bytes, as in `BatchedCall`. */
   readonly lengths: readonly number[]
   readonly content: Uint8Array<ArrayBuffer>
 }
 
-/** Calls whose content is deleted: those of this user, or of one of its tokens, that began in the period. */
+/** Which content to delete: that of a user's calls, or of one token's calls, that began in a period. */
 export interface ContentDeletion {
   readonly userId: number
   readonly tokenId: number | undefined
-  /** Unix milliseconds; the end does not belong to it. */
+  /** Start and end of the period in Unix milliseconds; the end is exclusive. */
   readonly fromMs: number
   readonly toMs: number
 }
 
-/** Work of the thread, with its inputs and outputs. */
+/** Requests that the thread handles, with their inputs and results. */
 export interface ContentWork {
-  /** Resolves to why content was left out, once for each call of which something was. */
+  /**
+   * Stores the content of a batch. Resolves to the reasons why content was left out, one for each call that
+   * lacks some.
+   */
   write(batch: ContentBatch): Promise<readonly DropReason[]>
   /** The summaries of those calls whose content is kept. */
   find(ids: readonly string[]): Promise<readonly ContentSummary[]>
   read(id: string): Promise<ReadContent | undefined>
-  /** Resolves to a part as level `redacted` keeps it; to undefined if it cannot be screened. */
+  /** Redacts a part as level `redacted` does; undefined if it cannot be searched for secrets. */
   redact(part: Uint8Array): Promise<Uint8Array | undefined>
-  /** Resolves to whether anything of it was kept. */
+  /** Deletes content. Resolves to whether any content was deleted. */
   delete(deletion: ContentDeletion): Promise<boolean>
-  /** Removes what is past its retention, and completes deletions that were interrupted. */
+  /** Removes expired content, and completes deletions that were interrupted. */
   prune(): Promise<{ readonly removedContents: number }>
-  /** The users of whom content may be kept. */
+  /** The ids of users whose content may be kept. */
   users(): Promise<readonly number[]>
-  /** Removes objects that are past their day, or that nothing refers to. Resolves to their number. */
+  /**
+   * Removes bucket objects that are past their day of removal or that no entry refers to. Resolves to their
+   * number.
+   */
   sweep(): Promise<number>
 }
 
-/** A request to the thread. */
+/** A request to the content log's thread. */
 export interface ToContentThread {
   readonly number: number
   readonly name: keyof ContentWork | 'close'
   readonly input: unknown
-  /** Where content is kept now. */
+  /** Where new content is to be stored. */
   readonly place: ContentPlace
 }
 
-/** A response of the thread. */
+/** The content log thread's response to a request. */
 export interface FromContentThread {
   readonly number: number
   readonly output?: unknown

@@ -5,10 +5,10 @@ import { contentFacts } from './content-facts.ts'
 import { compress, digestOf } from './entries.ts'
 import { redactedContent } from './redact-content.ts'
 
-/** Places of requests among the parts. */
+/** Indexes of the parts that are requests, in `CONTENT_PARTS`. */
 const REQUEST_PARTS: ReadonlySet<number> = new Set([0, 1])
 
-/** A call's content, compressed. */
+/** A call's content after redaction and compression, before encryption. */
 export interface Packed {
   readonly call: BatchedCall
   readonly bytes: number
@@ -17,7 +17,10 @@ export interface Packed {
   readonly compressed: Buffer
 }
 
-/** The calls of a batch, reduced to what is kept of them, and compressed; and why something is not kept. */
+/**
+ * Reduces the content of each call to what its level keeps, and compresses it. `lost` has the reasons why
+ * content was left out.
+ */
 export function packedCalls(
   calls: readonly BatchedCall[],
   bytes: Uint8Array,
@@ -32,14 +35,14 @@ export function packedCalls(
     try {
       packed.push(packedCall(call, content, lost))
     } catch {
-      // It would fail again, and keep all others from being written.
+      // The content of this call would fail again, and must not keep the others from being written.
       lost.push('failed')
     }
   }
   return { packed, lost }
 }
 
-/** A call as it is kept. Adds to `lost` if a part is left out. */
+/** Reduces and compresses the content of one call. Adds a reason to `lost` if a part had to be left out. */
 function packedCall(call: BatchedCall, content: Uint8Array, lost: DropReason[]): Packed {
   if (call.what === 'metadata') {
     const facts = Buffer.from(JSON.stringify(contentFacts(content, call.lengths)))
@@ -65,7 +68,10 @@ function packedCall(call: BatchedCall, content: Uint8Array, lost: DropReason[]):
   }
 }
 
-/** The parts of a content, each without secrets and personal data, and whether all could be screened. */
+/**
+ * The parts without secrets and personal data. `isWhole` is false if a part could not be searched and is left
+ * out.
+ */
 function redactedParts(
   content: Uint8Array,
   lengths: readonly number[],
@@ -76,7 +82,7 @@ function redactedParts(
     if (length < 0) return undefined
     const part = Buffer.from(content.buffer, content.byteOffset + at, length)
     at += length
-    // A form with a file: its other fields cannot be told from it.
+    // A form with a file is left out, because its other fields cannot be separated from the file's bytes.
     if (REQUEST_PARTS.has(index) && !isUtf8(part)) return undefined
     const redacted = redactedContent(part)
     if (!redacted) isWhole = false

@@ -6,16 +6,21 @@ import { newInstallation } from './installation.ts'
 import { dayText, dropDaysOfCall } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
-/** Timeout of a statement. A batch may be large, and no call waits for it. */
+/**
+ * Timeout of a statement in milliseconds. It is long, because a batch may be large and no call waits for it.
+ */
 const STATEMENT_MS = 60_000
-/** Keys of the advisory locks: for the schema, and for writes, which many nodes share and a deletion has alone. */
+/**
+ * Ids of PostgreSQL advisory locks: one for creating the schema, one for writing. Many nodes may hold the
+ * write lock together, but a deletion needs it alone.
+ */
 const SCHEMA_LOCK = 5_202_611_200_006n
 const WRITE_LOCK = 5_202_611_200_007n
 const DAY_MS = 86_400_000
-/** Maximum wait for those who read the table of keys, before it is written anew. */
+/** Maximum wait in milliseconds for readers of the key table before it is rewritten. */
 const REWRITE_LOCK_MS = 3_000
 
-// `key_id` has no foreign key: destroying a key must not wait for its entries.
+// `key_id` is not a foreign key, so that keys can be destroyed while entries still refer to them.
 const SCHEMA = [
   `create table if not exists content_keys (
     id text primary key, user_id bigint, day bigint, end_day bigint, cipher text, number bigserial)`,
@@ -23,7 +28,7 @@ const SCHEMA = [
   `create table if not exists content_deletions (
     id bigserial primary key, user_id bigint, token_id bigint, from_ms bigint, to_ms bigint, at_ms bigint, done boolean)`,
   'create table if not exists content_installation (number bigint primary key, name text)',
-  // A row for each removal of keys whose bytes may still be in the file of the table.
+  // One row for each removal of keys after which the key table was not rewritten yet.
   'create table if not exists content_rewrites (id bigserial primary key)',
   `create table if not exists content_entries (
     id text, drop_day bigint, user_id bigint, token_id bigint, started_ms bigint, expires_ms bigint, what text,
@@ -47,17 +52,17 @@ interface Result {
 
 type Query = (sql: string, values?: readonly unknown[]) => Promise<Result['rows']>
 
-/** Content in PostgreSQL, in a partition for each day on which it is removed. */
+/** Stores content in PostgreSQL, with a table partition for each day on which content is removed. */
 export class PostgresShelf implements Shelf {
   readonly #pool: PostgresPool
-  /** Partitions that are known to exist, by their day. */
+  /** Days whose partitions are known to exist. */
   readonly #partitions = new Set<number>()
 
   private constructor(pool: PostgresPool) {
     this.#pool = pool
   }
 
-  /** Opens the shelf. Its tables are made when something is first kept. */
+  /** Prepares the connection pool. The tables are created when content is first written. */
   static open(url: string): PostgresShelf {
     return new PostgresShelf(connectionPool(url, STATEMENT_MS))
   }
@@ -148,7 +153,7 @@ export class PostgresShelf implements Shelf {
     return this.#pool.end()
   }
 
-  /** Makes the tables, once for each process. */
+  /** Creates the tables if they do not exist. */
   async #prepare(query: Query): Promise<void> {
     if (this.#partitions.size > 0 || (await exists(query))) return
     await query('begin')
@@ -216,7 +221,7 @@ function isUndefinedTable(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === '42P01'
 }
 
-/** Partitions of days up to this one. */
+/** The names of partitions whose day of removal is `today` or earlier. */
 async function partitionsUntil(query: Query, today: number): Promise<readonly string[]> {
   const rows = await query(
     `select partition.relname as name from pg_inherits
@@ -233,8 +238,8 @@ async function partitionsUntil(query: Query, today: number): Promise<readonly st
 const TO_REWRITE = 'insert into content_rewrites default values'
 
 /**
- * Writes the table of keys anew, because the rows of deleted ones stay in its file until then. What cannot be done
- * now (somebody reads the table all the time, the disk is full) is done when this is called again.
+ * Rewrites the key table, because PostgreSQL keeps the bytes of deleted keys in its file until then. If that
+ * fails, for example because the table is read all the time or the disk is full, the next call tries again.
  */
 async function rewriteKeys(query: Query): Promise<void> {
   const [row] = await query('select max(id) as last from content_rewrites')
@@ -245,7 +250,7 @@ async function rewriteKeys(query: Query): Promise<void> {
     await query('vacuum full content_keys')
     await query('delete from content_rewrites where id <= $1', [last])
   } catch {
-    // The rows of content_rewrites stay.
+    // The rows of content_rewrites stay, so that the next call tries again.
   } finally {
     await query('reset lock_timeout')
   }
@@ -259,7 +264,7 @@ function placeOf({ object, objectAt, objectBytes, sealed }: ContentEntry): reado
   return [object, objectAt, objectBytes, sealed]
 }
 
-/** Work within a transaction. */
+/** Reads and writes within one transaction. */
 class PostgresWriter implements ShelfWriter {
   hasRemovedKeys = false
   readonly #query: Query
@@ -362,7 +367,7 @@ class PostgresWriter implements ShelfWriter {
     await this.#query('update content_deletions set done = true where id = $1', [id])
   }
 
-  // Nodes write at the same time; a deletion and a write do not.
+  // Nodes may write at the same time as each other, but not at the same time as a deletion.
   async #lock(how: 'shared' | 'alone'): Promise<void> {
     if (this.#isLocked) return
     this.#isLocked = true

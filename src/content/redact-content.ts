@@ -13,26 +13,26 @@ const screen = new Screen([
   { rule: compileRule('pii', { pii: PII_KINDS }), do: 'redact', with: WITH },
 ])
 
-/** A part of a text, which ends before `end`. */
+/** A range of positions in a text; `end` is exclusive. */
 interface Range {
   readonly start: number
   readonly end: number
 }
 
-/**
- * Strings of a text that are held at most until all of it is screened: those that others may continue, and those
- * in which something was found.
- */
+/** Maximum number of strings and matches that are held in memory while a text is searched. */
 const MAX_HELD = 500_000
-/** Short strings in which nothing was found are remembered, because events repeat them: so many. */
+/**
+ * Maximum number of short strings without matches that are remembered, because the events of a stream repeat
+ * them.
+ */
 const MAX_KNOWN = 10_000
 const MAX_KNOWN_LENGTH = 64
 
 /**
- * A part of a call's content without the secrets and the personal data that the built-in matchers find. Strings of
- * JSON are screened as what they say; those that continue each other in the events of a stream, as one text. All
- * other bytes stay as they are, but for a character that was cut off at the end. Undefined if the part is no text,
- * or too large to be screened.
+ * Removes the secrets and personal data that the built-in matchers find from a part of a call's content. The
+ * decoded strings of JSON are searched, not their escapes; strings that continue each other in the events of
+ * a stream are searched as one text. All other bytes stay unchanged, except for an incomplete character at
+ * the end. Returns undefined if the part is not UTF-8 text, or is too large to be searched.
  */
 export function redactedContent(bytes: Buffer): Buffer | undefined {
   const whole = wholeCharacters(bytes)
@@ -47,15 +47,15 @@ export function redactedContent(bytes: Buffer): Buffer | undefined {
   }
 }
 
-/** Maximum bytes of a character that was cut off. */
+/** Maximum number of bytes of an incomplete UTF-8 character. */
 const MAX_CUT = 3
 
-/** Text without the character in the middle of which it was cut off; undefined if it is none. */
+/** Removes an incomplete UTF-8 character from the end of a text; undefined if the bytes are not UTF-8. */
 function wholeCharacters(bytes: Buffer): Buffer | undefined {
   if (isUtf8(bytes)) return bytes
   for (let cut = 1; cut <= Math.min(MAX_CUT, bytes.length); cut += 1) {
     const lead = bytes[bytes.length - cut]!
-    // Bytes 10xxxxxx go on with a character, and the first one says how many they are.
+    // Bytes 10xxxxxx continue a character; the first byte of a character says how many there are.
     if (lead >> 6 === 0b10) continue
     const length = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : lead >= 0xc2 ? 2 : 1
     const head = bytes.subarray(0, bytes.length - cut)
@@ -67,21 +67,27 @@ function wholeCharacters(bytes: Buffer): Buffer | undefined {
 function redactedText(text: string): string {
   const literals = jsonLiterals(text)
   if (!literals) return redactedEvents(text) ?? cutOff(text)
-  // Of a list of contents, as Gemini streams them, the strings continue each other too.
+  // In a list of responses, as Gemini may stream them, strings continue each other as in events.
   const screening = new Screening(LIST.test(text))
   screening.add(literals)
   return screening.applied(text)
 }
 
-/** Text that is no JSON, such as an answer or a stream that was cut off. Of a cut event nothing is kept. */
+/**
+ * Redacts a text that is not JSON, such as an answer or a stream that broke off. An incomplete event at the
+ * end is replaced as a whole.
+ */
 function cutOff(text: string): string {
   const events = redactedEvents(text.slice(0, text.lastIndexOf('\n') + 1))
   if (events !== undefined) return events + WITH
-  // The letter of an escape is not part of the value behind it.
+  // The letter of an escape such as `\n` would otherwise look like the beginning of the text after it.
   return without(text, [...screen.find(withoutEscapes(text))])
 }
 
-/** A text with spaces instead of the escapes of JSON, but for those of code units. It may be all escapes. */
+/**
+ * Replaces JSON escapes such as `\n` by two spaces, except for `\uXXXX`. A loop over bytes, because the text
+ * may consist of escapes only.
+ */
 function withoutEscapes(text: string): string {
   if (!text.includes('\\')) return text
   const bytes = Buffer.from(text)
@@ -94,7 +100,7 @@ function withoutEscapes(text: string): string {
   return bytes.toString()
 }
 
-/** The events of a stream; undefined if the text is none, or one of its events is no JSON. */
+/** Redacts the events of a stream; undefined if the text has no events, or an event that is not JSON. */
 function redactedEvents(text: string): string | undefined {
   const screening = new Screening(true)
   let hasEvents = false
@@ -108,21 +114,24 @@ function redactedEvents(text: string): string | undefined {
   return hasEvents ? screening.applied(text) : undefined
 }
 
-/** What is found in the strings of a text. Of those that say nothing to others, nothing is held. */
+/**
+ * Collects the matches in the strings of a text. Strings that have no match and cannot continue others are
+ * not held.
+ */
 class Screening {
   readonly #isContinued: boolean
   readonly #ranges = new Map<Literal, Range[]>()
-  /** Strings that may continue each other, by their place. */
+  /** Strings that may continue each other, by their path in the event. */
   readonly #continued = new Map<string, Literal[]>()
   readonly #known = new Set<string>()
   #held = 0
 
-  /** `isContinued`: whether strings with the same place continue each other. */
+  /** `isContinued`: whether strings with the same path belong to one text. */
   constructor(isContinued: boolean) {
     this.#isContinued = isContinued
   }
 
-  /** Screens strings. Throws `TooManyValues` if the text has too many. */
+  /** Searches strings for secrets and personal data. Throws `TooManyValues` if the text has too many. */
   add(literals: readonly Literal[]): void {
     for (const literal of literals) {
       this.#screenAlone(literal)
@@ -135,7 +144,7 @@ class Screening {
     }
   }
 
-  /** The text of these strings without what was found. */
+  /** The text, with every match in its strings replaced. */
   applied(text: string): string {
     for (const some of this.#continued.values()) if (some.length > 1) addAcross(some, this.#add)
     const literals = [...this.#ranges.keys()].sort((a, b) => a.start - b.start)
@@ -172,7 +181,10 @@ class Screening {
   }
 }
 
-/** Adds what is found in strings that continue each other: where it begins, and where it goes on. */
+/**
+ * Searches strings that belong to one text, and adds the ranges of each match in every string that contains a
+ * piece of it.
+ */
 function addAcross(literals: readonly Literal[], add: (literal: Literal, range: Range) => void): void {
   const matches = screen.find(literals.map(({ value }) => value).join(''))
   let from = 0
@@ -189,7 +201,10 @@ function addAcross(literals: readonly Literal[], add: (literal: Literal, range: 
   }
 }
 
-/** A text without these ranges. One that begins before the text was written in the text before. */
+/**
+ * Replaces these ranges of a text. Of ranges that overlap or touch within a replaced one, only the first
+ * writes the replacement.
+ */
 function without(text: string, ranges: Range[]): string {
   let redacted = ''
   let at = 0

@@ -1,43 +1,46 @@
 import type { ContentEntry, EntryHead } from './entries.ts'
 import type { ContentDeletion } from './messages.ts'
 
-/** Whom a data key belongs to. */
+/**
+ * The calls whose content a data key encrypts: those of a user that began on a day and expire on the same
+ * day.
+ */
 export interface KeyOwner {
   readonly userId: number
-  /** Day since 1970 on which the calls began. */
+  /** The day on which the calls began, counted from 1970-01-01. */
   readonly day: number
-  /** First day on which the key is destroyed, because what it opens is past its retention. */
+  /** The day from which on the key is destroyed, because all content that it encrypts has expired. */
   readonly endDay: number
 }
 
-/** A data key as it is stored: sealed with the secret of the installation. */
+/** A data key as it is stored: encrypted with the secret of the installation. */
 export interface StoredKey extends KeyOwner {
   readonly id: string
   readonly cipher: string
 }
 
-/** A deletion that was requested. */
+/** A stored record of a deletion that was requested. */
 export interface DeletionMark extends ContentDeletion {
   readonly id: number
-  /** Whether everything it concerns was removed. */
+  /** Whether all content that it concerns was removed. */
   readonly isDone: boolean
 }
 
-/** Exclusive work on the shelf: no other process writes entries or keys meanwhile. */
+/** Reads and writes within one exclusive transaction: no other process writes entries or keys meanwhile. */
 export interface ShelfWriter {
-  /** Keys of these owners, the newest last. */
+  /** The data keys of these owners, the newest last. */
   keysOf(owners: readonly KeyOwner[]): Promise<readonly StoredKey[]>
-  /** Keys of a user for calls of these days. */
+  /** The data keys of a user for calls that began in these days. */
   keysOfUser(userId: number, fromDay: number, toDay: number): Promise<readonly StoredKey[]>
   addKeys(keys: readonly StoredKey[]): Promise<void>
-  /** Destroys keys, so that nothing that they open can be read any more. */
+  /** Destroys keys, so that content encrypted with them can never be read again. */
   removeKeys(ids: readonly string[]): Promise<void>
   append(entries: readonly ContentEntry[]): Promise<void>
-  /** Heads of the entries of a key. */
+  /** The entries that are encrypted with a key, without their content. */
   entriesOfKey(keyId: string): Promise<readonly EntryHead[]>
   /** The encrypted content of an entry. */
   sealedOf(head: EntryHead): Promise<Buffer | undefined>
-  /** Replaces the encrypted content of an entry, its place and its key. */
+  /** Replaces an entry's encrypted content, the place where it is stored, and its key. */
   replace(entry: ContentEntry): Promise<void>
   removeEntriesOfKeys(keyIds: readonly string[]): Promise<void>
   marks(): Promise<readonly DeletionMark[]>
@@ -45,23 +48,29 @@ export interface ShelfWriter {
   finishMark(id: number): Promise<void>
 }
 
-/** Where entries and keys are: files of the embedded database, or PostgreSQL. */
+/** A database for content and its data keys: files of the embedded database, or PostgreSQL. */
 export interface Shelf {
-  /** Address of an entry, for the row of its call. */
+  /** The address of an entry, for the usage log. */
   addressOf(head: EntryHead): string
-  /** Runs exclusive work, which is durable when this resolves; a failure undoes it. */
+  /**
+   * Runs `work` in an exclusive transaction. It is durable when this resolves; if `work` fails, it is rolled
+   * back.
+   */
   write<Result>(work: (writer: ShelfWriter) => Promise<Result>): Promise<Result>
   heads(ids: readonly string[]): Promise<readonly EntryHead[]>
   sealedOf(head: EntryHead): Promise<Buffer | undefined>
   keys(ids: readonly string[]): Promise<readonly StoredKey[]>
   marks(): Promise<readonly DeletionMark[]>
-  /** The objects in which entries are that are removed on a day. */
+  /** URLs of the bucket objects with the entries that are removed on this day. */
   objects(dropDay: number): Promise<ReadonlySet<string>>
-  /** A random name of this installation, which its copies do not have: 16 hex digits. */
+  /** A random name of this installation, 16 hexadecimal digits. A restored backup gets another one. */
   installation(): Promise<string>
-  /** The users of whom there are keys. */
+  /** The ids of users who have data keys. */
   users(): Promise<readonly number[]>
-  /** Removes files or partitions whose day has come, keys past their end, and marks of before `marksMs`. */
+  /**
+   * Removes files or partitions whose day of removal is `today` or earlier, expired keys, and deletion marks
+   * from before `marksMs`. Resolves to the number of removed contents.
+   */
   prune(today: number, marksMs: number): Promise<number>
   close(): Promise<void>
 }

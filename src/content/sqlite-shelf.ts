@@ -8,9 +8,9 @@ import { newInstallation } from './installation.ts'
 import { dayOf, dayText, dropDaysOfCall } from './retention.ts'
 import type { DeletionMark, KeyOwner, Shelf, ShelfWriter, StoredKey } from './shelf.ts'
 
-/** Maximum wait for another process of this gateway. */
+/** Maximum wait in milliseconds for another process of this gateway that has locked a file. */
 const BUSY_TIMEOUT_MS = 10_000
-/** Files that are kept open. */
+/** Maximum number of files that are kept open. */
 const MAX_OPEN = 16
 const FILE = /^(\d{4}-\d\d-\d\d)\.db$/
 const DAY_MS = 86_400_000
@@ -35,14 +35,15 @@ const KEY = 'id, user_id AS userId, day, end_day AS endDay, cipher'
 const MARK = 'id, user_id AS userId, token_id AS tokenId, from_ms AS fromMs, to_ms AS toMs, done AS isDone'
 
 /**
- * Content in files of the data folder: one for each day on which it is removed, and one with the keys. Several
- * processes may have them open. Deleted rows are overwritten, and no journal stays behind.
+ * Stores content in files of the data folder: one file for each day on which content is removed, and one for
+ * the data keys. Several processes may open them. Deleted rows are overwritten with zeros, and no journal
+ * remains.
  */
 export class SqliteShelf implements Shelf {
   readonly #folder: string
   readonly #open = new Map<number, DatabaseSync>()
   #keys: DatabaseSync | undefined
-  /** Exclusive work so far; one after another. */
+  /** Resolves when the last exclusive transaction has ended, so that they run one after another. */
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(folder: string) {
@@ -59,8 +60,8 @@ export class SqliteShelf implements Shelf {
     return running
   }
 
-  // The keys are committed after the entries: after a crash in between, entries without a key are left, which
-  // count as absent.
+  // The keys are committed after the entries. A crash in between leaves entries without a key, which count as
+  // missing.
   async #write<Result>(work: (writer: ShelfWriter) => Promise<Result>): Promise<Result> {
     const keys = this.#keysFile()
     const files = new Set<DatabaseSync>()
@@ -156,7 +157,7 @@ export class SqliteShelf implements Shelf {
     return Promise.resolve()
   }
 
-  /** The days for which there is a file. */
+  /** The days of removal for which a file exists. */
   #days(): number[] {
     if (!existsSync(this.#folder)) return []
     return readdirSync(this.#folder).flatMap((name) => {
@@ -177,7 +178,10 @@ export class SqliteShelf implements Shelf {
     return (this.#keys ??= openFile(this.#folder, 'keys.db', KEYS, 'FULL'))
   }
 
-  /** Closes files that are too many, and those whose day has come: another process may have removed them. */
+  /**
+   * Closes files if too many are open, and files whose day of removal has come, because another process may
+   * have removed them.
+   */
   #closeSome(): void {
     const today = dayOf(Date.now())
     for (const [day, file] of this.#open) {
@@ -203,7 +207,7 @@ function openFile(folder: string, name: string, schema: string, synchronous: str
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS })
   db.exec('PRAGMA trusted_schema = OFF')
   db.exec('PRAGMA secure_delete = ON')
-  // Not a WAL, in which deleted keys would stay until a checkpoint.
+  // Without a WAL, in which deleted keys would remain until a checkpoint.
   db.exec('PRAGMA journal_mode = DELETE')
   db.exec(`PRAGMA synchronous = ${synchronous}`)
   db.exec(schema)
@@ -235,7 +239,7 @@ function placeOf({ object, objectAt, objectBytes, sealed }: ContentEntry): SQLIn
   return [object, objectAt, objectBytes, sealed]
 }
 
-/** Work within a transaction. */
+/** Reads and writes within one transaction. */
 class SqliteWriter implements ShelfWriter {
   readonly #keys: DatabaseSync
   readonly #fileOf: (dropDay: number) => DatabaseSync

@@ -2,19 +2,19 @@ import { atScale } from './decimal.ts'
 import { type FieldType, nullable, plainText, oneOf, integerWithin } from './records/field-types.ts'
 import type { Options } from './options.ts'
 
-/** Row of `ALERTS`. */
+/** Declaration of a type of alert. */
 interface Alert {
-  /** Fields of its data. Amounts are in quota units, times in Unix seconds. */
+  /** Fields of the alert's data. Amounts are in quota units, times in Unix seconds. */
   readonly data: Readonly<Record<string, FieldType>>
-  /** Further fields of its data, of which an event has one. */
+  /** Additional fields of the data; each alert has exactly one of them. */
   readonly either?: Readonly<Record<string, FieldType>>
-  /** Threshold of an event that the database itself detects: quota units, or the percentage of a budget. */
+  /** For alerts that the database triggers: the threshold, in quota units or in percent of a budget. */
   readonly threshold?: (options: Options) => number
 }
 
 const BUDGET = {
   subject: oneOf(['user', 'token', 'group'], 'what the budget is of'),
-  /** Null for a group. */
+  /** Id of the user or token; null for a group. */
   id: nullable(integerWithin()),
   name: plainText(),
   budget: integerWithin(),
@@ -23,7 +23,7 @@ const BUDGET = {
   budget_resets_at: integerWithin(),
 } as const
 
-/** Alerts by type, in the order in which messages list them. `docs/operations.md: Alerts`. */
+/** All types of alerts, in the order in which messages list them. `docs/operations.md: Alerts`. */
 export const ALERTS = {
   'budget.80': { data: BUDGET, threshold: () => 80 },
   'budget.100': { data: BUDGET, threshold: () => 100 },
@@ -38,14 +38,17 @@ export const ALERTS = {
   },
   'channel.resting': { data: { channel: plainText() } },
   'channel.back': { data: { channel: plainText() } },
-  /** The reason is the sentence that refused clients get. */
+  /** `reason` is the error message that refused clients get. */
   'gateway.overloaded': { data: { reason: plainText() } },
-  /** The tool is the type of a tool without a price, the tier a served tier of service; one is absent. */
+  /**
+   * `tool` is the type of a provider's tool that has no price, `tier` a service tier that has none. Only one
+   * of them is present.
+   */
   'price.incomplete': {
     data: { model: plainText(), channel: plainText() },
     either: { tool: plainText(), tier: plainText() },
   },
-  /** The days until its end are whole ones, rounded up. */
+  /** `days` is the number of whole days until the model's shutdown, rounded up. */
   'model.ending': {
     data: {
       model: plainText(),
@@ -54,7 +57,10 @@ export const ALERTS = {
       successor: nullable(plainText()),
     },
   },
-  /** What the key with the most left has; the reset is null if the provider did not state it. */
+  /**
+   * `remaining` is what the channel's key with the most left has; `resets_at` is null if the provider did not
+   * state it.
+   */
   'provider.limit': {
     data: {
       channel: plainText(),
@@ -75,7 +81,8 @@ export type AlertType = keyof typeof ALERTS
 export const ALERT_TYPES = Object.keys(ALERTS) as AlertType[]
 
 /**
- * Event that is sent to receivers. It contains facts for the operator, never the content of calls or keys.
+ * An alert that is sent to receivers. It contains facts for the operator, but never keys or the content of
+ * calls.
  */
 export type AlertEvent = {
   readonly [Type in AlertType]: {
@@ -90,13 +97,16 @@ type DataOf<D> = {
   readonly [Name in keyof D]: D[Name] extends FieldType<infer V, infer _C, infer _J> ? V : never
 }
 
-/** The end of a model that receivers are informed of, and the threshold in days that it has passed. */
+/**
+ * A model's coming shutdown, of which receivers are informed. `threshold` is the number of days before it
+ * that has just been passed.
+ */
 export interface ModelEndEvent {
   readonly threshold: number
   readonly data: Extract<AlertEvent, { readonly type: 'model.ending' }>['data']
 }
 
-/** Receiver of alerts, as gateway.yaml declares it. */
+/** A receiver of alerts, as gateway.yaml declares it. */
 export interface AlertTarget {
   /** May contain the receiver's password, so it must not appear in messages or in the log. */
   readonly url: string
@@ -105,13 +115,13 @@ export interface AlertTarget {
   readonly types: readonly AlertType[]
 }
 
-/** An event that the database itself detects, and its threshold. */
+/** The threshold of an alert that the database triggers. */
 export interface AlertThreshold {
   readonly type: AlertType
   readonly threshold: number
 }
 
-/** Thresholds of those events of the given types that the database itself detects, by type. */
+/** The thresholds of those of the given types that the database triggers, sorted by type. */
 export function alertThresholds(types: ReadonlySet<AlertType>, options: Options): AlertThreshold[] {
   return Object.entries<Alert>(ALERTS)
     .map(([type, { threshold }]) => ({ type: type as AlertType, threshold: threshold?.(options) }))
@@ -124,7 +134,7 @@ export function compareThresholds(a: AlertThreshold, b: AlertThreshold): number 
   return a.type < b.type ? -1 : 1
 }
 
-/** The quota units that `options.quota_low` is worth, rounded down. */
+/** The amount `options.quota_low` converted to quota units, rounded down. */
 function lowQuota({ quota_low: quotaLow, quota_per_unit: quotaPerUnit }: Options): number {
   return Number((atScale(quotaLow, quotaLow.scale) * BigInt(quotaPerUnit)) / 10n ** BigInt(quotaLow.scale))
 }

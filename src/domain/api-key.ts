@@ -6,8 +6,8 @@ import { type User, USER_STATUS } from './records/user.ts'
 const BASE62 = /^[0-9A-Za-z]{1,128}$/
 
 /**
- * Extracts the lookup key from the sent text: without any leading `sk-`, and up to the first hyphen.
- * Undefined for malformed text. `docs/api.md: Authentication`, rule 4.
+ * Returns the part of an API key by which it is looked up: without a leading `sk-`, and up to the first
+ * hyphen. Undefined if the text cannot be a key. `docs/api.md: Authentication`, rule 4.
  */
 export function lookupKey(sent: string): string | undefined {
   let start = 0
@@ -17,7 +17,10 @@ export function lookupKey(sent: string): string | undefined {
   return BASE62.test(key) ? key : undefined
 }
 
-/** Minimum length of keys of which characters are shown; of a shorter key the mask would reveal most. */
+/**
+ * Minimum length of a key of which some characters are shown. A mask of a shorter key would reveal most of
+ * it.
+ */
 const MIN_SHOWN_LENGTH = 9
 
 /**
@@ -46,13 +49,14 @@ export function statusAt(
 }
 
 /**
- * Use of a key: for a call, or for reading its balance, for which expired and exhausted keys are accepted.
+ * What a key is used for: a model call, or reading the key's balance, for which expired and exhausted keys
+ * are accepted too.
  */
 export type KeyUse = 'call' | 'read'
 
 /**
- * Refuses a key that is deleted, disabled, expired or exhausted (401), and a disabled user (403). Expired and
- * exhausted keys are accepted for reading. `docs/api.md: Authentication`.
+ * Throws if the key is deleted, disabled, expired or exhausted (401), or its user is disabled (403). For
+ * reading a balance, expired and exhausted keys are accepted. `docs/api.md: Authentication`.
  */
 export function refuseUnusableKey(
   { deleted_time }: Pick<Token, 'deleted_time'>,
@@ -69,7 +73,7 @@ export function refuseUnusableKey(
   }
 }
 
-/** Refuses an address (403) that the key's list does not allow. */
+/** Throws (403) if the key's list of addresses does not contain the client's address. */
 export function refuseOtherAddress(allowed: AddressSet, address: string): void {
   if (allowed(address)) return
   throw new GatewayError('ip_not_allowed', 'this API key may not be used from this address')

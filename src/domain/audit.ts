@@ -1,10 +1,10 @@
 import type { Json } from './json.ts'
 import type { StoredSection } from './settings.ts'
 
-/** Ways in which a change is made. */
+/** The ways in which a change can be made. */
 export const CHANGE_WAYS = ['console', 'api', 'command', 'file'] as const
 
-/** Kinds of objects in the audit log; `key` is a token. */
+/** Kinds of objects in the audit log; `key` is an API key, which elsewhere is called a token. */
 export const OBJECT_KINDS = [
   'user',
   'key',
@@ -21,7 +21,7 @@ export const OBJECT_KINDS = [
   'guard',
 ] as const
 
-/** Kind of an object. */
+/** The kind of an object in the audit log. */
 export type ObjectKind = (typeof OBJECT_KINDS)[number]
 
 /** Origin of a change: who made it, and how. */
@@ -42,24 +42,24 @@ export interface FieldChange {
   readonly after: Json
 }
 
-/** Object of an entry. */
+/** The object that an entry of the audit log is about. */
 export interface AuditedObject {
   readonly kind: ObjectKind
-  /** Null for settings, sessions and calls, which only have names. */
+  /** Null for objects that have only a name, such as settings, sessions and calls. */
   readonly id: number | null
   readonly name: string
 }
 
-/** User whom a key belongs to. */
+/** The user to whom an API key belongs. */
 interface KeyOwner {
   readonly id: number
   readonly name: string
 }
 
-/** Entry of the audit log. */
+/** An entry of the audit log. */
 export interface AuditEntry extends Origin {
   readonly id: number
-  /** Only in entries about keys. */
+  /** The key's user; only in entries about API keys. */
   readonly owner?: KeyOwner | undefined
   /** Kind of the object and what happened to it: `channel.update`. */
   readonly action: string
@@ -71,24 +71,26 @@ export interface AuditEntry extends Origin {
 export interface DeclaredSetting {
   readonly section: 'channels' | StoredSection
   readonly name: string
-  /** Id of a declared channel. */
+  /** The channel's id; null for settings that are not channels. */
   readonly id: number | null
   readonly value: Json
 }
 
-/** Filter of the audit log; absent fields match everything. */
+/** A filter for the audit log; absent fields match everything. */
 export interface AuditFilter {
-  /** Name or id of the actor. */
+  /** Name or id of the user who made the change. */
   readonly actor?: string | undefined
   readonly kind?: string | undefined
   /** Name or id of the object. */
   readonly object?: string | undefined
   readonly fromMs?: number | undefined
-  /** End of the period, exclusive. */
+  /** End of the period in Unix milliseconds, exclusive. */
   readonly beforeMs?: number | undefined
 }
 
-/** Value that the log does not show; a changed tag means that the value has changed. */
+/**
+ * A secret value, which the log does not show. `tag` changes with the value, so that a change can be noticed.
+ */
 export class Secret {
   readonly tag: string
 
@@ -101,8 +103,8 @@ export class Secret {
 export type Fields = Readonly<Record<string, Json | Secret | undefined>>
 
 /**
- * Maximum length of a value that is logged in full, in characters. The log only grows, so it does not take
- * whole documents.
+ * Maximum length in characters of a value that is logged in full. Entries are never removed, so the log does
+ * not take whole documents.
  */
 const MAX_VALUE_LENGTH = 4_096
 

@@ -1,8 +1,13 @@
-/** Maximum cost of a hash that is checked, which takes about a second; each step doubles the time. */
+/**
+ * Maximum bcrypt cost that is accepted. Checking such a hash takes about a second, and each step doubles the
+ * time.
+ */
 const MAX_COST = 14
 const FORM = /^\$2[abxy]\$(?<cost>\d\d)\$[./A-Za-z0-9]{53}$/
 
-/** Whether a password hash is bcrypt: imported, and not yet replaced at a login. */
+/**
+ * Whether a password hash was made by bcrypt. Such hashes were imported, and are replaced at the next login.
+ */
 export function isBcrypt(hash: string): boolean {
   return hash.startsWith('$2')
 }

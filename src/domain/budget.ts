@@ -4,7 +4,7 @@ export const BUDGET_PERIODS = ['day', 'week', 'month'] as const
 /** Period of a budget. */
 export type BudgetPeriod = (typeof BUDGET_PERIODS)[number]
 
-/** Maximum that may be spent within each period; `docs/ledger.md: Budgets`. */
+/** The maximum that may be spent within each period; `docs/ledger.md: Budgets`. */
 export interface Budget {
   /** Quota units, at least 1. */
   readonly amount: number
@@ -14,33 +14,35 @@ export interface Budget {
 /** Owner of a budget: a user, a token or a group. */
 export type BudgetOwner = `u:${number}` | `t:${number}` | `g:${string}`
 
-/** Name of the account of a budget for one period: `b:month:2026-11-01:u:3`. */
+/** Name under which the spending of a budget's owner in one period is counted: `b:month:2026-11-01:u:3`. */
 export type BudgetName = `b:${BudgetPeriod}:${string}:${BudgetOwner}`
 
-/** A budget in the period of a particular call. */
+/** A budget in the period in which a particular call began. */
 export interface PeriodBudget {
   readonly name: BudgetName
   readonly owner: BudgetOwner
   readonly period: BudgetPeriod
   /** Quota units; 0 if unknown. */
   readonly amount: number
-  /** Start of the next period. */
+  /** Start of the next period, in Unix milliseconds. */
   readonly resetsMs: number
 }
 
 const DAY_MS = 86_400_000
 const DAYS_PER_WEEK = 7
-/** 1970-01-01 was a Thursday: the number of days since the Monday before it. */
+/** Number of days from the last Monday before 1970-01-01, which was a Thursday, to that day. */
 const FIRST_DAY_OF_WEEK = 3
 
-/** The budget's account for calls that begin at the given time. */
+/** The budget in the period that contains the given time (Unix milliseconds). */
 export function budgetAt({ amount, period }: Budget, owner: BudgetOwner, atMs: number): PeriodBudget {
   const { startMs, endMs } = periodAt(period, atMs)
   const date = new Date(startMs).toISOString().slice(0, 10)
   return { name: `b:${period}:${date}:${owner}`, owner, period, amount, resetsMs: endMs }
 }
 
-/** Start of the period that includes the given time, and of the period after it. */
+/**
+ * Start of the period that contains the given time, and start of the next period, both in Unix milliseconds.
+ */
 export function periodAt(
   period: BudgetPeriod,
   atMs: number,
@@ -61,14 +63,14 @@ export function periodAt(
   }
 }
 
-/** The owner to which a budget's account belongs. */
+/** The owner of the budget with this name. */
 export function ownerOf(name: string): BudgetOwner {
   return name.split(':').slice(3).join(':') as BudgetOwner
 }
 
 /**
- * The budget of a stored hold, reconstructed from its name. Its amount is unknown (0) until the next call
- * states it.
+ * The budget of a stored hold (a reservation of quota), reconstructed from its name. Its amount is unknown
+ * (0) until the next call states it.
  */
 export function budgetOfStoredHold(name: BudgetName): PeriodBudget {
   const [, period, date] = name.split(':') as [string, BudgetPeriod, string]
@@ -76,7 +78,7 @@ export function budgetOfStoredHold(name: BudgetName): PeriodBudget {
   return { name, owner: ownerOf(name), period, amount: 0, resetsMs: endMs }
 }
 
-/** Formats accounts as text for a column; empty if there are none. */
+/** Formats names of budgets as text for a database column; empty if there are none. */
 export function budgetList(names: readonly BudgetName[]): string {
   return names.length === 0 ? '' : JSON.stringify(names)
 }
@@ -87,8 +89,8 @@ export function budgetsIn(list: string): readonly BudgetName[] {
 }
 
 /**
- * The accounts of a hold that the call is charged to. A hold reserves the budgets of all groups whose
- * channels may answer; the call counts against that of the one that did.
+ * The budgets of a hold that the call counts against. A hold reserves quota in the budgets of all groups that
+ * may serve the call; of these groups, only the one that served it is kept.
  */
 export function chargedBudgets(names: readonly BudgetName[], group: string): readonly BudgetName[] {
   return names.filter((name) => {
@@ -97,7 +99,7 @@ export function chargedBudgets(names: readonly BudgetName[], group: string): rea
   })
 }
 
-/** A stored budget; undefined if it is off. */
+/** A budget from its database columns; undefined if there is none. */
 export function budgetFrom(amount: number, period: string): Budget | undefined {
   const known = BUDGET_PERIODS.find((one) => one === period)
   return amount > 0 && known ? { amount, period: known } : undefined

@@ -1,18 +1,19 @@
-/** Steps of a series. */
+/** Lengths of the intervals in a time series. */
 export const CALENDAR_STEPS = ['hour', 'day', 'month'] as const
 
-/** A step of a series. */
+/** The length of the intervals in a time series. */
 export type CalendarStep = (typeof CALENDAR_STEPS)[number]
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
-/** Calendar of a time zone. Instants are Unix milliseconds. */
+/** Calendar computations in a time zone. Instants are in Unix milliseconds. */
 export class Calendar {
   readonly #format: Intl.DateTimeFormat
 
   /**
-   * Takes the name of a zone in the IANA database, or an offset such as `+05:30`. Throws for anything else.
+   * `timeZone` is a name from the IANA time zone database, or an offset such as `+05:30`. Throws for anything
+   * else.
    */
   constructor(timeZone: string) {
     this.#format = new Intl.DateTimeFormat('en-US', {
@@ -29,7 +30,7 @@ export class Calendar {
     })
   }
 
-  /** The local time of an instant, in milliseconds as if it were UTC. */
+  /** The local time of an instant, in milliseconds as if the local time were UTC. */
   wallClock(ms: number): number {
     const parts = { year: 0, month: 1, day: 1, hour: 0, minute: 0, second: 0 }
     for (const { type, value } of this.#format.formatToParts(ms))
@@ -39,8 +40,8 @@ export class Calendar {
   }
 
   /**
-   * The first instant with the given local time. If clocks skip that time, the instant from which they show
-   * later ones.
+   * The first instant at which clocks show this local time. If clocks skip it (daylight saving time), the
+   * instant of the jump or shortly after.
    */
   instantOf(wallClock: number): number {
     const offset = (ms: number): number => this.wallClock(ms) - ms
@@ -49,7 +50,7 @@ export class Calendar {
     return candidates.find((ms) => this.wallClock(ms) === wallClock) ?? wallClock - before
   }
 
-  /** Start of the step that contains an instant. */
+  /** Start of the hour, day or month that contains an instant. */
   startOf(step: CalendarStep, ms: number): number {
     const clock = this.wallClock(ms)
     if (step === 'hour') return ms - (((clock % HOUR_MS) + HOUR_MS) % HOUR_MS)
@@ -57,7 +58,7 @@ export class Calendar {
     return this.instantOf(step === 'day' ? start : start - (new Date(start).getUTCDate() - 1) * DAY_MS)
   }
 
-  /** Start of the step after the one that starts at the given instant. */
+  /** Start of the hour, day or month after the one that starts at the given instant. */
   nextStart(step: CalendarStep, start: number): number {
     if (step === 'hour') return this.startOf(step, start + HOUR_MS)
     const date = new Date(startOfDate(this.wallClock(start)))
@@ -66,7 +67,9 @@ export class Calendar {
     return this.instantOf(date.getTime())
   }
 
-  /** Start of the period that ends at `fromMs` and has the same length in local time as the given one. */
+  /**
+   * Start of the preceding period: it ends at `fromMs` and is as long, in local time, as the given period.
+   */
   previousStart(fromMs: number, toMs: number): number {
     const from = this.wallClock(fromMs)
     return this.instantOf(from - (this.wallClock(toMs) - from))

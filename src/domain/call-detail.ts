@@ -6,39 +6,44 @@ import type { PricedTool } from './tool-use.ts'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 
 /**
- * Kinds of tokens whose counts have no column; the particulars contain them, by the names of their cost
- * lines.
+ * Kinds of tokens whose counts have no database column. The column with a call's particulars contains them,
+ * by the names of their cost lines.
  */
 const UNSTORED_KINDS = TOKEN_KINDS.filter(({ count }) => !(count in NO_USAGE))
 
-/** One request of a call to an upstream. */
+/** One attempt of a call at an upstream. */
 export interface AttemptEntry {
   readonly channel: string
-  /** Position of the key among those of the channel, starting at 0. */
+  /** Index of the key in the channel's list of keys, starting at 0. */
   readonly key_index: number
   /** Milliseconds from the start of the call. */
   readonly started_ms: number
   readonly duration_ms: number
-  /** Status of the upstream's response; null if there was none. */
+  /** HTTP status of the upstream's response; null if there was none. */
   readonly status: number | null
   /** Cause of its failure, from a small fixed set; null if it succeeded. */
   readonly cause: string | null
-  /** The provider's words about the failure, cleaned; absent if there are none. */
+  /** The provider's error message, without secrets; absent if there is none. */
   readonly message?: string
 }
 
-/** Facts about a call that have no column. Each is omitted if it has its usual value. */
+/**
+ * Facts about a call that have no database column of their own. A fact that has its usual value is left out.
+ */
 export interface CallParticulars extends Readonly<Partial<Record<TokenLine, number>>> {
-  /** Size and quality of the images. */
+  /** Size and quality of generated images. */
   readonly size?: string | undefined
   readonly quality?: string | undefined
-  /** Uses of the provider's tools, and media priced in addition to tokens. Prices are in USD, as texts. */
+  /**
+   * Uses of the provider's tools, and media that are charged in addition to tokens. Prices are in USD, as
+   * decimal texts.
+   */
   readonly tools?: readonly {
     readonly kind: PricedTool['kind']
     readonly count: number
     readonly price: string
   }[]
-  /** What multiplied the prices of tokens; absent for the standard tier. */
+  /** The service tier or region that multiplied the token prices; absent for the standard tier. */
   readonly served?: ServedTerms
   /** Milliseconds from the start of the call to its first attempt. */
   readonly queued_ms?: number
@@ -56,7 +61,7 @@ export interface CallDelays {
   readonly connectMs: number
 }
 
-/** The particulars of a call as JSON; undefined if there are none. */
+/** A call's particulars as JSON, for the database; undefined if there are none. */
 export function particularsText(
   usage: Usage,
   {
@@ -95,14 +100,14 @@ function unstoredCounts(usage: Usage): CallParticulars {
   )
 }
 
-/** A usage completed with the counts in the particulars of its call. */
+/** Adds the counts that are stored in a call's particulars to its usage. */
 export function restoreUnstoredCounts(usage: Usage, particulars: CallParticulars): Usage {
   const counts = UNSTORED_KINDS.map(({ line, count }) => [count, particulars[line] ?? 0])
   return { ...usage, ...Object.fromEntries(counts) }
 }
 
-// Formatted by hand, because most calls have no other particulars, and building an object would cost more
-// than the remaining row.
+// Formatted by hand, because most calls have no other particulars, and building an object would take longer
+// than the rest of the row.
 function delaysText(queuedMs: number, connectMs: number): string | undefined {
   if (connectMs > 0)
     return queuedMs > 0

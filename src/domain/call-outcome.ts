@@ -1,4 +1,4 @@
-/** Reason of a charge, stored with it. `docs/ledger.md: Outcomes`. */
+/** How a call ended, which determines its charge; stored with it. `docs/ledger.md: Outcomes`. */
 export type SettlementReason =
   /** The response ended regularly, with valid usage. */
   | 'complete'
@@ -6,22 +6,28 @@ export type SettlementReason =
    * The response ended regularly, but its usage was missing or invalid, so the gateway counted the tokens.
    */
   | 'estimated'
-  /** The client disconnected before the end. */
+  /** The client disconnected before the end of the response. */
   | 'client_gone'
   /**
-   * The upstream broke off, timed out or failed after content had been delivered, or the hold was used up.
+   * The upstream broke off, timed out or failed after content had been delivered, or the reserved quota was
+   * used up.
    */
   | 'cut'
-  /** Somebody stopped the call; what had been delivered is charged. */
+  /** A user or administrator stopped the call; what had been delivered is charged. */
   | 'stopped'
   /** Nothing was delivered, and nothing is charged. */
   | 'failed'
-  /** The gateway crashed during the call; the next start settled it at its last recorded progress. */
+  /**
+   * The gateway crashed during the call. The next start charged it for the progress that was last recorded.
+   */
   | 'crash'
-  /** The node was lost with its data folder: an estimate for its open calls, until the folder is back. */
+  /**
+   * The node and its data folder were lost. Its open calls are charged with an estimate until the folder is
+   * back.
+   */
   | 'lost-node'
 
-/** The words for reasons in files, as on the pages of the console. */
+/** Labels of the outcomes in exported files, the same as in the console. */
 export const STATUS_WORDS: Readonly<Record<SettlementReason, string>> = {
   complete: 'Complete',
   estimated: 'Estimated',
@@ -33,7 +39,7 @@ export const STATUS_WORDS: Readonly<Record<SettlementReason, string>> = {
   'lost-node': 'Recovered',
 }
 
-/** Reasons of calls that count as failed, whether or not the client got a part of the response. */
+/** Outcomes that count as failed, whether or not the client got a part of the response. */
 export const FAILED_REASONS = ['failed', 'cut', 'stopped', 'crash', 'lost-node'] as const
 
 /** Irregularities of responses that the usage log reports. */

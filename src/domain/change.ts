@@ -1,13 +1,13 @@
 /**
- * Names the data that a node has changed and other nodes must evict. It contains no values; nodes read them
- * again.
+ * Names data that a node has changed, so that other nodes remove it from their caches and read it again. It
+ * contains no values.
  */
 export type Change =
   | { readonly of: 'tokens'; readonly ids: readonly number[] }
   | { readonly of: 'user'; readonly id: number }
-  /** A new key, which other nodes may have cached as unknown. */
+  /** A new API key, which other nodes may have cached as unknown. */
   | { readonly of: 'keys' }
-  /** Channels, options, groups or prices. */
+  /** Channels, options, groups or prices have changed. */
   | { readonly of: 'settings' }
-  /** Unknown changes: everything is evicted. */
+  /** Anything may have changed, so that all caches are emptied. */
   | { readonly of: 'anything' }

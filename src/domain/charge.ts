@@ -5,20 +5,20 @@ import { type ImageForm, MEASURED_UNITS, type MeasuredUnit, type Price, type Rat
 import { TOKEN_KINDS, type TokenLine, type TokenPrices, WHOLE_KINDS } from './token-kinds.ts'
 import type { PricedTool, ToolCostKind } from './tool-use.ts'
 
-/** The maximum that a call is expected to use; absent counts are 0. */
+/** The maximum that a call is expected to use: numbers of tokens and other units. Absent counts are 0. */
 export interface UsageBounds extends Partial<Pick<Usage, MeasuredUnit['count']>> {
   readonly prompt: number
   readonly output: number
   readonly tools?: readonly PricedTool[]
-  /** Whether tokens of the prompt or of the output may be audio or images. */
+  /** Whether the prompt or the output may contain audio or images. */
   readonly hasMedia?: boolean
-  /** Lifetimes for which the prompt may be written to a cache; all if absent. */
+  /** Prompt cache lifetimes with which the prompt may be written to the provider's cache; all if absent. */
   readonly lifetimes?: readonly CacheLifetime[]
 }
 
 /**
- * Charge in quota units: the sum of the lines of `linesOf` times the ratio, computed exactly and rounded
- * once, half away from zero. At least 1 if the rate is not free and anything was used.
+ * The charge of a call in quota units: its cost lines added up exactly, multiplied by the group's ratio, and
+ * rounded once, half away from zero. At least 1 if the rate is not free and anything was used.
  */
 export function charge(
   rate: Rate,
@@ -34,10 +34,10 @@ export function charge(
 }
 
 /**
- * Maximum charge of a call (`docs/ledger.md: Holds`): the larger of two sums, plus the price of the request
- * and of tools. The first is the whole prompt and the whole output at the highest price of their kinds, in
- * the tiers that a prompt of this size can reach. The second is the measured units, with images at their
- * highest price. At least 1 if anything has a price, like a charge.
+ * The maximum charge of a call in quota units (`docs/ledger.md: Holds`): the larger of two sums, plus the
+ * price of the request and of tools. The first sum is the whole prompt and the whole output at the highest
+ * price of their kinds, in the tiers that a prompt of this size can reach. The second sum is the measured
+ * units, with images at their highest price. At least 1, unless the price is free.
  */
 export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds: UsageBounds): number {
   const { prompt, output, tools = [] } = bounds
@@ -68,16 +68,16 @@ function inputPrice(
   return price
 }
 
-/** Charge of tool uses alone. */
+/** The charge for uses of tools alone, in quota units. */
 export function chargeOfTools({ factor }: Rate, tools: readonly PricedTool[]): number {
   return inQuota(sumOfLines(tools), factor)
 }
 
-/** What prompt caches changed in the cost of a call, in quota units. */
+/** How the provider's prompt cache changed the charge of a call, in quota units. */
 export interface CacheSavings {
-  /** What the tokens read from a cache would have cost more as plain input. */
+  /** How much more the tokens that were read from the cache would have cost as ordinary input. */
   readonly cache_saved: number
-  /** What the tokens written to a cache cost beyond plain input. */
+  /** How much more the tokens that were written to the cache cost than ordinary input. */
   readonly cache_surcharge: number
 }
 
@@ -104,7 +104,10 @@ export function cacheSavings({ price, factor }: Rate, usage: Usage): CacheSaving
   return { cache_saved: atLeastZero(saved, factor), cache_surcharge: atLeastZero(surcharge, factor) }
 }
 
-/** The part of an original charge that an answer from the cache costs, rounded half away from zero. */
+/**
+ * The charge of an answer from the gateway's cache: a fraction of the original charge, rounded half away from
+ * zero.
+ */
 export function hitCharge({ digits, scale }: Decimal, original: number): number {
   const unit = powerOfTen(scale)
   return Number((BigInt(original) * digits * 2n + unit) / (unit * 2n))
@@ -117,7 +120,10 @@ const perMillion = (count: bigint, { digits, scale }: Decimal): Decimal => ({
 
 const atLeastZero = (sum: Decimal, factor: Decimal): number => (sum.digits > 0n ? inQuota(sum, factor) : 0)
 
-/** Kinds of tokens that are read from or written to a cache, with the kind that they are compared with. */
+/**
+ * Kinds of tokens that are read from or written to a prompt cache, each with the kind of ordinary tokens to
+ * compare with.
+ */
 const CACHED_KINDS = TOKEN_KINDS.flatMap(({ name, count, cached }) =>
   cached
     ? [
@@ -125,14 +131,14 @@ const CACHED_KINDS = TOKEN_KINDS.flatMap(({ name, count, cached }) =>
           name,
           count,
           ...cached,
-          /** Counts of tokens that this one includes and that have a separate price. */
+          /** Counts of tokens that are included in this count but have a separate price. */
           parts: TOKEN_KINDS.filter(({ partOf }) => partOf === name).map((part) => part.count),
         },
       ]
     : [],
 )
 
-/** A sum in USD, converted to quota units and rounded. */
+/** Multiplies a sum in USD by a factor that converts it to quota units, and rounds it. */
 function inQuota(sum: Decimal, factor: Decimal): number {
   const { digits, scale } = multiply(sum, factor)
   const unit = powerOfTen(scale)
@@ -141,10 +147,10 @@ function inQuota(sum: Decimal, factor: Decimal): number {
   return quota
 }
 
-/** Kinds of items that a call is charged for. */
+/** Kinds of cost lines of a call. */
 export type CostKind = TokenLine | MeasuredUnit['line'] | ToolCostKind | 'request'
 
-/** Item that a call is charged for. */
+/** A cost line: something that a call is charged for. */
 interface PricedLine {
   readonly kind: CostKind
   readonly count: number
@@ -161,9 +167,9 @@ const PER_MILLION: ReadonlySet<string> = new Set<CostKind>([
 ])
 
 /**
- * Lists the items that a call is charged for, without those it did not use. Measured units (`MEASURED_UNITS`)
- * are charged only if tokens are not: because none are reported, or because they have no price. `form` is the
- * size and quality of the images; `tools` are uses of the provider's tools, and media priced in addition to
+ * The cost lines of a call, without those it did not use. Measured units (`MEASURED_UNITS`) are charged only
+ * if no tokens are charged, because none were reported or because they have no price. `form` is the size and
+ * quality of generated images; `tools` are uses of the provider's tools, and media charged in addition to
  * tokens.
  */
 function linesOf(price: Price, usage: Usage, form: ImageForm, tools: readonly PricedTool[]): PricedLine[] {
@@ -196,31 +202,31 @@ function tokenLines(prices: TokenPrices, usage: Usage): PricedLine[] {
   return lines
 }
 
-/** The tier whose prices apply to a usage; undefined if the base prices apply. */
+/** The price tier that applies to the prompt's size; undefined if the base prices apply. */
 function tierOf({ tiers }: Price, usage: Usage): Price['tiers'][number] | undefined {
   if (tiers.length === 0) return undefined
   const prompt = promptTokens(usage)
   return tiers.findLast(({ above }) => prompt > above)
 }
 
-/** Cost of one line in USD, exact. */
+/** Exact cost of a line in USD, before the group's ratio. */
 function costOfLine({ kind, count, price }: PricedLine): Decimal {
   return { digits: BigInt(count) * price.digits, scale: price.scale + placesOf(kind) }
 }
 
-/** Sum of lines in USD, exact. */
+/** Exact sum of cost lines in USD, before the group's ratio. */
 export function sumOfLines(lines: readonly PricedLine[]): Sum {
   return addLines(new Sum(), lines)
 }
 
-/** Adds lines to a sum in USD. */
+/** Adds cost lines to a sum in USD. */
 function addLines(sum: Sum, lines: readonly PricedLine[]): Sum {
-  // Skips zeros, which are frequent in holds, because creating a BigInt is slow.
+  // Lines with count 0 are frequent in maximum charges. They are skipped, because creating a BigInt is slow.
   for (const line of lines) if (line.count !== 0) sum.add(costOfLine(line))
   return sum
 }
 
-/** Whether the price of a line is per million. */
+/** Whether a cost line's price is per million of its unit. */
 export function isPerMillion(kind: string): boolean {
   return PER_MILLION.has(kind)
 }
@@ -229,22 +235,24 @@ function placesOf(kind: CostKind): number {
   return PER_MILLION.has(kind) ? 6 : 0
 }
 
-/** One line of a call's cost, before the ratio of its group. */
+/** A cost line in quota units, before the group's ratio is applied. */
 interface CostLine extends PricedLine {
-  /** Quota units, exact. */
+  /** Exact cost in quota units. */
   readonly quota: Decimal
 }
 
-/** Cost of a call before the ratio of its group. */
+/** The cost of a call before the group's ratio is applied. */
 interface Cost {
   readonly lines: readonly CostLine[]
-  /** Sum of the lines in quota units, exact. */
+  /** Exact sum of the lines in quota units. */
   readonly sum: Decimal
   /** Number of prompt tokens above which these prices apply; null for the base prices. */
   readonly tierAbove: number | null
 }
 
-/** The lines that `charge` adds up. Their sum times the ratio, rounded once, is the charge. */
+/**
+ * The cost lines of a call in quota units. Their sum times the group's ratio, rounded once, is the charge.
+ */
 export function costOf(
   price: Price,
   quotaPerUnit: number,
@@ -261,7 +269,9 @@ export function costOf(
   }
 }
 
-/** A cost times a ratio, rounded half away from zero, without the minimum of one unit. */
+/**
+ * A cost times the group's ratio in quota units, rounded half away from zero. Unlike a charge it may be 0.
+ */
 export function roundedCost({ sum }: Pick<Cost, 'sum'>, ratio: Decimal): number {
   return Number(divide(multiply(sum, ratio), ONE, 0).digits)
 }

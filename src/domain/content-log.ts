@@ -6,13 +6,15 @@ import type { Role } from './role.ts'
  */
 export const CONTENT_LEVELS = ['none', 'metadata', 'redacted', 'full'] as const
 
-/** What the content log keeps of a call. */
+/** How much of a call's content the content log keeps. */
 export type ContentLevel = (typeof CONTENT_LEVELS)[number]
 
-/** Levels whose texts telemetry exports; what it gets is what is kept. */
+/** Levels at which telemetry exports texts, in the form in which the content log keeps them. */
 export const EXPORTED_LEVELS: ReadonlySet<ContentLevel> = new Set(['redacted', 'full'])
 
-/** What one place says about the content log; absent values follow the next more general place. */
+/**
+ * Settings of the content log for a user, a group or a token. Absent values follow the more general settings.
+ */
 export interface ContentTerms {
   readonly what?: ContentLevel | undefined
   /** Share of the calls that are kept, from 0 to 1. */
@@ -21,13 +23,13 @@ export interface ContentTerms {
   readonly keepMs?: number | undefined
 }
 
-/** A bucket of a server that speaks the protocol of S3. */
+/** A bucket on an S3-compatible server. */
 export interface BucketPlace {
   readonly kind: 's3'
   readonly bucket: string
-  /** Without slashes around it; may be empty. */
+  /** Prefix of object names, without slashes around it; may be empty. */
   readonly prefix: string
-  /** URL of the server, to which paths `/bucket/key` are added. */
+  /** URL of the server; `/BUCKET/KEY` is appended to it. */
   readonly endpoint: string
   readonly region: string
 }
@@ -63,24 +65,24 @@ export const CONTENT_LOG_DEFAULTS: ContentLogSettings = {
   readers: undefined,
 }
 
-/** What is kept of one call, and for how long. */
+/** What is kept of one call, and for how many milliseconds. */
 export interface ContentPolicy {
   readonly what: Exclude<ContentLevel, 'none'>
   readonly keepMs: number
 }
 
-/** Fields of a user or a token that concern the content log, as the records declare them. */
+/** The content log's fields in the records of users and tokens; empty or null means not set. */
 interface ContentFields {
   readonly content_log_what: ContentLevel | ''
   readonly content_log_sample: number | null
-  /** Seconds. */
+  /** Retention in seconds; null if not set. */
   readonly content_log_keep: number | null
 }
 
 /**
- * What is kept of a call; undefined if nothing is. Of the user, the group and the general settings, the
- * nearest that says something counts, value by value. A token only lessens. `random`: a number from 0 to 1, of
- * which the samples are taken. `docs/api.md: Content log`.
+ * What is kept of a call; undefined if nothing is. For each value, the user's setting takes precedence over
+ * the group's, and that over the general one. A token can only reduce what is kept. `random` returns a number
+ * from 0 to 1, which decides whether the call is in the sample. `docs/api.md: Content log`.
  */
 export function contentPolicy(
   general: ContentLogSettings,

@@ -12,14 +12,14 @@ export const ZERO: Decimal = { digits: 0n, scale: 0 }
 /** The number 1. */
 export const ONE: Decimal = { digits: 1n, scale: 0 }
 
-/** Powers of ten that occur in sums of prices. */
+/** Powers of ten that are often needed for sums of prices, computed once. */
 const POWERS = Array.from({ length: 24 }, (_, places) => 10n ** BigInt(places))
 
 const DECIMAL = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]?\d{1,3}))?$/i
 
 /**
- * Parses a decimal exactly: `0.1` is one tenth. A number is read by its shortest decimal notation. Undefined
- * for any other text.
+ * Parses a decimal exactly: `0.1` is one tenth. A number is converted to its shortest decimal notation first.
+ * Undefined if the text is not a decimal.
  */
 export function parseDecimal(source: string | number): Decimal | undefined {
   const match = DECIMAL.exec(String(source).trim())
@@ -30,12 +30,12 @@ export function parseDecimal(source: string | number): Decimal | undefined {
   return scale >= 0 ? { digits, scale } : { digits: digits * 10n ** BigInt(-scale), scale: 0 }
 }
 
-/** Exact product. */
+/** The exact product of two decimals. */
 export function multiply(a: Decimal, b: Decimal): Decimal {
   return { digits: a.digits * b.digits, scale: a.scale + b.scale }
 }
 
-/** An exact, mutable sum. */
+/** An exact sum of decimals, to which values are added in place. */
 export class Sum implements Decimal {
   digits = 0n
   scale = 0
@@ -58,24 +58,27 @@ export class Sum implements Decimal {
   }
 }
 
-/** Whether a decimal is larger than another. */
+/** Whether the first decimal is larger than the second. */
 export function isMore(one: Decimal, other: Decimal): boolean {
   const scale = Math.max(one.scale, other.scale)
   return atScale(one, scale) > atScale(other, scale)
 }
 
-/** The number of units of 10^−`scale` in `value`; `scale` must not be less than the value's own. */
+/**
+ * The value as a whole number of units of 10^−`scale`. Throws if `value` has more decimal places than
+ * `scale`.
+ */
 export function atScale(value: Decimal, scale: number): bigint {
   if (scale < value.scale) throw new RangeError('a decimal cannot be written with fewer places than it has')
   return value.digits * powerOfTen(scale - value.scale)
 }
 
-/** 10^`places`. */
+/** 10 to the power of `places`. */
 export function powerOfTen(places: number): bigint {
   return POWERS[places] ?? 10n ** BigInt(places)
 }
 
-/** Quotient, rounded half away from zero to `places`; the divisor must not be zero. */
+/** The quotient, rounded half away from zero to `places` decimal places. `b` must not be zero. */
 export function divide(a: Decimal, b: Decimal, places: number): Decimal {
   const numerator = a.digits * 10n ** BigInt(places + b.scale)
   const denominator = b.digits * 10n ** BigInt(a.scale)
@@ -85,7 +88,7 @@ export function divide(a: Decimal, b: Decimal, places: number): Decimal {
   return { digits: negative ? -digits : digits, scale: places }
 }
 
-/** Shortest notation of a decimal: `0.3`, `15`. */
+/** The shortest notation of a decimal: `0.3`, `15`. */
 export function decimalText({ digits, scale }: Decimal): string {
   const text = magnitude(digits)
     .toString()

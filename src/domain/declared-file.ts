@@ -1,18 +1,18 @@
 import type { Json } from './json.ts'
 
-/** A value in the configuration file. */
+/** A setting in the configuration file, with its line. */
 export interface DeclaredLine {
-  /** `options.retries`. */
+  /** Path of the setting in the file, such as `options.retries`. */
   readonly path: string
-  /** Beginning at 1. */
+  /** Number of the line in the file, starting at 1. */
   readonly line: number
-  /** `set` for a secret. */
+  /** The value as written in the file; `set` for a secret. */
   readonly value: Json
 }
 
-/** What the configuration file declares. */
+/** The settings that the configuration file declares. */
 export interface DeclaredFile {
-  /** Its name without folders; empty if there is none. */
+  /** Name of the file without folders; empty if there is no file. */
   readonly file: string
   readonly items: readonly DeclaredLine[]
 }

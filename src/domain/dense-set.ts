@@ -1,13 +1,13 @@
-/** A member of a dense set, which stores its own position and is in one set at a time. */
+/** A member of a `DenseSet`. It stores its own position, so it can be in one set only. */
 export interface DenseSetMember {
-  /** Position, set only by `DenseSet`; -1 if it is in no set. */
+  /** Position in the set, written only by `DenseSet`; -1 if the member is in no set. */
   index: number
 }
 
 /**
- * Unordered set for objects under way. A `Set` that grows links each old table to its successor. Once such a
- * table is in the old generation, it keeps all later tables, and the objects in them, from being collected
- * early.
+ * An unordered set for objects that live briefly, such as running calls. JavaScript's `Set` is unsuitable: it
+ * links each outgrown table to its successor, and once such a table is in the garbage collector's old
+ * generation, it keeps all later tables and their objects in memory.
  */
 export class DenseSet<Member extends DenseSetMember> implements Iterable<Member> {
   readonly #members: Member[] = []
@@ -32,7 +32,7 @@ export class DenseSet<Member extends DenseSetMember> implements Iterable<Member>
     last.index = index
   }
 
-  /** Yields every member that is not deleted; other members may be deleted during the iteration. */
+  /** Yields every member once. Members may be deleted during the iteration, and are then not yielded. */
   *[Symbol.iterator](): Iterator<Member> {
     // Runs backwards, because `delete` fills the gap with the last member, which was already yielded.
     for (let index = this.#members.length - 1; index >= 0; index--) {

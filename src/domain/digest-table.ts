@@ -1,28 +1,31 @@
-/** Number of bytes by which a digest is identified. */
+/** Number of bytes of a digest that are stored and compared. */
 export const DIGEST_KEY_BYTES = 24
 
 const KEY_WORDS = DIGEST_KEY_BYTES / 4
-/** 32-bit words of an entry: its key, its number, and when it expires. */
+/** Number of 32-bit words in an entry: its key, its value, and its expiry. */
 const WORDS = KEY_WORDS + 2
 const VALUE = KEY_WORDS
 const EXPIRES = KEY_WORDS + 1
-/** Number of entries in which a key may be stored. */
+/** Number of neighbouring entries among which a key may be stored. */
 const WAYS = 16
-/** Entries for each digest that may be remembered, so that few are displaced before there are too many. */
+/**
+ * Allocated entries for each digest that may be remembered. With spare entries, few digests are displaced
+ * before the maximum is reached.
+ */
 const SPARE = 1.5
-/** Unit of the expiry. */
+/** Unit of the stored expiry, in milliseconds. */
 const TICK_MS = 100
 const MAX_WORD = 0xffff_ffff
 
-/** What is remembered of one digest. */
+/** A digest in the table, and the number stored for it. */
 export interface DigestEntry {
   readonly key: Buffer
   readonly value: number
 }
 
 /**
- * Numbers by digest, in a memory of fixed size: 48 bytes for each digest that may be remembered. A new one
- * displaces the one that was remembered longest ago among those in its place.
+ * A hash table from digests to numbers, in memory of fixed size: 48 bytes for each digest that may be
+ * remembered. If all entries for a new digest are occupied, it displaces the oldest of them.
  */
 export class DigestTable {
   #words = new Uint32Array(0)
@@ -30,12 +33,15 @@ export class DigestTable {
   #size = 0
   readonly #lifetimeMs: (value: number) => number
 
-  /** `lifetimeMs`: for how long an entry of this number is remembered, if that is not the same for all. */
+  /**
+   * `lifetimeMs` returns the lifetime of an entry with this value in milliseconds; it may be omitted if all
+   * have the same.
+   */
   constructor(lifetimeMs: (value: number) => number = () => 0) {
     this.#lifetimeMs = lifetimeMs
   }
 
-  /** Number of entries, including those that have expired and were not displaced yet. */
+  /** Number of stored entries, including expired ones that were not yet overwritten. */
   get size(): number {
     return this.#size
   }
@@ -46,8 +52,8 @@ export class DigestTable {
   }
 
   /**
-   * Remembers a number until `expiresMs`, by a monotonic clock that began at 0. `most`: the maximum
-   * number of entries; another one than before forgets all.
+   * Stores a number until `expiresMs`. Times are in milliseconds on a monotonic clock that began at 0. `most`
+   * is the maximum number of entries; if it changes, all entries are forgotten.
    */
   put(key: Buffer, value: number, expiresMs: number, nowMs: number, most: number): void {
     if (most !== this.#most) this.#resize(most)
@@ -59,19 +65,19 @@ export class DigestTable {
     this.#words[at + EXPIRES] = Math.max(1, Math.floor(expiresMs / TICK_MS))
   }
 
-  /** The number of a key; undefined if it is not remembered. */
+  /** The number stored for a key; undefined if there is none or it has expired. */
   get(key: Buffer, nowMs: number): number | undefined {
     if (this.#size === 0) return undefined
     const at = this.#find(key)
     return at === undefined || this.#isExpired(at, nowMs) ? undefined : this.#words[at + VALUE]
   }
 
-  /** Whether a key is remembered that begins with these 32 bits. */
+  /** Whether a key that begins with these 32 bits is stored. */
   hasMark(mark: number, nowMs: number): boolean {
     return this.#nextOf(mark, this.#placeOf(mark), nowMs) !== undefined
   }
 
-  /** The entries whose keys begin with these 32 bits. */
+  /** All entries whose keys begin with these 32 bits. */
   startingWith(mark: number, nowMs: number): DigestEntry[] {
     const entries: DigestEntry[] = []
     let at = this.#nextOf(mark, this.#placeOf(mark), nowMs)
@@ -82,7 +88,7 @@ export class DigestTable {
     return entries
   }
 
-  /** The next entry with this mark in its place, from this position on. */
+  /** The position of the next entry whose key begins with these 32 bits, from position `from` on. */
   #nextOf(mark: number, from: number, nowMs: number): number | undefined {
     if (this.#size === 0) return undefined
     const end = this.#placeOf(mark) + WAYS * WORDS
@@ -111,7 +117,7 @@ export class DigestTable {
     return undefined
   }
 
-  /** An entry that is empty, expired, or displaced. */
+  /** The position of an entry that may be overwritten: an empty or expired one, otherwise the oldest. */
   #freeEntry(key: Buffer, nowMs: number): number {
     const first = this.#placeOf(wordOf(key, 0))
     let oldest = first
@@ -125,7 +131,8 @@ export class DigestTable {
       )
         oldest = at
     }
-    // The maximum is reached, and none of the entries here can be replaced: the next one found is displaced.
+    // The maximum is reached, but these entries are all empty: forget the next stored entry elsewhere in the
+    // table.
     if (this.#expiryAt(oldest) === 0) this.#forgetOneFrom(first)
     return oldest
   }
@@ -150,7 +157,7 @@ export class DigestTable {
     return this.#words[at + EXPIRES] as number
   }
 
-  /** When an entry was remembered, up to a constant. */
+  /** When an entry was stored. Exact only up to a constant, which suffices to compare entries. */
   #rememberedAt(at: number): number {
     return this.#expiryAt(at) * TICK_MS - this.#lifetimeMs(this.#words[at + VALUE] as number)
   }

@@ -5,8 +5,8 @@ import type { Options } from './options.ts'
 const PLACES = 12
 
 /**
- * Quota in the configured display: dollars, yuan or units, multiplied by `times`. Exact if the division ends
- * within 12 places, otherwise rounded once. `docs/api.md: Self-check and billing`.
+ * A quota in the unit in which it is displayed: dollars, yuan or quota units, multiplied by `times`. Exact if
+ * the quotient has at most 12 decimal places, otherwise rounded once. `docs/api.md: Self-check and billing`.
  */
 export function displayAmount(
   quota: number,
@@ -28,8 +28,8 @@ export function displayAmount(
 const SIGNS = { USD: '$', CNY: '¥' } as const
 
 /**
- * Money as text, rounded up or down: `$12.30`, `¥0.0042`. It has two places, or the first two significant
- * digits below a tenth. Undefined if quota is shown in units.
+ * An amount of money as text, rounded up or down: `$12.30`, `¥0.0042`. It has two decimal places; below 0.10
+ * it has two significant digits. Undefined if quota is displayed in quota units.
  */
 export function amountText(
   quota: number,

@@ -3,15 +3,18 @@ import type { Price } from './price.ts'
 import { UPSTREAM_PROTOCOLS } from './protocols.ts'
 
 interface EndpointRow {
-  /** Whether a channel's `system_prompt` and `param_override` apply to its requests. */
+  /** Whether a channel's `system_prompt` and `param_override` are applied to requests of this endpoint. */
   readonly isEdited: boolean
-  /** Whether a thinking suffix of a model's name becomes a field of messages requests. */
+  /**
+   * Whether a suffix of the model's name that controls thinking is turned into a request field for the
+   * messages protocol.
+   */
   readonly hasThinkingSuffix: boolean
-  /** Whether providers serve its requests in tiers of service. */
+  /** Whether providers offer service tiers for this endpoint. */
   readonly hasTiers: boolean
 }
 
-/** Endpoints of calls, by their names in the field `endpoints` of model lists and in the usage log. */
+/** The endpoints for model calls, by the names that model lists and the usage log use. */
 export const ENDPOINTS = {
   chat: { isEdited: true, hasThinkingSuffix: true, hasTiers: true },
   messages: { isEdited: true, hasThinkingSuffix: false, hasTiers: true },
@@ -26,24 +29,25 @@ export const ENDPOINTS = {
   rerank: { isEdited: false, hasThinkingSuffix: false, hasTiers: false },
 } as const satisfies Record<ServedProtocol, EndpointRow> & Record<string, EndpointRow>
 
-/** Endpoint of a call. */
+/** Name of an endpoint for model calls. */
 export type Endpoint = keyof typeof ENDPOINTS
 
-/** Endpoint of a call in the usage log; empty for the estimated charge of a lost node. */
+/** Endpoint of a call in the usage log; empty for a charge that estimates the calls of a lost node. */
 export type CallKind = Endpoint | ''
 
-/** Endpoint type of a model in model lists: `docs/api.md: Model objects`. */
+/** Kind of API in a model's `supported_endpoint_types`: `docs/api.md: Model objects`. */
 export type EndpointType = 'vendor' | 'compat'
 
-/** Endpoint types for the protocols of a model's channels. The rerank protocol has none. */
+/** The API kinds that serve a model, by the protocols of its channels. The rerank protocol has none. */
 export function endpointTypes(protocols: ReadonlySet<ProtocolName>): EndpointType[] {
   const types = new Set([...protocols].map((name) => UPSTREAM_PROTOCOLS[name].endpointType))
   return (['vendor', 'compat'] as const).filter((type) => types.has(type))
 }
 
 /**
- * The endpoints that serve a model, by the protocols of its channels: `docs/api.md: Model objects`. Of the
- * endpoints that are not conversations, a model has the one that its name implies, or otherwise its price.
+ * The endpoints that serve a model, given the protocols of its channels: `docs/api.md: Model objects`. A
+ * model that is not for conversations has the endpoint that its name implies, or otherwise the one that its
+ * price implies.
  */
 export function endpointsFor(
   protocols: ReadonlySet<ProtocolName>,
@@ -55,7 +59,8 @@ export function endpointsFor(
   const others = new Set<Endpoint>(names.flatMap((name) => UPSTREAM_PROTOCOLS[name].serves))
   if (named !== undefined && others.has(named)) return [named]
   return [
-    // Conversations are available whichever of their protocols the channels speak, because calls are converted.
+    // A model for conversations has all endpoints for conversations, because the gateway converts between
+    // their protocols.
     ...(names.some((name) => PROTOCOLS[name].isConversation)
       ? ([...CLIENT_PROTOCOLS, 'completions'] as const)
       : []),
@@ -63,21 +68,21 @@ export function endpointsFor(
   ]
 }
 
-/** Endpoint of a model by its prices; undefined if only tokens and calls have one. */
+/** The endpoint that a model's price implies; undefined if the price is for tokens and calls only. */
 export function endpointByPrice({ image, characters, second }: Price): Endpoint | undefined {
   if (Object.keys(image).length > 0) return 'images'
   if (characters.digits > 0n) return 'speech'
   return second.digits > 0n ? 'transcriptions' : undefined
 }
 
-/** Endpoint that the name of a model implies; `none` if the gateway does not have that endpoint. */
+/** The endpoint that a model's name implies; `none` if the gateway does not have that endpoint. */
 type NamedEndpoint =
   | Extract<Endpoint, 'embeddings' | 'moderations' | 'images' | 'speech' | 'transcriptions'>
   | 'none'
 
 /**
- * Model names of endpoints other than conversations and rerank. Live connections, video, text recognition,
- * and the task names of Midjourney and Suno have no endpoint here.
+ * Patterns of model names that imply an endpoint other than conversations and rerank. The gateway has no
+ * endpoint for live connections, video, text recognition, or the task names of Midjourney and Suno.
  */
 const PATTERNS: readonly (readonly [NamedEndpoint, RegExp])[] = [
   ['embeddings', /(?:^|[-._/])(?:embed|embeddings?)(?:[-._]|$)/i],
@@ -95,14 +100,15 @@ const PATTERNS: readonly (readonly [NamedEndpoint, RegExp])[] = [
 ]
 
 /**
- * Endpoint of a model by its name; undefined for conversations, rerank, and endpoints that are not served.
+ * The endpoint that a model's name implies; undefined for conversations, for rerank, and if the gateway does
+ * not have the endpoint.
  */
 export function endpointByName(model: string): Endpoint | undefined {
   const found = namedEndpoint(model)
   return found === 'none' ? undefined : found
 }
 
-/** Whether a model, by its name, belongs to an endpoint that the gateway does not have. */
+/** Whether a model's name implies an endpoint that the gateway does not have. */
 export function isForUnsupportedEndpoint(model: string): boolean {
   return namedEndpoint(model) === 'none'
 }

@@ -1,6 +1,4 @@
-/**
- * Causes of calls that failed, in the order of the columns of their sums. `docs/api.md: Failed calls`.
- */
+/** Causes of failed calls, in the order of their columns in sums. `docs/api.md: Failed calls`. */
 export const FAILURE_CAUSES = [
   'provider_refused',
   'provider_unknown_model',
@@ -26,7 +24,7 @@ const CAUSE_OF_STATUS = new Map<number, FailureCause>([
   [429, 'provider_limited'],
 ])
 
-/** The cause for an error status of a provider. */
+/** The cause of failure that a provider's error status implies. */
 export function causeOfStatus(status: number): FailureCause {
   return (
     CAUSE_OF_STATUS.get(status) ?? (status >= 400 && status < 500 ? 'provider_refused' : 'provider_failed')
@@ -40,21 +38,23 @@ export interface AnsweredError {
   readonly status: number | null
   readonly type: string
   readonly code: string
-  /** The sentence, not cleaned yet. */
+  /** The error message, from which secrets were not yet removed. */
   readonly message: string
 }
 
-/** What the usage log keeps of an error in addition to its cause and status; JSON in its row. */
+/** What the usage log stores of an error in addition to its cause and status, as JSON. */
 export interface StoredError {
   readonly type: string
   readonly code: string
-  /** Cleaned; empty without `options.error_details`. */
+  /** The error message without secrets; empty unless `options.error_details` is set. */
   readonly message: string
 }
 
 const NAME = /^[\w.-]{1,64}$/
 
-/** A type or code of an error as it is kept; empty unless it is a short name. */
+/**
+ * An error type or code for the log. Empty if it is not a short name, because it could then contain anything.
+ */
 export function shortNameOrEmpty(name: string): string {
   return NAME.test(name) ? name : ''
 }

@@ -1,14 +1,14 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Channel, ProviderName } from './records/channel.ts'
 
-/** Well-known values of `gen_ai.provider.name` by the channel's `provider`. */
+/** Values of `gen_ai.provider.name` that OpenTelemetry defines, by the channel's `provider`. */
 const BY_PROVIDER: Readonly<Record<ProviderName, string>> = {
   azure: 'azure.ai.openai',
   bedrock: 'aws.bedrock',
   vertex: 'gcp.vertex_ai',
 }
 
-/** By the host of the upstream. Vendors without a well-known value have the name that they are known by. */
+/** Values by the upstream's host name. Vendors for which OpenTelemetry defines none have their usual name. */
 const BY_HOST: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\.)openai\.azure\.com$/, 'azure.ai.openai'],
   [/(?:^|\.)azure\.com$/, 'azure.ai.inference'],
@@ -35,7 +35,7 @@ const BY_HOST: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\.)jina\.ai$/, 'jina_ai'],
 ]
 
-/** By the maker of a model, for servers of an unknown vendor. */
+/** Values by model name, for servers whose host name is unknown: the name of the model's maker. */
 const BY_MODEL: readonly (readonly [RegExp, string])[] = [
   [/(?:^|[/.])claude/i, 'anthropic'],
   [/(?:^|[/.])gemini/i, 'gcp.gen_ai'],
@@ -47,7 +47,7 @@ const BY_MODEL: readonly (readonly [RegExp, string])[] = [
   [/(?:^|\/)command-/i, 'cohere'],
 ]
 
-/** By the dialect of the channel, whose form the answers have. */
+/** Values by the protocol that the channel speaks, if nothing else is known. */
 const BY_PROTOCOL: Readonly<Record<ProtocolName, string>> = {
   chat: 'openai',
   responses: 'openai',
@@ -58,8 +58,8 @@ const BY_PROTOCOL: Readonly<Record<ProtocolName, string>> = {
 }
 
 /**
- * `gen_ai.provider.name` of a channel: by its provider, its host, the maker of the upstream's model, and else its
- * dialect. `docs/telemetry.md: Providers`.
+ * The value of `gen_ai.provider.name` for a channel. It depends on the channel's provider, otherwise its
+ * host, otherwise the maker of the model, otherwise the channel's protocol. `docs/telemetry.md: Providers`.
  */
 export function genAiProvider(
   { provider, base_url }: Pick<Channel, 'provider' | 'base_url'>,

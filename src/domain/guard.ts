@@ -4,16 +4,16 @@ export const GUARD_PLACES = ['input', 'output', 'tool_arguments', 'tool_results'
 /** A part of a call that a guard checks. */
 export type GuardPlace = (typeof GUARD_PLACES)[number]
 
-/** What a guard does about a match. */
+/** What a guard does if it finds something. */
 export const GUARD_ACTIONS = ['block', 'redact', 'replace', 'flag'] as const
 
-/** What a guard does about a match. */
+/** What a guard does if it finds something. */
 export type GuardAction = (typeof GUARD_ACTIONS)[number]
 
-/** Whether a guard acts, or only reports what it would have found. */
+/** Whether a guard acts on what it finds, or only reports it. */
 export const GUARD_MODES = ['enforce', 'monitor'] as const
 
-/** What happens if a guard cannot decide. */
+/** What happens to a call if the guard's service fails. */
 export const GUARD_FAILURES = ['block', 'pass'] as const
 
 /** Kinds of personal data that `match.pii` finds. */
@@ -22,7 +22,10 @@ export const PII_KINDS = ['email', 'phone', 'credit_card', 'iban', 'ip', 'ssn'] 
 /** A kind of personal data. */
 export type PiiKind = (typeof PII_KINDS)[number]
 
-/** What a guard decided about a call, in the order in which a later one prevails. `docs/guards.md: Verdicts`. */
+/**
+ * What a guard decided about a call. If several guards decide, the last of their decisions in this list
+ * counts. `docs/guards.md: Verdicts`.
+ */
 export const GUARD_VERDICTS = [
   'allowed',
   'failed_passed',
@@ -35,7 +38,7 @@ export const GUARD_VERDICTS = [
 /** What a guard decided about a call. */
 export type GuardVerdict = (typeof GUARD_VERDICTS)[number]
 
-/** Texts that are found in the gateway itself. */
+/** What a guard looks for if the gateway itself searches the text. */
 export type TextMatch =
   | {
       readonly kind: 'regex'
@@ -47,12 +50,15 @@ export type TextMatch =
   | { readonly kind: 'secrets' }
   | { readonly kind: 'pii'; readonly kinds: readonly PiiKind[] }
 
-/** What a service judges; `docs/guards.md: Services`. */
+/** What a guard looks for if an external service decides; `docs/guards.md: Services`. */
 export type ServiceMatch =
   | {
       readonly kind: 'moderation'
       readonly model: string
-      /** Scores from which on a category is a match; without them, what the model flags. */
+      /**
+       * Minimum scores, from 0 to 1, at which a category counts as a match; without any, categories that the
+       * model flags.
+       */
       readonly thresholds: Readonly<Record<string, number>>
     }
   | {
@@ -66,7 +72,7 @@ export type ServiceMatch =
       readonly language: string
       /** Minimum score of a match, from 0 to 1. */
       readonly score: number
-      /** Kinds to look for; all of them if empty. */
+      /** Kinds of personal data to look for; all of them if empty. */
       readonly entities: readonly string[]
     }
   | {
@@ -87,10 +93,10 @@ export type ServiceMatch =
 /** What a guard looks for. */
 export type GuardMatch = TextMatch | ServiceMatch
 
-/** A guard that a service decides. */
+/** A guard for which an external service decides. */
 export type ServiceGuard = Guard & { readonly match: ServiceMatch }
 
-/** A guard that the gateway itself decides. */
+/** A guard for which the gateway itself searches the text. */
 export type TextGuard = Guard & { readonly match: TextMatch }
 
 const TEXT_KINDS: ReadonlySet<GuardMatch['kind']> = new Set<TextMatch['kind']>([
@@ -100,28 +106,31 @@ const TEXT_KINDS: ReadonlySet<GuardMatch['kind']> = new Set<TextMatch['kind']>([
   'pii',
 ])
 
-/** Whether the gateway itself finds the matches. */
+/** Whether the gateway itself searches the text for matches. */
 export function isTextMatch(match: GuardMatch): match is TextMatch {
   return TEXT_KINDS.has(match.kind)
 }
 
-/** Whether a service decides a guard. */
+/** Whether an external service decides for a guard. */
 export function isServiceGuard(guard: Guard): guard is ServiceGuard {
   return !isTextMatch(guard.match)
 }
 
-/** Whether the gateway itself decides a guard. */
+/** Whether the gateway itself decides for a guard. */
 export function isTextGuard(guard: Guard): guard is TextGuard {
   return isTextMatch(guard.match)
 }
 
-/** Characters by which the windows of a streamed answer overlap. */
+/** A streamed answer is checked in sections, each of which repeats this many characters of the one before. */
 export const WINDOW_OVERLAP = 200
 
-/** Minimum of `most_delay`: a window goes on by at least the overlap, so that a service judges a text twice at most. */
+/**
+ * Minimum of `most_delay` in characters: at least half of each section is new, so that a service checks no
+ * text more than twice.
+ */
 export const MIN_WINDOW = 2 * WINDOW_OVERLAP
 
-/** A match as gateway.yaml declares it, with `***` in place of what is secret. */
+/** A match as gateway.yaml declares it, with `***` in place of secrets. */
 export function declaredMatch(match: GuardMatch): Record<string, unknown> {
   if (isTextMatch(match)) return textMatch(match)
   const { kind, ...members } = match
@@ -140,10 +149,10 @@ export function declaredMatch(match: GuardMatch): Record<string, unknown> {
   }
 }
 
-/** What stands in the place of a secret where a guard is shown. */
+/** Shown in place of a secret. */
 export const HIDDEN = '***'
 
-/** What a guard looks for, as `redaction/rule.ts` compiles it. */
+/** What a guard looks for, in the form that `redaction/rule.ts` compiles. */
 export function textMatch(match: TextMatch) {
   switch (match.kind) {
     case 'regex':
@@ -169,15 +178,18 @@ export interface Guard {
   readonly groups: readonly string[] | undefined
   readonly users: readonly string[] | undefined
   readonly tokens: readonly string[] | undefined
-  /** The share of calls that are checked, from 0 to 1. */
+  /** The share of calls that the guard checks, from 0 to 1. */
   readonly sample: number
-  /** Milliseconds for the whole answer of a service. */
+  /** Milliseconds within which a service must have answered. */
   readonly timeout: number
   readonly on_failure: (typeof GUARD_FAILURES)[number]
-  /** Whether the caller pays for the guard's own calls. */
+  /** Whether calls that the guard makes to a model are charged to the caller. */
   readonly charge: boolean
-  /** Characters of an answer that are judged at a time; 0 for the whole. */
+  /**
+   * Maximum number of characters of a streamed answer that are checked, and held back, at a time; 0 to check
+   * the whole answer at its end.
+   */
   readonly most_delay: number
-  /** What redaction writes in place of a match. */
+  /** Text that replaces a match. */
   readonly with: string
 }

@@ -1,6 +1,6 @@
 /**
- * Quota reserved on a token and its user while a call runs. No upstream may be called without one. Only the
- * ledger creates holds.
+ * A reservation of quota on an API key and its user while a call runs. No upstream may be called without one.
+ * Only the ledger creates holds.
  */
 export interface Hold {
   readonly id: string

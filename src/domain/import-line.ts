@@ -1,4 +1,4 @@
-/** Kinds of imported rows and entries, as a report names them. */
+/** Kinds of imported items, as the import report names them. */
 export const IMPORT_KINDS = [
   'user',
   'token',
@@ -13,35 +13,35 @@ export const IMPORT_KINDS = [
 export type ImportKind = (typeof IMPORT_KINDS)[number]
 
 /**
- * Result for a row or an entry: `carried` means imported unchanged, `changed` imported with the changes in its
- * notes, `there` that it existed already, and `left` that it was not imported.
+ * Result for an item: `carried` means imported unchanged, `changed` imported with the changes that its notes
+ * name, `there` that it already existed, and `left` that it was not imported.
  */
 export const IMPORT_OUTCOMES = ['carried', 'changed', 'there', 'left'] as const
 
 export type ImportOutcome = (typeof IMPORT_OUTCOMES)[number]
 
-/** What an import can read: databases of two gateways, and the configuration of a third one. */
+/** What can be imported: the databases of One API and New API, and the configuration of LiteLLM. */
 export const IMPORT_SOURCES = ['one-api', 'new-api', 'litellm'] as const
 
 export type ImportSourceName = (typeof IMPORT_SOURCES)[number]
 
-/** Line of a report: the result for one row or entry of the source. */
+/** A line of the import report: the result for one item of the source. */
 export interface ReportLine {
   readonly kind: ImportKind
-  /** Id in the source; undefined for entries that have only a name. */
+  /** Id in the source; undefined for items that have only a name. */
   readonly id: number | undefined
-  /** Name in the source, unescaped. */
+  /** Name in the source, as it is there, without escaping. */
   readonly name: string
   readonly fate: ImportOutcome
-  /** Sentences for the operator, without keys. */
+  /** Sentences for the operator. They contain no keys. */
   readonly notes: readonly string[]
   /** Number of items that the line covers, if there are several: rows of a table, users of a login. */
   readonly count?: number
-  /** What the operator can do instead. */
+  /** What the operator can do if the item was not imported. */
   readonly wayOut?: string
 }
 
-/** Numbers of lines, by kind and result. */
+/** Number of report lines by kind and result. */
 export type ImportCounts = Readonly<Record<ImportKind, Readonly<Record<ImportOutcome, number>>>>
 
 /** Counts the lines of a report. */
@@ -53,7 +53,7 @@ export function countLines(lines: readonly ReportLine[]): ImportCounts {
   return counts
 }
 
-/** Orders lines by kind, and those that need attention first. */
+/** Orders report lines by kind; within a kind, those that need attention come first. */
 export function compareLines(one: ReportLine, other: ReportLine): number {
   return rank(one) - rank(other)
 }

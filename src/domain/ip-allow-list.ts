@@ -1,11 +1,11 @@
 import { BlockList, isIP } from 'node:net'
 
-/** Tests whether an address is in the set. */
+/** Reports whether an address is in a set of addresses. */
 export type AddressSet = (address: string) => boolean
 
 /**
- * Parses addresses and CIDRs, IPv4 or IPv6. Undefined if any line is invalid, so that an invalid list admits
- * no address.
+ * Parses lines with addresses or CIDR ranges, IPv4 or IPv6. Undefined if any line is invalid, so that an
+ * invalid list admits no address.
  */
 export function parseAddresses(lines: readonly string[]): AddressSet | undefined {
   const list = new BlockList()
@@ -27,12 +27,12 @@ export function parseAddresses(lines: readonly string[]): AddressSet | undefined
   }
 }
 
-/** Whether `text` is an address, or a CIDR such as `10.0.0.0/8`. */
+/** Whether `text` is an address, or a CIDR range such as `10.0.0.0/8`. */
 export function isAddressRange(text: string): boolean {
   return parseAddresses([text]) !== undefined
 }
 
-/** Whether an address or a CIDR lies within one of `ranges`, which are addresses or CIDRs too. */
+/** Whether an address or CIDR range lies within one of `ranges`, which are also addresses or CIDR ranges. */
 export function isInRanges(text: string, ranges: readonly string[]): boolean {
   const [address = '', bits] = text.split('/')
   return ranges.some((range) => {
@@ -50,7 +50,7 @@ export function isLoopback(address: string): boolean {
   return LOOPBACK?.(address) ?? false
 }
 
-/** Entries of a token's `allow_ips`, one per line, without blank lines. `docs/api.md: Token`. */
+/** The lines of a token's `allow_ips` without blank ones. `docs/api.md: Token`. */
 export function allowListLines(allow_ips: string | null): string[] {
   return (allow_ips ?? '')
     .split('\n')
@@ -59,7 +59,7 @@ export function allowListLines(allow_ips: string | null): string[] {
 }
 
 /**
- * Addresses from which a token with this `allow_ips` may be used: all without a list, none if the list is
+ * Returns the set of addresses from which a token may be used: all if it has no list, none if its list is
  * invalid.
  */
 export function allowedAddresses(allow_ips: string | null): AddressSet {

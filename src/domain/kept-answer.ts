@@ -1,43 +1,43 @@
 /**
- * Uses of kept answers: for requests that repeat an idempotency key, and for equal requests.
- * `docs/api.md: Idempotency keys`.
+ * Why an answer is kept: `idempotency` for requests that repeat an idempotency key, `cache` for equal
+ * requests. `docs/api.md: Idempotency keys`.
  */
 export type AnswerKind = 'idempotency' | 'cache'
 
-/** Owner of the bytes of answers that have a bound of their own; no user has this id. */
+/** Owner of answers that count against a common limit instead of a user's; no user has this id. */
 export const NO_OWNER = 0
 
-/** Status and headers of an answer. */
+/** HTTP status and headers of a kept answer. */
 export interface AnswerHead {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** An answer that is kept, without its content. */
+/** A kept answer without its body. */
 export interface KeptAnswer {
   readonly kind: AnswerKind
-  /** HMAC of what finds the answer. */
+  /** HMAC of the key by which the answer is found, such as the idempotency key or the request. */
   readonly lookup: string
   readonly answerId: string
   readonly userId: number
   readonly tokenId: number
-  /** Public name of the model that was asked for. */
+  /** Public name of the requested model. */
   readonly model: string
   readonly head: AnswerHead
-  /** What its user has to know about it, in a form of its own; stored encrypted. */
+  /** Facts about the answer in a format that only `kind` defines; stored encrypted. */
   readonly facts: string
-  /** Number of the parts in which the content is stored. */
+  /** Number of parts in which the body is stored. */
   readonly parts: number
-  /** Bytes of the content. */
+  /** Size of the body in bytes. */
   readonly bytes: number
-  /** Unix milliseconds. */
+  /** Creation and expiry, in Unix milliseconds. */
   readonly createdMs: number
   readonly expiresMs: number
 }
 
 const DAY_MS = 86_400_000
 
-/** The day of a time, in days since 1970-01-01, UTC. */
+/** The day of a time in Unix milliseconds, as the number of days since 1970-01-01 UTC. */
 export function dayOf(ms: number): number {
   return Math.floor(ms / DAY_MS)
 }

@@ -3,15 +3,18 @@ export const LATENCY_BUCKETS = 60
 
 /** Upper bound of the first bucket in milliseconds. */
 const FIRST_END_MS = 16
-/** Ratio of a bound to the previous one: the middle of a bucket is less than a tenth from everything in it. */
+/**
+ * Ratio of a bucket's upper bound to that of the previous bucket. With it, the middle of a bucket deviates by
+ * less than a tenth from every value in the bucket.
+ */
 const GROWTH = 1.2
 
-/** Upper bounds of all buckets but the last one, in whole milliseconds; the last of them is ten minutes. */
+/** Upper bounds of all buckets except the last, in whole milliseconds. The highest is about ten minutes. */
 const ENDS: readonly number[] = Array.from({ length: LATENCY_BUCKETS - 1 }, (_, bucket) =>
   Math.round(FIRST_END_MS * GROWTH ** bucket),
 )
 
-/** Bounds of a bucket in milliseconds, excluding the upper one; the last bucket has no upper bound. */
+/** Bounds of a bucket in milliseconds. The upper one is exclusive, and infinite for the last bucket. */
 export function bucketBounds(bucket: number): { readonly fromMs: number; readonly beforeMs: number } {
   return {
     fromMs: bucket === 0 ? 0 : (ENDS[bucket - 1] ?? 0),
@@ -21,18 +24,18 @@ export function bucketBounds(bucket: number): { readonly fromMs: number; readonl
 
 const LOG_GROWTH = Math.log(GROWTH)
 
-/** The bucket of a latency. */
+/** The index of the bucket that contains a latency. */
 export function bucketOf(ms: number): number {
   if (ms < FIRST_END_MS) return 0
   const near = Math.min(LATENCY_BUCKETS - 1, 1 + Math.floor(Math.log(ms / FIRST_END_MS) / LOG_GROWTH))
-  // Bounds are rounded, so that the bucket may be the one before or after.
+  // The bounds are rounded, so the bucket may be the one before or after.
   if (ms < (ENDS[near - 1] ?? 0)) return near - 1
   return ms >= (ENDS[near] ?? Number.POSITIVE_INFINITY) ? near + 1 : near
 }
 
 /**
- * The latency in milliseconds that the fraction `share` of the counted calls does not exceed, off by at most a
- * tenth from 16 ms to ten minutes; null if there are no calls.
+ * The latency in milliseconds that the fraction `share` of the calls does not exceed, from the number of
+ * calls in each bucket. Off by at most a tenth from 16 ms to ten minutes; null if there are no calls.
  */
 export function percentile(counts: readonly number[], share: number): number | null {
   const total = counts.reduce((sum, count) => sum + count, 0)
@@ -42,6 +45,6 @@ export function percentile(counts: readonly number[], share: number): number | n
   const { fromMs, beforeMs } = bucketBounds(bucket === -1 ? LATENCY_BUCKETS - 1 : bucket)
   if (!Number.isFinite(beforeMs)) return fromMs
   const last = beforeMs - 1
-  // The harmonic mean is equally far, as a fraction, from both ends.
+  // The harmonic mean deviates by the same percentage from both bounds.
   return Math.round(fromMs === 0 ? last / 2 : (2 * fromMs * last) / (fromMs + last))
 }

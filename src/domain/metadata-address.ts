@@ -2,8 +2,8 @@ import { isIP } from 'node:net'
 import { parseAddresses } from './ip-allow-list.ts'
 
 /**
- * Metadata services of clouds, which hand a machine's credentials to any program on it. Most are in the
- * link-local 169.254.0.0/16; the others belong to Azure, Alibaba, Oracle, AWS and Google.
+ * Addresses of clouds' metadata services, which give a machine's credentials to any program on it. Most are
+ * in the link-local range 169.254.0.0/16; the others belong to Azure, Alibaba, Oracle, AWS and Google.
  */
 const IPV4 = ['169.254.0.0/16', '168.63.129.16/32', '100.100.100.200/32', '192.0.0.192/32']
 const IPV6 = ['fd00:ec2::/32', 'fd00:c1::a9fe:a9fe', 'fd20:ce::254', 'fe80::a9fe:a9fe']
@@ -20,7 +20,7 @@ export function isMetadataAddress(address: string): boolean {
   return isListed?.(address.replace(/%.*$/s, '')) ?? true
 }
 
-/** Whether the host of a URL, or of a proxy's URL, is such an address in any notation. */
+/** Whether the host of a URL, which may be a proxy's, is a metadata address in any notation. */
 export function namesMetadataAddress(url: string): boolean {
   const parsed = parseWebUrl(url)
   const host = parsed ? hostOf(parsed) : ''

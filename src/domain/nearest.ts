@@ -1,6 +1,6 @@
 /**
- * The known name of which `name` is probably a misspelling: at most `maxEdits` letters differ, by default a
- * third of them, at least two.
+ * Finds the known name of which `name` is probably a misspelling. At most `maxEdits` letters may differ; by
+ * default a third of them, but at least two.
  */
 export function findNearest(
   name: string,

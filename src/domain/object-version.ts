@@ -4,19 +4,22 @@ import { type ManagedUser, USER } from './records/user.ts'
 import { type Fields, type Values } from './records/record.ts'
 import { TOKEN, type Token, TOKEN_STATUS } from './records/token.ts'
 
-/** Hexadecimal digits of a version. */
+/** Number of hexadecimal digits in a version. */
 const DIGITS = 16
 
-/** The version of an object with these values; it changes when any value changes. */
+/**
+ * A hash of an object's values, which changes when any value changes. Clients send it with a change, so that
+ * they do not overwrite a change by somebody else.
+ */
 export function versionOf(values: readonly unknown[]): string {
   return createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, DIGITS)
 }
 
-/** The version of a token, computed from what people edit and not from what calls change. */
+/** The version of a token. It depends only on what people edit, not on what calls change. */
 export function tokenVersion(token: Token): string {
   return versionOf([
     ...editedValues(TOKEN.fields, token),
-    // Calls turn a token expired or exhausted; only people disable it.
+    // Calls make a token expired or exhausted, which must not change the version; only people disable it.
     token.status === TOKEN_STATUS.disabled,
     token.budget,
     token.rateLimit,
@@ -24,7 +27,7 @@ export function tokenVersion(token: Token): string {
   ])
 }
 
-/** The version of a user, computed from what people edit and not from the quota, which calls change. */
+/** The version of a user. It depends only on what people edit, not on the quota, which calls change. */
 export function userVersion(user: ManagedUser): string {
   return versionOf([...editedValues(USER.fields, user), user.status, user.budget, user.rateLimit])
 }
@@ -34,7 +37,7 @@ function editedValues<F extends Fields>(fields: F, object: Values<F>): unknown[]
   return edited.map(([name]) => (object as Readonly<Record<string, unknown>>)[name])
 }
 
-/** Throws `changed_meanwhile` if a change is based on a version other than the current one. */
+/** Throws `changed_meanwhile` if an object was changed since the client read the version that it sent. */
 export function requireVersion(given: string | undefined, present: string): void {
   if (given === undefined || given === present) return
   throw new GatewayError(

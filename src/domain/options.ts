@@ -3,7 +3,7 @@ import type { Decimal } from './decimal.ts'
 const MEBIBYTE = 2 ** 20
 const HOUR_MS = 3_600_000
 
-/** An option of the gateway: the type, the bounds and the default of its value. */
+/** Declaration of an option: the type, the bounds and the default of its value. */
 type OptionRow =
   | ((
       | (Bounds & { readonly type: 'integer' })
@@ -12,10 +12,11 @@ type OptionRow =
       | { readonly type: 'choice'; readonly choices: readonly string[]; readonly default: string }
     ) & {
       /**
-       * Section of the console's settings in which it appears; set for options that can be changed over HTTP.
+       * Section of the console's settings in which the option appears; only options that can be changed over
+       * HTTP have one.
        */
       readonly region?: SettingRegion
-      /** Its key in one-api and related gateways, if that is different. */
+      /** The option's key in One API and related gateways, if it is different there. */
       readonly key?: string
     })
   | (Bounds & { readonly type: 'size' })
@@ -41,9 +42,11 @@ export const SETTING_REGIONS = ['money', 'routing', 'retention'] as const
 /** A section of the console's settings. */
 export type SettingRegion = (typeof SETTING_REGIONS)[number]
 
-/** Options below `options` in gateway.yaml. Times are in milliseconds, sizes in bytes. */
+/** Options in the section `options` of gateway.yaml. Times are in milliseconds, sizes in bytes. */
 export const OPTIONS = {
-  /** With this maximum, `MAX_QUOTA_USD` in quota units is a safe integer. */
+  /**
+   * Quota units per US dollar. At most so many that `MAX_QUOTA_USD` in quota units is still a safe integer.
+   */
   quota_per_unit: {
     type: 'integer',
     min: 1,
@@ -77,24 +80,40 @@ export const OPTIONS = {
   },
   /** Maximum size of a decoded request body. */
   body_limit: { type: 'size', min: 1024, max: 1024 * MEBIBYTE, default: 32 * MEBIBYTE },
-  /** File with prices beneath those of gateway.yaml, relative to it; empty if there is none. */
+  /**
+   * Path of a file with prices for models that gateway.yaml does not price, relative to gateway.yaml; empty
+   * if there is none.
+   */
   prices_file: { type: 'file' },
   unpriced_models: { type: 'choice', choices: ['refuse', 'free'], default: 'refuse', region: 'money' },
-  /** Treatment of requests with a tool that has no price in any list. */
+  /**
+   * What happens to requests that offer a provider's tool without a known price: pass them on or refuse them.
+   */
   unknown_tools: { type: 'choice', choices: ['pass', 'refuse'], default: 'pass' },
-  /** Output tokens reserved at first for a stream, and for a request that does not state a maximum. */
+  /**
+   * Output tokens for which quota is reserved at first if the response is a stream or the request states no
+   * maximum.
+   */
   hold_tokens: { type: 'integer', min: 1, max: 100_000_000, default: 4096, region: 'routing' },
-  /** Time for which a call waits for the holds of other calls; 0 refuses it at once. */
+  /**
+   * How long a call waits if quota is reserved by other calls and too little is left; 0 refuses it at once.
+   */
   hold_wait: { type: 'retention', default: 2_000 },
-  /** Time for which the tokens of prompts are remembered, to bound those that continue them; 0 for none. */
+  /**
+   * How long the token counts of prompts are remembered, to estimate prompts that continue them; 0 remembers
+   * none.
+   */
   remember_prompts: { type: 'retention', default: HOUR_MS },
   /** Maximum number of prompts that are remembered. */
   remember_prompts_max: { type: 'integer', min: 1, max: 10_000_000, default: 100_000 },
-  /** How calls of a session stay with the account that has their cache. */
+  /** How calls of a session are kept on the provider account that has their prompt cache. */
   affinity: { type: 'affinity' },
-  /** Which answers are kept for equal requests; undefined if the file does not have it, and nothing is kept. */
+  /**
+   * Which answers are cached for equal requests; undefined if gateway.yaml has no such section, so that
+   * nothing is cached.
+   */
   cache: { type: 'cache' },
-  /** Whether ends of models are known, and read from upstreams. */
+  /** Whether the gateway uses dates of model shutdowns, and reads them from upstreams. */
   model_dates: { type: 'flag', default: true },
   pass_through: {
     type: 'flag',
@@ -102,60 +121,67 @@ export const OPTIONS = {
     region: 'routing',
     key: 'global.pass_through_request_enabled',
   },
-  /** Maximum number of further channels tried after a failure before the first byte. */
+  /**
+   * Maximum number of other channels that are tried if a channel fails before the first byte of its response.
+   */
   retries: { type: 'integer', min: 0, max: 100, default: 2, region: 'routing', key: 'RetryTimes' },
-  /** CIDRs of proxies whose X-Forwarded-For is trusted. */
+  /** CIDR ranges of proxies whose X-Forwarded-For header is trusted. */
   trusted_proxies: { type: 'addresses' },
   metrics_token: { type: 'bearer' },
-  /** Whether the usage log keeps providers' words about failed calls. */
+  /** Whether the usage log stores providers' error messages for failed calls. */
   error_details: { type: 'flag', default: true, region: 'retention' },
   usage_log_days: { type: 'integer', min: 1, max: 100_000, default: 90, region: 'retention' },
-  /** Maximum number of refused calls that are kept; 0 keeps none. */
+  /** Maximum number of refused calls that are stored; 0 stores none. */
   refusals_kept: { type: 'integer', min: 0, max: 10_000_000, default: 100_000, region: 'retention' },
   /** Quota of a user, in US dollars, below which an alert is sent. */
   quota_low: { type: 'decimal', default: { digits: 5n, scale: 0 }, region: 'money' },
-  /** Days for which half-hour sums of usage are kept. */
+  /** Number of days for which half-hour sums of usage are stored. */
   slot_days: { type: 'integer', min: 1, max: 10_000, default: 100, region: 'retention' },
-  /** Maximum number of concurrent requests. */
+  /** Maximum number of requests in progress at the same time. */
   max_calls: { type: 'integer', min: 1, max: 9_000, default: 8_000 },
-  /** Maximum time for running calls to end in a graceful stop. */
+  /** How long a graceful stop waits for running calls to end. */
   drain_timeout: { type: 'duration', default: 30_000 },
-  /** Time for which converted responses are kept; 0 keeps none. */
+  /** How long responses are stored whose protocol the gateway converts; 0 stores none. */
   keep_responses: { type: 'retention', default: 0 },
-  /** Time for which signatures of converted replies are kept; 0 keeps none. */
+  /** How long signatures of replies are stored whose protocol the gateway converts; 0 stores none. */
   keep_signatures: { type: 'retention', default: 24 * HOUR_MS },
-  /** How answers to calls with an idempotency key are kept. */
+  /** How long answers are kept for calls that repeat an idempotency key, and how large they may be. */
   idempotency: { type: 'idempotency' },
-  /** Maximum size of kept responses, signatures and answers of one user. */
+  /** Maximum size of all stored responses, signatures and answers of one user. */
   keep_bytes: { type: 'size', min: MEBIBYTE, max: MEBIBYTE * MEBIBYTE, default: 256 * MEBIBYTE },
   /** Whether the web console is served. */
   console: { type: 'flag', default: true },
   media: { type: 'media' },
   cors: { type: 'cors' },
-  /** Origin under which browsers reach the gateway; if empty, that of each request. */
+  /** Origin (`https://HOST`) at which browsers reach the gateway; if empty, the origin of each request. */
   public_url: { type: 'origin' },
 } as const satisfies Record<string, OptionRow>
 
 /** Name of an option. */
 export type OptionName = keyof typeof OPTIONS
 
-/** Whose calls share kept answers. */
+/** Which calls may get each other's cached answers: those of the same token, user or group. */
 export const CACHE_SCOPES = ['token', 'user', 'group'] as const
 
-/** Cache of answers: `docs/answer-cache.md: Options`. Times are in milliseconds, sizes in bytes. */
+/**
+ * Settings of the answer cache: `docs/answer-cache.md: Options`. Times are in milliseconds, sizes in bytes.
+ */
 export interface CacheOptions {
-  /** How long answers are kept for models without a setting of their own; 0 keeps them only on request. */
+  /**
+   * How long answers are cached for models without a setting of their own; with 0, they are cached only if
+   * the request asks for it.
+   */
   readonly ttl: number
-  /** The longest time that a request may ask for. */
+  /** Maximum time for which a request may have its answer cached. */
   readonly max_ttl: number
   readonly scope: (typeof CACHE_SCOPES)[number]
-  /** Maximum size of all kept answers. */
+  /** Maximum size of all cached answers together. */
   readonly most: number
-  /** Part of the original charge that an answer from the cache costs, from 0 to 1. */
+  /** Charge for an answer from the cache, as a fraction of the original charge, from 0 to 1. */
   readonly price: Decimal
 }
 
-/** Values of the types of options. */
+/** The type of an option's value, by the name of its type in `OPTIONS`. */
 interface Values {
   readonly integer: number
   readonly size: number
@@ -174,19 +200,19 @@ interface Values {
   }
   readonly affinity: {
     readonly enabled: boolean
-    /** Maximum number of sessions whose account is remembered. */
+    /** Maximum number of sessions whose provider account is remembered. */
     readonly most: number
-    /** Whether requests of named sessions get a `prompt_cache_key`. */
+    /** Whether requests get a `prompt_cache_key` made from the name of their session, if they have one. */
     readonly cache_key: boolean
   }
   readonly cache: CacheOptions | undefined
   readonly idempotency: {
-    /** Time for which answers are kept; 0 = idempotency keys are ignored. */
+    /** How long answers are kept, in milliseconds; 0 ignores idempotency keys. */
     readonly keep: number
-    /** Maximum bytes of an answer that is kept. */
+    /** Maximum size in bytes of an answer that is kept. */
     readonly most_answer: number
   }
-  /** Origins of browser pages that may call; `*` allows all. */
+  /** Origins of web pages that may call the API; `*` allows all. */
   readonly cors: { readonly origins: readonly string[] }
 }
 
@@ -205,7 +231,7 @@ type Settable = {
 
 type KeyOf<Name extends OptionName> = (typeof OPTIONS)[Name] extends { readonly key: infer Key } ? Key : Name
 
-/** Key of an option that can be changed over HTTP. */
+/** Key under which an option can be changed over HTTP. */
 export type SettingKey = { [Name in Settable]: KeyOf<Name> }[Settable]
 
 type SettableRow = Extract<(typeof OPTIONS)[Settable], object>
@@ -213,7 +239,7 @@ type SettableRow = Extract<(typeof OPTIONS)[Settable], object>
 /** An option that can be changed over HTTP. `name` is its name below `options` in gateway.yaml. */
 export type Setting = SettableRow & { readonly name: Settable; readonly key: SettingKey }
 
-/** A value of an option with choices that can be changed over HTTP. */
+/** A value of an option that has a fixed set of choices and can be changed over HTTP. */
 export type SettingChoice = Extract<SettableRow, { readonly choices: unknown }>['choices'][number]
 
 /** The options that can be changed over HTTP. */

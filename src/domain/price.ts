@@ -13,7 +13,7 @@ import {
 } from './token-kinds.ts'
 import type { ToolPrices } from './tool-use.ts'
 
-/** Prices of tokens, with those for large prompts. */
+/** Token prices of a model, and those for large prompts. */
 export interface TieredTokens {
   readonly tokens: TokenPrices
   /**
@@ -23,33 +23,36 @@ export interface TieredTokens {
 }
 
 /**
- * Price of a tier of service: a factor for the prices of tokens, or prices that replace them. Not to be confused
- * with `tiers`, whose prices depend on the size of the prompt.
+ * The price of a provider's service tier: a factor for the token prices, or prices that replace them. Not to
+ * be confused with `tiers`, whose prices depend on the size of the prompt.
  */
 export type ServicePrice = Decimal | TieredTokens
 
 /** Price of a model, before any group's ratio. `docs/configuration.md: Prices`. */
 export interface Price extends Readonly<UnitPrices>, TieredTokens {
-  /** Stated tiers of service, by the names of `service-tier.ts`; a default applies to others. */
+  /**
+   * Prices of service tiers by name, as defined in `service-tier.ts`. For other tiers, the vendor's published
+   * price applies.
+   */
   readonly service: Readonly<Record<string, ServicePrice>>
-  /** Numbers that multiply the prices of tokens in a region; defaults apply if it is empty. */
+  /** Numbers that multiply the token prices, by region; if empty, the vendor's published numbers apply. */
   readonly regions: Readonly<Record<string, Decimal>>
   /** USD per call. */
   readonly request: Decimal
-  /** USD per use of a tool that the provider runs, as far as stated. */
+  /** USD per use of tools that the provider runs; without an entry, the list price applies. */
   readonly tools: ToolPrices
   readonly image: ImagePrices
 }
 
 /**
- * Units that have a single price in addition to tokens: the name of the price, the line in the cost of a
- * call, and the count in a usage. Charges, holds, settings, texts and ratios are derived from a row. Images
- * are below.
+ * Units other than tokens that have a single price: the name of the price, the name of the line in a call's
+ * cost, and the name of the count in its usage. Most code for such units is derived from these rows. Images
+ * are separate, because they have several prices.
  */
 export const PLAIN_UNITS = [
-  /** USD per million characters of text that are spoken. */
+  /** USD per million characters of text that is turned into speech. */
   { name: 'characters', line: 'character', count: 'characters', isPerMillion: true },
-  /** USD per second of a recording. */
+  /** USD per second of audio. */
   { name: 'second', line: 'second', count: 'seconds', isPerMillion: false },
   /** USD per search unit of a rerank call. */
   { name: 'search_unit', line: 'search_unit', count: 'searchUnits', isPerMillion: false },
@@ -60,20 +63,20 @@ type PlainUnit = (typeof PLAIN_UNITS)[number]
 /** Prices of the units with one price. */
 export type UnitPrices<T = Decimal> = Record<PlainUnit['name'], T>
 
-/** Creates an object with a value for each unit with a single price. */
+/** Creates an object with a value for each unit of `PLAIN_UNITS`. */
 export function byUnit<T>(value: (unit: PlainUnit) => T): UnitPrices<T> {
   return Object.fromEntries(PLAIN_UNITS.map((unit) => [unit.name, value(unit)])) as UnitPrices<T>
 }
 
-/** Units that a usage measures, in the order of the lines of a cost; those priced per million are last. */
+/** All units other than tokens, in the order of the lines of a cost; those priced per million come last. */
 export const MEASURED_UNITS = [
   ...PLAIN_UNITS.map(({ name, line, count, isPerMillion }) => ({
     line,
     count,
     isPerMillion,
     /**
-     * The price of a unit of this form, or the highest. Every charge reads this, so all objects have one
-     * shape.
+     * The price of a unit; for images, the highest price if `form` is absent. All rows have a function of
+     * this name, because every charge reads it and rows of equal shape are faster.
      */
     priceOf: (price: Price, _form?: ImageForm) => price[name],
   })),
@@ -86,7 +89,7 @@ export const MEASURED_UNITS = [
   },
 ].toSorted((one, other) => Number(one.isPerMillion) - Number(other.isPerMillion))
 
-/** Unit that is charged if no priced tokens are. */
+/** A unit that is charged if a call uses no tokens that have a price. */
 export type MeasuredUnit = (typeof MEASURED_UNITS)[number]
 
 /** Size and quality of an image, as written in requests and responses: `1024x1024`, `hd`. */
@@ -97,12 +100,13 @@ export interface ImageForm {
 
 /**
  * USD per image, by `SIZE/QUALITY`, `SIZE`, or `default`. If empty, images have no price. Without `default`,
- * an image of another form costs as much as the highest expensive one.
+ * an image of an unlisted size or quality has the highest price.
  */
 export type ImagePrices = Readonly<Record<string, Decimal>>
 
 /**
- * The price of an image of this form: that of its size and quality, of its size, the default, or the highest.
+ * The price of an image: that of its size and quality, otherwise that of its size, otherwise the default,
+ * otherwise the highest.
  */
 export function imagePrice(prices: ImagePrices, { size, quality }: ImageForm): Decimal {
   const forms = size === undefined ? [] : [`${size}/${quality ?? ''}`, size]
@@ -127,39 +131,44 @@ export const FREE_PRICE: Price = {
   image: {},
 }
 
-/** Highest prices of tokens for a hold, over the tier of prompts above `above` tokens and all lower tiers. */
+/**
+ * The highest token prices that may apply to a prompt of more than `above` tokens; quota is reserved at these
+ * prices.
+ */
 interface DearestTokens {
   readonly above: number
-  /** Prices of prompt and output that are text only; those of writing to a cache are in `writes`. */
+  /**
+   * Highest prices of text in the prompt and in the output. The prices of writing to a cache are in `writes`.
+   */
   readonly input: Decimal
   readonly output: Decimal
-  /** The same including audio and images. */
+  /** The same if the prompt or the output may also contain audio and images. */
   readonly mediaInput: Decimal
   readonly mediaOutput: Decimal
-  /** Prices of writing to a cache, by lifetime. */
+  /** Highest prices of writing to a prompt cache, by the cache's lifetime. */
   readonly writes: Readonly<Record<CacheLifetime, Decimal>>
 }
 
-/** Price of calls of one group. */
+/** A model's price for the calls of one group, with values that are computed from it once. */
 export interface Rate {
-  /** The price of the model; if the ratio is 0, `FREE_PRICE` with the prices of tools. */
+  /** The price of the model. If the ratio is 0, all prices are 0 except those of tools. */
   readonly price: Price
-  /** Ratio of the group. */
+  /** The group's ratio, which multiplies every price. */
   readonly ratio: Decimal
   readonly quotaPerUnit: number
-  /** Quota units for one US dollar, times the ratio. */
+  /** Factor from US dollars to quota units, including the ratio. */
   readonly factor: Decimal
-  /** One entry per tier, beginning with the base prices. */
+  /** One entry per tier of prompt sizes, in ascending order, beginning with the base prices. */
   readonly dearest: readonly DearestTokens[]
-  /** Measured units that have a price. */
+  /** Units other than tokens that have a price. */
   readonly units: readonly MeasuredUnit[]
   /** Whether any kind of token has a price. */
   readonly perToken: boolean
-  /** Whether nothing that a call uses has a price, apart from tools. */
+  /** Whether everything a call may use is free, apart from tools. */
   readonly free: boolean
 }
 
-/** Precomputes what charges and holds of a group need from a price. */
+/** Computes from a price what charges and reservations of quota of a group need. */
 export function rateOf(modelPrice: Price, ratio: Decimal, quotaPerUnit: number): Rate {
   const factor = multiply(ratio, { digits: BigInt(quotaPerUnit), scale: 0 })
   const price = factor.digits === 0n ? { ...FREE_PRICE, tools: modelPrice.tools } : modelPrice
@@ -193,7 +202,7 @@ function dearestTokens(tiers: Price['tiers']): DearestTokens[] {
   })
 }
 
-/** Price of a model in a group, in one version of the prices. */
+/** A model's price in a group, at one time; stored so that later charges can use it. */
 interface PriceSet {
   readonly price: Price
   /** Ratio of the group. */
@@ -201,18 +210,18 @@ interface PriceSet {
   readonly quotaPerUnit: number
 }
 
-/** The tier and region that a call requested, which apply if the response states nothing. */
+/** The service tier and region that a call requested. They apply if the response states none. */
 export interface SentService {
-  /** The tier that the client requested; '' if none. */
+  /** The tier that the client requested; empty if none. */
   readonly requested: string
   readonly tier: string
-  /** Absent if the request named none. */
+  /** Absent if the request named no region. */
   readonly region?: string | undefined
-  /** Whether the provider chose the tier, so that the requested one is only assumed. */
+  /** Whether the provider chooses the tier itself, so that `tier` is only an assumption. */
   readonly isGuessed: boolean
 }
 
-/** Formats a price set for `priceSetFrom`; a decimal becomes `{"decimal": "0.3"}`. */
+/** Formats a price set as text for `priceSetFrom`. A decimal becomes `{"decimal": "0.3"}`. */
 export function priceSetText({ price, ratio, quotaPerUnit }: PriceSet, sent?: SentService): string {
   return JSON.stringify({ price, ratio, quotaPerUnit, sent }, (_, value: unknown) =>
     isDecimal(value) ? { decimal: decimalText(value) } : value,
@@ -238,7 +247,10 @@ export function priceSetFrom(text: string): PriceSet & { readonly sent?: SentSer
   }
 }
 
-/** A price set as an earlier version may have stored it, without later kinds of tokens and without service. */
+/**
+ * A price set as an earlier version of the gateway may have stored it, without newer kinds of tokens and
+ * without service tiers.
+ */
 interface StoredPriceSet extends Omit<PriceSet, 'price'> {
   readonly sent?: SentService
   readonly price: Omit<Price, 'tokens' | 'tiers' | 'service' | 'regions'> &
@@ -253,7 +265,7 @@ export function isDecimal(value: unknown): value is Decimal {
   return typeof value === 'object' && value !== null && typeof (value as Decimal).digits === 'bigint'
 }
 
-/** A price as gateway.yaml would state it, without its tiers by size of the prompt. */
+/** A price in the form that it has in gateway.yaml, without the tiers for large prompts. */
 export function priceTexts({ tokens, request, tools, image, service, regions, ...units }: Price): JsonObject {
   const { web_search: webSearch, ...otherTools } = tools
   return {
@@ -268,7 +280,7 @@ export function priceTexts({ tokens, request, tools, image, service, regions, ..
   }
 }
 
-/** Prices of tiers of service as gateway.yaml would state them. */
+/** Prices of service tiers in the form that they have in gateway.yaml. */
 export function serviceTexts(service: Price['service']): Record<string, string | JsonObject> {
   return Object.fromEntries(
     Object.entries(service).map(([name, one]) => [
@@ -287,7 +299,7 @@ function tieredTexts({ tokens, tiers }: TieredTokens): JsonObject {
   }
 }
 
-/** Decimals as texts, by name. */
+/** Converts decimals to texts. */
 export function decimalTexts(decimals: { readonly [name: string]: Decimal }): Record<string, string> {
   return Object.fromEntries(Object.entries(decimals).map(([name, value]) => [name, decimalText(value)]))
 }

@@ -6,7 +6,7 @@ type OtherEndpoint = 'embeddings' | 'moderations' | 'images' | 'speech' | 'trans
 
 /** What the gateway knows about the upstreams of a protocol. */
 interface UpstreamProtocol {
-  /** Endpoint type of the models of its channels in model lists; undefined if the lists have none. */
+  /** Kind of API of its channels' models in model lists; undefined if model lists contain none. */
   readonly endpointType: 'vendor' | 'compat' | undefined
   /** Endpoints other than conversations that its channels serve. */
   readonly serves: readonly OtherEndpoint[]
@@ -14,13 +14,16 @@ interface UpstreamProtocol {
   readonly vendor: 'openai' | 'anthropic' | 'google'
   /** Whether its requests can offer tools that the provider runs. */
   readonly hasTools: boolean
-  /** Whether signatures in replies are bound to the account of a key, and not to the channel. */
+  /**
+   * Whether signatures in replies are valid only for one provider account; otherwise they are valid for the
+   * whole channel.
+   */
   readonly signsByAccount: boolean
-  /** Providers whose upstreams use it. */
+  /** Cloud providers whose upstreams speak this protocol. */
   readonly providers: readonly ProviderName[]
   /**
-   * Number of the channel type for upstreams of unknown vendors with this protocol; undefined if there is
-   * none.
+   * Number in One API's list of channel types for an upstream of an unknown vendor with this protocol;
+   * undefined if there is none.
    */
   readonly channelType: number | undefined
 }

@@ -14,7 +14,7 @@ export interface AwsKey {
  */
 export type BedrockKey = { readonly aws: AwsKey } | { readonly bearer: string }
 
-/** The forms of a key, for messages. */
+/** The accepted forms of a key, for error messages. */
 export const BEDROCK_KEY_FORMS =
   'ACCESS_KEY_ID:SECRET_ACCESS_KEY, ACCESS_KEY_ID:SECRET_ACCESS_KEY:SESSION_TOKEN, or a Bedrock API key'
 
@@ -40,7 +40,7 @@ export interface ServiceAccount {
 
 const TOKEN_URI = 'https://oauth2.googleapis.com/token'
 
-/** Parses the JSON of a service account's key; for an invalid text returns what was expected. */
+/** Parses the JSON of a service account's key. For an invalid text, returns what was expected. */
 export function parseServiceAccount(text: string): ServiceAccount | { readonly expected: string } {
   const fields = recordOf(text)
   if (!fields) return { expected: "the JSON of a service account's key" }

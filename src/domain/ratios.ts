@@ -19,14 +19,14 @@ import {
 } from './token-kinds.ts'
 
 /**
- * Price of a model in the relative numbers that related gateways use. A model ratio of 1 is 2 USD per million
- * prompt tokens; other ratios are relative to the prompt price. An absent ratio is not set.
+ * A model's price in the relative numbers that One API and related gateways use. A model ratio of 1 means 2
+ * USD per million prompt tokens; other ratios are relative to the prompt price.
  */
 export interface Ratios extends Readonly<Partial<Record<TokenRatio | keyof UnitPrices, Decimal>>> {
   readonly model?: Decimal
   /** USD per image. */
   readonly images?: ImagePrices
-  /** USD per call; overrides all other ratios. */
+  /** USD per call. If it is set, all other ratios are ignored. */
   readonly price?: Decimal
 }
 
@@ -34,12 +34,10 @@ export interface Ratios extends Readonly<Partial<Record<TokenRatio | keyof UnitP
 export type RatioName = keyof Ratios
 
 const TWO: Decimal = { digits: 2n, scale: 0 }
-/** Decimal places of computed ratios. */
+/** Number of decimal places to which ratios are computed. */
 const PLACES = 6
 
-/**
- * Parses stored ratios: a mapping from names to decimals as text, in which `images` is itself such a mapping.
- */
+/** Parses stored ratios: a mapping from names to decimals as text. `images` is itself such a mapping. */
 export function readRatios(value: Json): Ratios {
   const pairs = typeof value === 'object' && value !== null ? Object.entries(value) : []
   return Object.fromEntries(
@@ -63,7 +61,7 @@ function decimalIn(text: unknown): Decimal | undefined {
   return typeof text === 'string' ? parseDecimal(text) : undefined
 }
 
-/** Ratios in their stored form; undefined if none is set. */
+/** Ratios in the form in which they are stored; undefined if none is set. */
 export function ratiosJson(
   ratios: { readonly [Name in RatioName]?: Ratios[Name] | undefined },
 ): JsonObject | undefined {
@@ -76,8 +74,8 @@ export function ratiosJson(
 }
 
 /**
- * Ratios equivalent to a price, rounded to six places if they are not exact. Ratios of audio and images are
- * absent if these cost as much as text.
+ * Converts a price to ratios, rounded to six decimal places. Ratios of audio and images are left out if these
+ * cost as much as text.
  */
 export function ratiosOf({ tokens, request, image, ...units }: Price): Ratios {
   const { input, output } = tokens
@@ -115,9 +113,9 @@ function isSame(a: Decimal, b: Decimal): boolean {
 }
 
 /**
- * Applies ratios to a base price. Prices without a ratio keep their relation to the prompt price of `base`.
- * Without `base`, output costs as much as input, a cache read a tenth, a cache write 1.25 times, and audio
- * and images as much as text. Undefined if nothing is priced. Tiers are dropped.
+ * Applies ratios to a base price. A token price without a ratio keeps its relation to the base's prompt
+ * price. Without `base`, output costs as much as input, a cache read a tenth, a cache write 1.25 times, and
+ * audio and images as much as text. Undefined if nothing gets a price. Tiers for large prompts are dropped.
  */
 export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
   const tools = base?.tools ?? {}
@@ -142,7 +140,8 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
 function tokensByRatios(ratios: Ratios, input: Decimal, base: TokenPrices | undefined): TokenPrices {
   const known = base && base.input.digits > 0n ? base : undefined
   const kept = (kind: TokenKindRow): Decimal | undefined => {
-    // A price equal to its default, which is that of another kind, stays unset, so that it follows that kind.
+    // A price that equals its default stays unset, so that it keeps following the price from which the
+    // default is derived.
     if (!known || isDefault(kind, known)) return undefined
     return ratios.model ? multiply(input, divide(known[kind.name], known.input, PLACES)) : known[kind.name]
   }

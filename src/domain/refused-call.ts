@@ -5,31 +5,31 @@ export interface RefusedCall {
   /** The call's `x-request-id`. */
   readonly id: string
   readonly refused_ms: number
-  /** 0 without a valid key. */
+  /** 0 if the key was not valid. */
   readonly user_id: number
   readonly token_id: number
   readonly model: string
   readonly group: string
   readonly kind: string
-  /** Status, type and code of the answer. */
+  /** HTTP status, type and code of the error that the client got. */
   readonly status: number
   readonly type: string
   readonly code: string
-  /** The gateway's sentence, cleaned. */
+  /** The gateway's error message, without secrets and prompts. */
   readonly message: string
-  /** Seconds. */
+  /** Seconds after which the client may try again; null if the error stated none. */
   readonly retry_after: number | null
   readonly limit: RefusedLimit | null
 }
 
-/** A refused call with the names of its key and of that key's user; empty without a valid key. */
+/** A refused call with the names of its API key and its user; empty if the key was not valid. */
 export interface NamedRefusedCall extends RefusedCall {
   readonly username: string
   readonly token_name: string
 }
 
-/** Time for which refused calls are kept. */
+/** Milliseconds for which refused calls are stored. */
 export const REFUSED_CALL_RETENTION_MS = 72 * 3_600_000
 
-/** The part of all kept rows that one key may have. */
+/** One API key may have at most one part in this many of all stored refused calls. */
 export const KEY_SHARE_DIVISOR = 10

@@ -1,16 +1,19 @@
-/** Limits of what may still be spent, in the order in which calls are refused by them. */
+/** Limits on spending, in the order in which they are checked when a call begins. */
 export const SPENDING_LIMITS = ['key', 'user', 'key_budget', 'user_budget', 'group_budget'] as const
 
-/** The limit that binds. */
+/** A limit on spending. */
 export type SpendingLimit = (typeof SPENDING_LIMITS)[number]
 
-/** What may still be spent, and the limit that says so; nulls if nothing limits it. */
+/** Quota units that may still be spent, and the limit that leaves the least; null if nothing limits it. */
 export interface Remaining {
   readonly left: number | null
   readonly left_by: SpendingLimit | null
 }
 
-/** The least of these amounts in quota units, at least 0; absent ones do not limit. */
+/**
+ * The least of these amounts in quota units, at least 0. An absent amount means that this limit does not
+ * exist.
+ */
 export function leastRemaining(
   amounts: { readonly [Limit in SpendingLimit]?: number | undefined },
 ): Remaining {

@@ -1,9 +1,9 @@
 import type { CallKind } from './endpoints.ts'
 
-/** How far a call has come: before its first request to an upstream, waiting for a response, receiving it. */
+/** Progress of a call: before its first request to an upstream, waiting for the response, or receiving it. */
 export const RUNNING_STATES = ['waiting', 'sent', 'answering'] as const
 
-/** A call under way, as its node sees it. Amounts are in quota units. */
+/** A running call, as its node sees it. Amounts are in quota units. */
 export interface RunningCall {
   readonly id: string
   readonly startedMs: number
@@ -12,14 +12,14 @@ export interface RunningCall {
   readonly model: string
   readonly kind: CallKind
   readonly stream: boolean
-  /** The channel of the attempt, or of the first one that will be tried. */
+  /** The channel of the current attempt; before the first attempt, the channel that will be tried first. */
   readonly channel: string
   /** The number of attempts so far. */
   readonly attempt: number
   readonly state: (typeof RUNNING_STATES)[number]
-  /** Output tokens so far, by the gateway's own count. */
+  /** Output tokens so far, as counted by the gateway. */
   readonly tokens: number
-  /** What would be charged if the call ended now. */
+  /** The charge if the call ended now, in quota units. */
   readonly cost: number
   readonly held: number
 }

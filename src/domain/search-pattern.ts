@@ -2,10 +2,10 @@ import { characterCount } from './text-length.ts'
 
 /** Maximum number of `%` in a pattern. */
 const MAX_WILDCARDS = 2
-/** Minimum number of other characters, as people count them. */
+/** Minimum number of characters other than `%`. A composed emoji counts as one. */
 const MIN_OTHERS = 2
 
-/** Whether a pattern matches more than one text. */
+/** Whether a pattern contains `%`, so that it can match several texts. */
 export function hasWildcard(pattern: string): boolean {
   return pattern.includes('%')
 }
@@ -35,7 +35,7 @@ export function matches(pattern: string, text: string): boolean {
   if (last === undefined) return text === pattern
   if (!text.startsWith(first)) return false
   let at = first.length
-  // Matches each piece as early as possible, which leaves the most text for the following ones.
+  // Match each piece as early as possible, which leaves the most text for the following pieces.
   for (const piece of rest) {
     const found = text.indexOf(piece, at)
     if (found === -1) return false
@@ -44,7 +44,7 @@ export function matches(pattern: string, text: string): boolean {
   return text.length - at >= last.length && text.endsWith(last)
 }
 
-/** Matches regardless of case and of the encoding of accents. */
+/** Like `matches`, but regardless of case and of whether accents are separate code points. */
 export function matchesAnyCase(pattern: string, text: string): boolean {
   return matches(caseFolded(pattern), caseFolded(text))
 }

@@ -3,48 +3,57 @@ import type { CalendarStep } from './calendar.ts'
 const SLOT_S = 1_800
 const SLOTS_PER_DAY = 48
 
-/** A half hour that belongs to a different step than its day is counted for, or whose day is not counted. */
+/** A half hour that must be moved: its whole day was added to another interval of the series, or to none. */
 export interface MovedSlot {
-  /** Number of half hours since 1970-01-01, UTC. */
+  /** The half hour, as the number of half hours since 1970-01-01 UTC. */
   readonly slot: number
-  /** Index of the step for which it is counted with its day; -1 for none. */
+  /** Index of the interval to which its day was added; -1 for none. */
   readonly from: number
-  /** Index of the step to which it belongs; -1 for none. */
+  /** Index of the interval to which the half hour belongs; -1 for none. */
   readonly to: number
 }
 
-/** Sums that make up a series: whole days (UTC), corrected by half hours at the bounds of steps. */
+/**
+ * Which stored sums make up a time series: sums of whole days (UTC), corrected by sums of half hours at the
+ * bounds of intervals.
+ */
 export interface SeriesPlan {
-  /** First of the counted days. */
+  /** The first day that is added, as the number of days since 1970-01-01 UTC. */
   readonly firstDay: number
-  /** Index of the step for which each day is counted. */
+  /** For each day from `firstDay` on: index of the interval to which the day's sum is added; -1 for none. */
   readonly days: readonly number[]
-  /** Sorted by slot. */
+  /** Half hours that must be moved between intervals, in ascending order. */
   readonly moved: readonly MovedSlot[]
-  /** Whether the sums match the period exactly to the half hour. */
+  /**
+   * Whether the result is exact. Otherwise a bound lies within a half hour, or within a day without half-hour
+   * sums.
+   */
   readonly isExact: boolean
 }
 
-/** Period of a plan, in Unix seconds. */
+/** The period and the intervals of a time series, in Unix seconds. */
 export interface PlannedPeriod {
   readonly fromS: number
-  /** Exclusive. */
+  /** End of the period, exclusive. */
   readonly toS: number
-  /** Starts of the steps; the first one is not after `fromS`. */
+  /** Starts of the intervals in ascending order; the first one is at or before `fromS`. */
   readonly starts: readonly number[]
   readonly step: CalendarStep
 }
 
-/** Days for which sums exist, counted from 1970-01-01, UTC; infinite if there are none. */
+/**
+ * The first days for which sums are stored, as numbers of days since 1970-01-01 UTC; infinite if there are
+ * none.
+ */
 export interface Coverage {
-  /** First day with half-hour sums; every later day has them too. */
+  /** First day with half-hour sums; all later days have them too. */
   readonly firstSlotDay: number
   readonly firstDay: number
 }
 
 /**
- * Plans which sums make up a period. A day is counted for the step that contains most of it, if half hours
- * can correct that; days without half hours are counted for the step that contains their noon.
+ * Plans which stored sums make up a time series. The sum of a day is added to the interval that contains most
+ * of the day, if half-hour sums can correct the rest; otherwise to the interval that contains its noon.
  */
 export function planSeries(
   { fromS, toS, starts, step }: PlannedPeriod,
@@ -88,7 +97,10 @@ export function planSeries(
   return { firstDay: firstCounted, days, moved, isExact }
 }
 
-/** The index of the last step that starts at or before a time; 0 before the first. Unix seconds. */
+/**
+ * The index of the last interval that starts at or before a time in Unix seconds; 0 if the time is before the
+ * first.
+ */
 export function stepIndex(starts: readonly number[], seconds: number): number {
   let [low, high] = [0, starts.length]
   while (low < high) {

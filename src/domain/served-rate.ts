@@ -5,42 +5,50 @@ import { isDecimal, type Price, type Rate, rateOf, type ServicePrice, type Tiere
 import type { Channel } from './records/channel.ts'
 import { byTokenKind, type TokenPrices } from './token-kinds.ts'
 
-/** Where a call is served, as far as its price depends on it. */
+/** The properties of a channel on which prices of service tiers and regions depend. */
 export type ServiceChannel = Pick<Channel, 'provider' | 'base_url' | 'region' | 'location'>
 
-/** What multiplies the prices of a call, as it is kept with its row: decimal texts, or the tier's name. */
+/**
+ * What multiplied a call's token prices because of its service tier and region, stored with the call. Numbers
+ * are decimal texts.
+ */
 export interface ServedTerms {
-  /** The tier of `price.service` whose prices apply. */
+  /** Name of the tier, if its price is stated in `price.service`. */
   readonly tier?: string
-  /** The number for the tier. */
+  /** The factor for the tier, if the vendor's published price applied. */
   readonly factor?: string
-  /** The number for the region. */
+  /** The factor for the region. */
   readonly region?: string
 }
 
-/** The rate at which an answer is charged, and what its row states about it. */
+/** The rate at which an answer is charged, after its service tier and region are known. */
 export interface ServedRate {
   readonly rate: Rate
   readonly tier: string
   readonly region: string
-  /** Whether the tier has no price. The price of the model's most expensive tier applies then. */
+  /** Whether the tier has no known price. The price of the model's most expensive tier is then charged. */
   readonly isUnpriced: boolean
-  /** Undefined if the model's own prices apply. */
+  /** The factors that were applied; undefined if the model's own prices apply. */
   readonly terms: ServedTerms | undefined
 }
 
-// A rate belongs to a group and a price, so the caches end with the configuration.
+// The configuration makes new rates when prices change, so that cached values disappear with the old rates.
 const cache = new WeakMap<Rate, Map<string, ServedRate>>()
-/** The rates of the standard tier without a region, which apply to most calls. */
+/** Results for the standard tier without a region, which most calls have. */
 const standard = new WeakMap<Rate, ServedRate>()
 
-/** Tier and region, as far as they are stated. */
+/** A tier and region, each of which may be undefined. */
 type Unstated<T> = { readonly [Name in keyof T]: T[Name] | undefined }
 
-/** Maximum number of tiers and regions cached for a rate, because providers choose their names. */
+/**
+ * Maximum number of cached results per rate. Providers may send any name of a tier, so the cache must not
+ * grow without limit.
+ */
 const MAX_CACHED = 200
 
-/** The rate of a tier and region, as served or assumed. The standard rate is the given one itself. */
+/**
+ * The rate for a service tier and region. For the standard tier without a region it is the given rate itself.
+ */
 export function servedRate(
   rate: Rate,
   channel: ServiceChannel,
@@ -64,12 +72,12 @@ export function servedRate(
   return served
 }
 
-/** The region of a channel; '' if it has none. */
+/** The region that a channel declares; empty if it declares none. */
 export function regionOf({ location, region }: Pick<Channel, 'location' | 'region'>): string {
   return location ?? region ?? ''
 }
 
-/** A price with the terms of a tier and a region applied to its prices of tokens. */
+/** A price whose token prices are multiplied by the factors of a service tier and a region. */
 export function servedPrice(price: Price, { tier, factor, region }: ServedTerms): Price {
   const own = tier === undefined ? undefined : price.service[tier]
   const stated = own === undefined || isDecimal(own) ? price : own
@@ -81,8 +89,9 @@ export function servedPrice(price: Price, { tier, factor, region }: ServedTerms)
 }
 
 /**
- * The rates at which a request may be charged: of each tier in which it may be served, and of each
- * region that the provider may choose if it names none. Defaults count for the models that are known to have them.
+ * All rates at which a request may be charged, so that quota can be reserved at the highest: one for each
+ * tier in which it may be served, and for each region that the provider may choose. Vendors' published prices
+ * count only for models that are known to have them.
  */
 export function heldRates(
   rate: Rate,
@@ -92,7 +101,7 @@ export function heldRates(
 ): readonly Rate[] {
   const vendor = serviceVendor(channel)
   const regions = region === undefined ? possibleRegions(rate.price, vendor, channel, model) : [region]
-  // Most calls can be served in one way only.
+  // Most requests can be served in one way only.
   if (tiers.length === 1 && tiers[0] === STANDARD && regions.length === 1)
     return [servedRate(rate, channel, model, { region: regions[0] }).rate]
   const has = (tier: string): boolean => {
@@ -112,7 +121,7 @@ function possibleRegions(
   model: string,
 ): readonly string[] {
   const own = regionOf(channel)
-  // Only a provider that states its region may work in another one than the channel's.
+  // Other regions are possible only if the channel declares none and the vendor prices by region.
   if (own !== '' || !vendor || vendor.regions.length === 0) return [own]
   const stated = Object.keys(regions)
   const listed = vendor.regions.filter(({ has }) => has.test(model)).map(({ region }) => region)
@@ -138,7 +147,7 @@ function resolve(
   return { rate: rateOf(price, rate.ratio, rate.quotaPerUnit), tier, region, isUnpriced, terms }
 }
 
-/** The terms of a tier; undefined if it has no price. */
+/** The factor of a service tier; undefined if the tier has no price. */
 function termsOfTier(
   price: Price,
   vendor: VendorService | undefined,
@@ -154,7 +163,7 @@ function termsOfTier(
   return undefined
 }
 
-/** The terms of the model's most expensive tier. */
+/** The factor of the model's most expensive service tier. */
 function dearestTerms(price: Price, vendor: VendorService | undefined, model: string): ServedTerms {
   const names = new Set([...Object.keys(price.service), ...(vendor?.tiers ?? []).map(({ tier }) => tier)])
   let dearest: ServedTerms = {}
@@ -169,7 +178,7 @@ function dearestTerms(price: Price, vendor: VendorService | undefined, model: st
   return dearest
 }
 
-/** Orders prices: the sum of input and output. */
+/** A number by which prices are compared: the sum of the input and output prices. */
 function weightOf({ tokens }: Pick<Price, 'tokens'>): Decimal {
   const scale = Math.max(tokens.input.scale, tokens.output.scale)
   const at = ({ digits, scale: own }: Decimal): bigint => digits * 10n ** BigInt(scale - own)
@@ -197,7 +206,10 @@ function multiplied({ tokens, tiers }: TieredTokens, factor: Decimal): TieredTok
   return { tokens: times(tokens), tiers: tiers.map((one) => ({ ...one, tokens: times(one.tokens) })) }
 }
 
-/** The tiers and regions of a price, and the defaults of a vendor where it states none. */
+/**
+ * The prices of service tiers and regions to be shown for a model: those that its price states, and the
+ * vendor's published ones for all others.
+ */
 export function shownService(
   price: Price,
   channel: ServiceChannel | undefined,

@@ -8,9 +8,9 @@ import type { Channel, StoredChannel } from './records/channel.ts'
 import type { Group } from './records/group.ts'
 import type { Model } from './records/model.ts'
 
-/** Live configuration. Immutable; every change replaces the whole object. */
+/** The live configuration. It is immutable; every change replaces the whole object. */
 export interface Settings {
-  /** Identifies the prices and ratios; stored with each charge. */
+  /** Hash that identifies all prices and ratios; stored with each charge. */
   readonly priceVersion: string
   readonly options: Options
   readonly rateLimits: RateLimits
@@ -23,22 +23,22 @@ export interface Settings {
   readonly contentLog: ContentLogSettings
 }
 
-/** Limits that do not belong to a model or a channel; `docs/configuration.md: Rate limits`. */
+/** Rate limits that do not belong to a model or a channel; `docs/configuration.md: Rate limits`. */
 export interface RateLimits {
   readonly global: RateLimit
   readonly relay: RateLimit
   readonly search: RateLimit
   readonly critical: RateLimit
   readonly key: RateLimit
-  /** Requests of sessions, per user, instead of `global` and `search`. */
+  /** Limit per user for requests of console sessions; it replaces `global` and `search` for them. */
   readonly console: RateLimit
 }
 
 /** The configured models combined with the built-in prices. */
 export interface ModelCatalogue {
-  /** Returns a model for every name; an unknown one has neither vendor nor price. */
+  /** Returns an entry for any name; an unknown model has neither vendor nor price. */
   get(name: string): Model
-  /** Names that the configuration declares. */
+  /** Names of the models that the configuration declares. */
   readonly declared: readonly string[]
 }
 
@@ -51,42 +51,42 @@ export interface LoginSettings {
 
 /** An identity provider of OpenID Connect. */
 export interface OidcProvider {
-  /** Its segment in the paths of sign-in. */
+  /** Its name in the URLs of sign-in. */
   readonly name: string
   /** Issuer identifier, as the provider's metadata states it. */
   readonly issuer: string
   readonly clientId: string
   readonly clientSecret: string
   readonly scopes: readonly string[]
-  /** Claim that names a new user. */
+  /** Claim from which a new user gets its name. */
   readonly usernameClaim: string
   /**
-   * Claim with the groups of the person in the directory; undefined if groups and roles are managed in the
+   * Claim with the person's groups at the identity provider; undefined if groups and roles are managed in the
    * gateway.
    */
   readonly groupClaim: string | undefined
-  /** Values of the claim → groups of the gateway; the first that a person has applies. */
+  /** The gateway's group by value of the group claim; the first entry that the person has applies. */
   readonly groups: ReadonlyMap<string, string>
-  /** Values of the claim whose users are administrators. */
+  /** Values of the group claim that make a person an administrator. */
   readonly admins: readonly string[]
-  /** Whether a first sign-in creates a user. */
+  /** Whether a user is created when a person signs in for the first time. */
   readonly create: boolean
 }
 
 /**
- * Sections whose entries can be set over HTTP; `ratios` are prices of models, relative or `exact`. The names of
- * `drains` are ids of channels, and those of `alerts` ids of receivers. Guards have their own names.
+ * Sections of settings that can be changed over HTTP. `ratios` are prices of models, relative or `exact`. In
+ * `drains`, the names of entries are channel ids; in `alerts`, ids of receivers.
  */
 export type StoredSection = 'options' | 'groups' | 'models' | 'ratios' | 'drains' | 'alerts' | 'guards'
 
-/** An entry of a section: an option, group or model as in gateway.yaml, or the ratios of a model as text. */
+/** An entry of a section: an option, group or model as in gateway.yaml, or price ratios as decimal texts. */
 export interface StoredEntry {
   readonly section: StoredSection
   readonly name: string
   readonly value: Json
 }
 
-/** All configuration that was set over HTTP. */
+/** All settings that were changed over HTTP. */
 export interface StoredConfiguration {
   readonly channels: readonly StoredChannel[]
   readonly entries: readonly StoredEntry[]

@@ -2,7 +2,7 @@ import type { ClientProtocol } from '@sluice/wire/protocols'
 import { asGatewayError } from '../errors.ts'
 import type { Channel } from './records/channel.ts'
 
-/** Why a channel would not be tried; null if it would. */
+/** The reason why a channel would not be tried; null if it would be tried. */
 export type WhyNot =
   | 'disabled'
   | 'resting'
@@ -14,30 +14,30 @@ export type WhyNot =
   | 'without'
   | null
 
-/** A call that is not made. */
+/** A call that is only simulated, to show how it would be routed. */
 export interface SimulatedCall {
-  /** Whether the caller is an API key, whose quota and permissions apply. */
+  /** Whether the caller is an API key; then its quota and permissions are checked. */
   readonly isKey: boolean
   readonly model: string
   readonly protocol: ClientProtocol
   readonly promptTokens: number
   readonly maxTokens: number | undefined
-  /** Channels that are left out. */
+  /** Channels that the simulation ignores. */
   readonly without: ReadonlySet<Channel>
-  /** Channels that would serve calls if they were enabled. */
+  /** Disabled channels that could serve the model; they are shown too. */
   readonly disabled: readonly Channel[]
 }
 
-/** Where a channel stands in the order of a call. */
+/** A channel in the order in which a call would try channels. */
 export interface SimulatedChannel {
   readonly channel: Channel
   readonly native: boolean
-  /** Share of the first attempts among the channels of its step, from 0 to 1. */
+  /** Share of calls that would try this channel first among those of equal priority, from 0 to 1. */
   readonly share: number
   readonly whyNot: WhyNot
 }
 
-/** Channels of one model and one priority. */
+/** The channels of one model with the same priority. */
 export interface SimulatedStep {
   readonly model: string
   readonly fallback: boolean
@@ -45,17 +45,17 @@ export interface SimulatedStep {
   readonly channels: readonly SimulatedChannel[]
 }
 
-/** What would become of a call. */
+/** The result of a simulated call. */
 export interface Simulation {
   readonly refusal: { readonly status: number; readonly code: string; readonly message: string } | null
   readonly group: string
   readonly ratio: string
-  /** Quota units. */
+  /** Quota units that would be reserved. */
   readonly hold: number
   readonly route: readonly SimulatedStep[]
 }
 
-/** The refusal that a call with this error would get. Throws errors that are not for clients. */
+/** The error that the client of the simulated call would get. Rethrows unexpected errors. */
 export function simulatedRefusal(error: unknown): Simulation['refusal'] {
   const known = asGatewayError(error)
   if (!known) throw error

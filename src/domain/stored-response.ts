@@ -1,88 +1,91 @@
-/** Time for which the ids of native responses are remembered: as long as providers store the responses. */
+/**
+ * Milliseconds for which ids of native responses (not converted by the gateway) are remembered: as long as
+ * providers store the responses.
+ */
 export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
 
-/** Maximum number of responses in a chain that is rebuilt. */
+/** Maximum number of previous responses from which a conversation is rebuilt. */
 export const MAX_CHAIN = 1_000
 
-/** Response that clients may continue or read by the id that the gateway issued. */
+/** A response of the Responses API that clients can continue or read by its id. */
 export interface StoredResponse {
-  /** Issued by the gateway. */
+  /** Id that the gateway issued. */
   readonly id: string
-  /** Owner; other users cannot use the id. */
+  /** The response's owner; other users cannot use the id. */
   readonly userId: number
   /** Model as the client requested it. */
   readonly model: string
   /** Group that the call was charged to. */
   readonly group: string
-  /** Name of the channel that created it, and a tag of the key that was used. */
+  /** Name of the channel that created it. `keyTag` is a hash of the channel's key that was used. */
   readonly channel: string
   readonly keyTag: string
-  /** Id at the upstream; empty for a converted response, which only the gateway stores. */
+  /** Id at the upstream; empty for a response that the gateway converted, which only the gateway stores. */
   readonly upstreamId: string
-  /** Tokens of its context, prompt and output, that a continuing call is charged for. */
+  /** Number of tokens of its prompt and output, which are part of the prompt if a request continues it. */
   readonly tokens: number
-  /** Response that it continues; null for none. */
+  /** Id of the response that it continues; null for none. */
   readonly previousId: string | null
   readonly createdMs: number
   readonly expiresMs: number
-  /** Input and output of a converted response; null for a native one. */
+  /** Input and output of a response that the gateway converted; null for a native one. */
   readonly content: StoredContent | null
-  /** Call whose hold a background response keeps open; null for none. */
+  /** Id of the call whose quota stays reserved until a background response ends; null for none. */
   readonly callId: string | null
-  /** Prices at which this call was admitted, in the format of `priceSetText`; null without a call. */
+  /** Prices at which that call began, in the format of `priceSetText`; null without a call. */
   readonly rate: string | null
-  /** Set if this call offered tools without a price. */
+  /** Set if that call offered tools without a known price. */
   readonly priceIncomplete?: boolean
 }
 
-/** Background response, with everything that nodes recorded about it. */
+/** A background response, with everything that nodes have recorded about it. */
 export interface BackgroundOutcome {
   readonly response: StoredResponse
-  /** Its end, if a node has recorded it. */
+  /** How it ended, if a node has recorded that. */
   readonly outcome: string | null
   readonly streamed: readonly StreamedPart[]
 }
 
-/** Input and output of a kept response, as JSON texts. */
+/** Input and output of a stored response, as JSON texts. */
 export interface StoredContent {
-  /** Array of the request's own input items. */
+  /** JSON array of the input items of the request itself, without those of previous responses. */
   readonly input: string
-  /** Response object as the client received it. */
+  /** JSON of the response object, as the client received it. */
   readonly response: string
 }
 
-/** Numbers of the parts in which a large content is stored, one row per part. */
+/** Numbers of parts into which a large content is divided; each part is one database row. */
 export interface ContentPartCounts {
   readonly inputParts: number
   readonly responseParts: number
 }
 
-/** Origin of encrypted reasoning, which only its provider account can decrypt. */
+/** Which provider account created encrypted reasoning; only that account can decrypt it. */
 export interface ReasoningOrigin {
-  /** HMAC of the encrypted content and its owner. */
+  /** HMAC of the encrypted reasoning together with its owner. */
   readonly hash: string
   readonly channel: string
   readonly keyTag: string
 }
 
-/** Prefix of the ids of native responses issued in a millisecond, so that ids sort by time. */
+/** Prefix of the ids of native responses. It contains the time, so that sorting ids sorts by time. */
 export function idPrefix(issuedMs: number): string {
   return `resp_${issuedMs.toString(16).padStart(12, '0')}`
 }
 
-/** A part of a response that was streamed to a client. */
+/** A part of a background response that was streamed to a client. */
 export interface StreamedPart {
-  /** Numbers of its first and its last event. */
+  /** Sequence numbers of the part's first and last event. */
   readonly first: number
   readonly last: number
-  /** Number of tokens of its texts. */
+  /** Number of tokens in the texts of its events. */
   readonly tokens: number
 }
 
-/** Maximum number of separate parts; the tokens of further ones are added to the last. */
+/** Maximum number of recorded parts; the tokens of further parts are added to the last. */
 const MAX_PARTS = 1_000
 
-/** Adds a part. It replaces a part that began at the same event and was shorter. */
+/** Adds a part. If a part that began at the same event is already recorded, the longer of both is kept. */
 export function addStreamedPart(parts: readonly StreamedPart[], part: StreamedPart): readonly StreamedPart[] {
   const same = parts.find(({ first }) => first === part.first)
   if (same) return same.tokens >= part.tokens ? parts : parts.map((one) => (one === same ? part : one))
@@ -91,7 +94,7 @@ export function addStreamedPart(parts: readonly StreamedPart[], part: StreamedPa
   return [...parts.slice(0, -1), { ...last, tokens: last.tokens + part.tokens }]
 }
 
-/** Tokens of all parts together, counting each event once: of overlapping parts only the new events count. */
+/** Number of tokens of all parts together. Events that several parts contain are counted once. */
 export function countStreamedTokens(parts: readonly StreamedPart[]): number {
   let reached = -1
   let tokens = 0
@@ -104,17 +107,20 @@ export function countStreamedTokens(parts: readonly StreamedPart[]): number {
   return Math.ceil(tokens)
 }
 
-/** The provider account that created what a native response refers to; stored with the charge of its call. */
+/**
+ * Which provider account created a native response and its encrypted reasoning; stored when the call is
+ * settled.
+ */
 export interface Provenance {
-  /** Tag of the key with which the settled call used its channel. */
+  /** Hash that identifies the channel's key that was used. */
   readonly keyTag: string
-  /** Response that clients may refer to; null if the upstream does not store it. */
+  /** The response that clients can refer to by id; null if the upstream does not store it. */
   readonly response: ProvenResponse | null
-  /** Hashes of encrypted reasoning, which only this account can decrypt. */
+  /** HMACs of encrypted reasoning, which only this account can decrypt. */
   readonly reasoning: readonly string[]
 }
 
-/** A response as its upstream stores it; the fields are those of `StoredResponse`. */
+/** A native response that its upstream stores; the fields are those of `StoredResponse`. */
 export interface ProvenResponse {
   readonly id: string
   readonly upstreamId: string
@@ -122,10 +128,13 @@ export interface ProvenResponse {
   readonly previousId: string | null
 }
 
-/** Signed parts of a reply, stored because the client's next turn returns the reply without them. */
+/**
+ * A signature of a part of a reply. Some providers require it in the next turn, but the client's protocol
+ * cannot carry it, so the gateway stores it.
+ */
 export interface StoredSignature {
-  /** HMAC of the owner and of the part of the reply to which the signature belongs. */
+  /** HMAC of the owner and of the signed part of the reply. */
   readonly hash: string
-  /** JSON text: the account that signed, and what it signed. Encrypted in the database. */
+  /** JSON text with the provider account that signed, and the signature; encrypted in the database. */
   readonly content: string
 }

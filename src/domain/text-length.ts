@@ -1,10 +1,10 @@
 /** Maximum sizes of texts that are written over HTTP, in bytes of UTF-8. `docs/api.md: Limits`. */
 export const TEXT_BYTES = Object.freeze({
-  /** Any text not listed below. */
+  /** Texts that are not listed below. */
   plain: 2048,
-  /** One key of a provider. */
+  /** A key of a provider. */
   providerKey: 8192,
-  /** The addresses from which a token may be used. */
+  /** The list of addresses from which a token may be used. */
   addresses: 16_384,
   /** A list, a mapping, several keys, or a system prompt. */
   list: 65_536,
@@ -18,12 +18,12 @@ export function fitsInBytes(text: string, bytes: number): boolean {
 let segmenter: Intl.Segmenter | undefined
 
 /**
- * Number of characters as people see them: an emoji composed of several code points is one, and so is a
- * letter with accents.
+ * Number of characters as people see them: an emoji that consists of several code points counts as one, and
+ * so does a letter with accents.
  */
 export function characterCount(text: string): number {
   if (/^[ -~]*$/.test(text)) return text.length
-  // Created at first use, because it loads the rules of all scripts.
+  // Created on demand, because it loads the rules of all scripts.
   segmenter ??= new Intl.Segmenter('en', { granularity: 'grapheme' })
   let count = 0
   for (const _ of segmenter.segment(text)) count += 1

@@ -2,37 +2,43 @@ import type { Usage } from '@sluice/wire/usage'
 import { type Decimal, decimalText, multiply, ONE, ZERO } from './decimal.ts'
 import type { Field } from './records/record.ts'
 
-/** Column of a count, with its name in responses and its description. */
+/** The database column of a count, with its name in responses and its description. */
 export type CountColumn = { readonly name: string } & Pick<Field, 'as' | 'about' | 'shown'>
 
-/** A kind of tokens that has a price. */
+/** A kind of tokens that has a price of its own, such as cached input or audio output. */
 interface KindOfTokens {
-  /** Its price in gateway.yaml and in the management API, in USD per million tokens. */
+  /** The name of its price in gateway.yaml and in the management API, in USD per million tokens. */
   readonly name: string
-  /** Its line in the cost of a call; the name if absent. */
+  /** The name of the line in a call's cost that charges these tokens; if absent, `name`. */
   readonly line?: string
-  /** The count in a usage that contains these tokens. */
+  /** The field of a call's usage that counts these tokens. */
   readonly count: keyof Usage
   /**
-   * Its column. Absent if `USAGE_COUNTS` declares it without one, or if it is only part of a call's
-   * particulars.
+   * The database column of the count. Absent if another declaration or only a call's particulars contain the
+   * count.
    */
   readonly column?: CountColumn
-  /** Whether they belong to the prompt, which determines the price tier, or to the output. */
+  /** Whether these tokens belong to the prompt, which determines the price tier, or to the output. */
   readonly side: 'prompt' | 'output'
   /** The kind whose count includes these tokens, and whose price applies if no other is stated. */
   readonly partOf?: string
-  /** Set for tokens that only a call with this medium may use. */
+  /** Set for tokens of audio or images, which only calls with that medium use. */
   readonly medium?: 'audio' | 'image'
-  /** Default price if none is stated: a multiple of the price of a kind listed earlier. */
+  /** The default price: a multiple of the price of a kind listed earlier. */
   readonly byDefault?: { readonly of: string; readonly times: Decimal }
-  /** Whether a configured price per token must state it. */
+  /** Whether a price in gateway.yaml must state it. */
   readonly isRequired?: true
-  /** The ratio that sets this price relative to that of a kind listed earlier, times a fixed number. */
+  /**
+   * The price ratio of One API that determines this price: relative to the price of a kind listed earlier,
+   * multiplied by `times`.
+   */
   readonly ratio?: { readonly name: string; readonly of: string; readonly times?: Decimal }
   /** Key in the built-in price data. */
   readonly data?: string
-  /** Set for tokens read from or written to a cache: which of both, and the kind of such tokens without a cache. */
+  /**
+   * Set for tokens that are read from or written to a prompt cache: which of both, and the kind that ordinary
+   * tokens would be.
+   */
   readonly cached?: { readonly side: 'read' | 'write'; readonly plain: string }
 }
 
@@ -82,7 +88,7 @@ const TABLE = [
     column: { name: 'cache_write_1h_tokens' },
     side: 'prompt',
     byDefault: { of: 'input', times: { digits: 2n, scale: 0 } },
-    // The ratio is that of a five-minute cache; writing for an hour costs 1.6 times as much.
+    // One API's ratio applies to a cache of five minutes; a cache of one hour costs 1.6 times as much.
     ratio: { name: 'createCache', of: 'input', times: { digits: 16n, scale: 1 } },
     data: 'cache_write_1h_mtok',
     cached: { side: 'write', plain: 'input' },
@@ -167,24 +173,24 @@ const TABLE = [
 
 type Row = (typeof TABLE)[number]
 
-/** Name of the price of a kind of tokens. */
+/** Name of a kind of tokens and of its price. */
 export type TokenKind = Row['name']
 
-/** Name of the count of a kind of tokens. */
+/** Name of the usage field that counts a kind of tokens. */
 export type TokenCount = Row['count']
 
-/** Kinds of tokens whose counts have a column. */
+/** Kinds of tokens whose counts have a database column. */
 export type StoredKind = Extract<Row, { readonly column: unknown }>
 
-/** Name of the line of a kind of tokens in the cost of a call. */
+/** Name of a line in a call's cost that charges tokens of one kind. */
 export type TokenLine = LineOf<Row>
 
 type LineOf<Kind extends KindOfTokens> = Kind extends { readonly line: infer Line } ? Line : Kind['name']
 
-/** Lines of audio and of images. */
+/** Names of the lines of audio and image tokens in a call's cost. */
 export type MediumLine = LineOf<Extract<Row, { readonly medium: unknown }>>
 
-/** Ratio that sets the price of a kind of tokens relative to that of another kind. */
+/** Name of a price ratio that determines the price of a kind of tokens. */
 export type TokenRatio = Extract<Row, { readonly ratio: unknown }>['ratio']['name']
 
 /** A row of `TOKEN_KINDS`. */
@@ -199,8 +205,8 @@ export interface TokenKindRow extends KindOfTokens {
 }
 
 /**
- * Kinds of tokens that have a price. The charge and its lines, the settings of prices, their texts, ratios
- * and holds are derived from a row (`docs/recipes/add-a-price-kind.md`).
+ * All kinds of tokens that have a price. Most code that deals with token prices is derived from these rows
+ * (`docs/recipes/add-a-price-kind.md`).
  */
 export const TOKEN_KINDS: readonly TokenKindRow[] = TABLE.map(
   (row: Omit<TokenKindRow, 'line'> & { readonly line?: TokenLine }) => ({
@@ -209,13 +215,19 @@ export const TOKEN_KINDS: readonly TokenKindRow[] = TABLE.map(
   }),
 )
 
-/** The part of a row that each charge reads. All objects have one shape, which is faster. */
+/**
+ * The part of a row that every charge reads. All these objects have the same properties in the same order,
+ * which is faster.
+ */
 interface CountedKind extends Pick<TokenKindRow, 'name' | 'line' | 'count'> {
-  /** The kinds that its count includes. */
+  /** The kinds whose tokens its count includes. */
   readonly parts: readonly CountedKind[]
 }
 
-/** The kinds that are not part of another, those of the prompt first: the order of the lines of a cost. */
+/**
+ * The kinds that are not part of another kind: first those of the prompt, then those of the output, in the
+ * order of a cost's lines.
+ */
 export const WHOLE_KINDS: readonly CountedKind[] = (['prompt', 'output'] as const).flatMap((wanted) =>
   countedKinds(({ side, partOf }) => side === wanted && !partOf),
 )
@@ -230,29 +242,29 @@ function countedKinds(isWanted: (kind: TokenKindRow) => boolean): CountedKind[] 
 /** USD per million tokens of each kind. */
 export type TokenPrices = Readonly<Record<TokenKind, Decimal>>
 
-/** Prices of tokens, some of which are not stated. */
+/** Token prices, some of which may be missing. */
 export type StatedPrices = { readonly [Kind in TokenKind]?: Decimal | undefined }
 
-/** Creates an object with a value for each kind. */
+/** Creates an object with a value for each kind of tokens. */
 export function byTokenKind<T>(value: (kind: TokenKindRow) => T): Record<TokenKind, T> {
   return Object.fromEntries(TOKEN_KINDS.map((kind) => [kind.name, value(kind)])) as Record<TokenKind, T>
 }
 
-/** Price of a kind if none is stated, derived from kinds listed earlier; undefined for the first. */
+/** The default price of a kind, derived from prices of kinds listed earlier; undefined if it has none. */
 export function defaultPrice({ partOf, byDefault }: TokenKindRow, prices: StatedPrices): Decimal | undefined {
   const { of, times } = byDefault ?? { of: partOf, times: ONE }
   const base = of && prices[of]
   return base && multiply(base, times)
 }
 
-/** Completes prices of tokens with the defaults of `TOKEN_KINDS`; without an input price, all are free. */
+/** Fills in missing token prices with the defaults of `TOKEN_KINDS`. Without an input price, all are 0. */
 export function completePrices(stated: StatedPrices): TokenPrices {
   const prices: { -readonly [Kind in TokenKind]?: Decimal } = {}
   for (const kind of TOKEN_KINDS) prices[kind.name] = stated[kind.name] ?? defaultPrice(kind, prices) ?? ZERO
   return prices as TokenPrices
 }
 
-/** Prices of tokens as decimal texts. */
+/** Converts token prices to decimal texts. */
 export function tokenPriceTexts(tokens: TokenPrices): Record<TokenKind, string> {
   return byTokenKind(({ name }) => decimalText(tokens[name]))
 }

@@ -7,30 +7,30 @@ import type { Channel, ProviderName } from './records/channel.ts'
 import type { DataSource } from './price-data/vendor-service.ts'
 import type { PricedTool, ToolPrices } from './tool-use.ts'
 
-/** Everything that determines the prices of a call's tools at one upstream. */
+/** Everything that determines what a call's tools cost at an upstream. */
 export interface ToolPricingInputs {
-  /** Tool prices stated in the price of the model. */
+  /** Tool prices that the model's price states. */
   readonly stated: ToolPrices
   readonly vendor: ToolVendor
-  /** Dialect in which the upstream is called. */
+  /** Protocol in which the upstream is called. */
   readonly dialect: ProtocolName
-  /** The upstream's name of the model. */
+  /** The upstream's name for the model. */
   readonly model: string
-  /** Tools offered by the request, if they are known. */
+  /** Tools that the request offers to the model. */
   readonly offered: readonly OfferedTool[]
-  /** Price of a model that draws pictures; undefined if it has none. */
+  /** Price of a model that generates images; undefined if it has none. */
   priceOf(model: string): Price | undefined
 }
 
 /**
- * Tool of a request and the kind that determines its price; `kind` is undefined for a tool that is not in any
- * list.
+ * A tool in a request, with the kind that determines its price. `kind` is undefined if no price list contains
+ * the tool.
  */
 export interface KnownTool extends OfferedTool {
   readonly kind: ToolKind | undefined
 }
 
-/** Model assumed to draw pictures if a response does not name one. */
+/** The model that is assumed to generate images if a response does not name one. */
 const USUAL_PAINTER = 'gpt-image-1'
 const PROVIDERS: Readonly<Record<ProviderName, ToolVendor | undefined>> = {
   azure: 'openai',
@@ -39,7 +39,8 @@ const PROVIDERS: Readonly<Record<ProviderName, ToolVendor | undefined>> = {
 }
 
 /**
- * The vendor whose list applies to a channel: that of its provider or host, otherwise that of the dialect.
+ * The vendor whose tool prices apply to a channel: that of its provider or host, otherwise the usual vendor
+ * of the protocol.
  */
 export function toolVendor(
   { provider, base_url }: Pick<Channel, 'provider' | 'base_url'>,
@@ -51,14 +52,17 @@ export function toolVendor(
   return VENDOR_HOSTS.find(([host]) => host.test(hostname))?.[1] ?? UPSTREAM_PROTOCOLS[dialect].vendor
 }
 
-/** Kinds of tools available at a vendor: those in its list and in the list of the dialect's vendor. */
+/**
+ * Kinds of tools that a vendor offers: those in its own price list and in that of the protocol's usual
+ * vendor.
+ */
 export function kindsOf({ vendor, dialect }: ToolPricingInputs): ReadonlySet<ToolKind> {
   if (!UPSTREAM_PROTOCOLS[dialect].hasTools) return new Set()
   const vendors = new Set([vendor, UPSTREAM_PROTOCOLS[dialect].vendor])
   return new Set(LISTED_TOOLS.filter((row) => vendors.has(row.vendor)).map(({ kind }) => kind))
 }
 
-/** Classifies a tool of a request; undefined if it is free. */
+/** Finds the kind of a tool in a request; undefined if the tool is free. */
 export function knownTool(
   tool: OfferedTool,
   { vendor, dialect }: Pick<ToolPricingInputs, 'vendor' | 'dialect'>,
@@ -69,7 +73,7 @@ export function knownTool(
   return { ...tool, kind: listed?.kind }
 }
 
-/** Prices the tool uses of a response, including `searches` web searches. */
+/** Adds prices to the tool uses of a response and to its `searches` web searches. */
 export function pricedTools(
   searches: number,
   uses: readonly ToolUse[],
@@ -82,12 +86,15 @@ export function pricedTools(
     .filter(({ count }) => count > 0)
 }
 
-/** The kind of a use at a vendor: in Google's dialect, a web search is a Google search. */
+/** The kind under which a use is charged: with Google's protocol, a web search is a Google search. */
 export function toolKindAtVendor(kind: ToolKind, { dialect }: Pick<ToolPricingInputs, 'dialect'>): ToolKind {
   return kind === 'web_search' && UPSTREAM_PROTOCOLS[dialect].vendor === 'google' ? 'google_search' : kind
 }
 
-/** USD for one use; the highest price if it depends on something that the response does not report. */
+/**
+ * USD for one use of a tool. If the price depends on something that the response does not report, the highest
+ * price.
+ */
 export function priceOfUse(
   { kind, form, model }: Pick<ToolUse, 'kind' | 'form' | 'model'>,
   pricing: ToolPricingInputs,
@@ -110,7 +117,10 @@ function isFreeBeside({ freeTogetherWith }: ListedTool, { offered }: ToolPricing
   return offered.some(({ type }) => Number(types.exec(type)?.[1] ?? 0) >= from)
 }
 
-/** Forms that a use may have. Responses do not report to which of the offered tools a container belongs. */
+/**
+ * Forms (such as container sizes) that a use may have. Responses do not report which offered tool a container
+ * belongs to, so all offered forms are possible.
+ */
 function formsOf(
   { kind, forms }: ListedTool,
   form: string | undefined,
@@ -123,7 +133,7 @@ function formsOf(
   ]
 }
 
-/** The row of the list that applies to a kind of tool. */
+/** The row of the price list that applies to a kind of tool. */
 export function listedTool(
   kind: ToolKind,
   { vendor, dialect, model }: Pick<ToolPricingInputs, 'vendor' | 'dialect' | 'model'>,
@@ -149,7 +159,7 @@ function inLists(
   )
 }
 
-// A stated price of web searches also applies to Google's, which used to have no separate name.
+// A stated price of web searches also applies to Google searches, which used to have no price of their own.
 function statedPrice(kind: ToolKind, { stated }: ToolPricingInputs): Decimal | undefined {
   return stated[kind] ?? (kind === 'google_search' ? stated.web_search : undefined)
 }
@@ -181,25 +191,27 @@ function usd(text: string): Decimal {
 /** Vendors that charge for tools that they run. */
 type ToolVendor = 'openai' | 'anthropic' | 'google' | 'x-ai' | 'openrouter'
 
-/** What counts as one use of a tool. A prompt counts once, no matter how often the tool was used for it. */
+/**
+ * What is counted as one use of a tool. `prompt`: once per request, no matter how often the tool was used.
+ */
 type ToolUnit = 'picture' | 'container' | 'call' | 'query' | 'prompt'
 
-/** Tool that a vendor runs, with its list price. */
+/** A tool that a vendor runs, with its list price. */
 interface ListedTool extends DataSource {
   readonly vendor: ToolVendor
   readonly kind: ToolKind
-  /** Types of the tool in requests. */
+  /** Matches the type of the tool in requests. */
   readonly types: RegExp
-  /** Models to which the price applies, by the upstream's names; all others if absent. */
+  /** Matches the models to which the price applies, by the upstream's names; all others if absent. */
   readonly models?: RegExp
   readonly unit: ToolUnit
-  /** USD. */
+  /** USD per use, as decimal text. */
   readonly price: string
-  /** USD for forms that have a different price. */
+  /** USD per use of forms that have a different price, such as larger containers. */
   readonly forms?: Readonly<Record<string, string>>
   /**
-   * Tools in the same request that make it free: their types, which end in a version, and the first such
-   * version.
+   * Tools that make this one free if the same request offers them. Their types end in a version, of which
+   * `from` is the first.
    */
   readonly freeTogetherWith?: { readonly types: RegExp; readonly from: number }
 }
@@ -229,11 +241,11 @@ const OPENROUTER = {
     'the engine that searches for any model, at $4 per 1,000 results and five results; the data list the searches of the models themselves',
 } as const
 
-/** Tools of providers. Of several rows for the same tool, the first one that matches the model applies. */
+/** Price list of the tools that providers run. If several rows for a tool match, the first one applies. */
 export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENAI, ...LIST, kind: 'web_search', types: /^web_search/, unit: 'call', price: '0.01' },
   { ...OPENAI, ...LIST, kind: 'file_search', types: /^file_search$/, unit: 'call', price: '0.0025' },
-  // The price is per session of 20 minutes.
+  // The price is for a session of 20 minutes.
   {
     ...OPENAI,
     kind: 'code_interpreter',
@@ -242,12 +254,13 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
     price: '0.03',
     forms: { '4g': '0.12', '16g': '0.48', '64g': '1.92' },
   },
-  // The most expensive picture, for when neither tokens nor a price of the drawing model are known.
+  // The most expensive image; it applies if neither tokens nor the price of the image model are known.
   { ...OPENAI, kind: 'image_generation', types: /^image_generation$/, unit: 'picture', price: '0.25' },
   { ...OPENAI, kind: 'mcp', types: /^mcp$/, unit: 'call', price: '0' },
   { ...ANTHROPIC, ...LIST, kind: 'web_search', types: /^web_search_\d/, unit: 'call', price: '0.01' },
   { ...ANTHROPIC, kind: 'web_fetch', types: /^web_fetch_\d/, unit: 'call', price: '0' },
-  // One hour of a container. The 1,550 free hours per month of an organization are not known here.
+  // One hour of a container. The free 1,550 hours per month and organization are ignored, because the gateway
+  // cannot count them.
   {
     ...ANTHROPIC,
     kind: 'code_execution',
@@ -290,7 +303,7 @@ export const LISTED_TOOLS: readonly ListedTool[] = [
   { ...OPENROUTER, kind: 'web_search', types: /^(?:openrouter:)?web_search/, unit: 'call', price: '0.02' },
 ]
 
-/** The prices in this list as text; a changed text is another version of the prices. */
+/** The price list as text, which is hashed into the version of the prices. */
 export const TOOL_LIST_TEXT = JSON.stringify(
   LISTED_TOOLS.map((row) => ({ ...row, models: row.models?.source })),
 )

@@ -1,6 +1,6 @@
 import type { Usage } from '@sluice/wire/usage'
 
-/** Sums over settled calls. */
+/** Sums over several settled calls. */
 export interface UsageTotals {
   /** Number of calls with a response, as in a user's `request_count`. */
   readonly requests: number
@@ -9,10 +9,10 @@ export interface UsageTotals {
   readonly usage: Usage
 }
 
-/** Value, or several of which a call matches one. */
+/** One value, or several of which a call must match one. */
 export type OneOrMore<Value> = Value | readonly Value[]
 
-/** The values of a filter. */
+/** The values of a filter's field as a list. */
 export function valuesOf<Value extends string | number>(given: OneOrMore<Value>): readonly Value[] {
   return typeof given === 'object' ? given : [given]
 }
@@ -22,7 +22,7 @@ export interface UsageFilter {
   readonly user_id?: OneOrMore<number> | undefined
   /** Earliest end of the call, inclusive, in Unix milliseconds. */
   readonly fromMs?: number | undefined
-  /** Latest end of the call, exclusive. */
+  /** Latest end of the call, exclusive, in Unix milliseconds. */
   readonly beforeMs?: number | undefined
   readonly username?: OneOrMore<string> | undefined
   readonly token_id?: OneOrMore<number> | undefined
@@ -31,22 +31,22 @@ export interface UsageFilter {
   readonly channel?: OneOrMore<string> | undefined
   readonly channel_id?: OneOrMore<number> | undefined
   readonly group?: OneOrMore<string> | undefined
-  /** Tiers in which calls were served. */
+  /** Service tiers in which the calls were served. */
   readonly service_tier?: OneOrMore<string> | undefined
-  /** Regions in which calls were served. */
+  /** Regions in which the calls were served. */
   readonly region?: OneOrMore<string> | undefined
   readonly session?: OneOrMore<string> | undefined
-  /** Why calls missed a prompt cache. */
+  /** Reasons why the calls missed a prompt cache. */
   readonly cache_break?: OneOrMore<string> | undefined
   readonly id?: OneOrMore<string> | undefined
-  /** Calls whose charge has one of these reasons. */
+  /** How the calls ended, as `SettlementReason`. */
   readonly reasons?: readonly string[] | undefined
-  /** Calls that failed for one of these causes. */
+  /** Causes for which the calls failed. */
   readonly causes?: readonly string[] | undefined
 }
 
 /** The dimensions by which daily sums can be grouped; `key` is an API key. */
 export const USAGE_DIMENSIONS = ['model', 'user', 'key', 'channel', 'day'] as const
 
-/** A dimension of usage. */
+/** A dimension by which daily sums can be grouped. */
 export type UsageDimension = (typeof USAGE_DIMENSIONS)[number]

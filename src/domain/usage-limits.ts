@@ -9,7 +9,7 @@ export interface UsageLimits {
   readonly rateLimit: CallRateLimit
 }
 
-/** Changes of a budget and a rate limit; absent ones stay unchanged. A null budget removes the budget. */
+/** Changes of a budget and a rate limit; absent fields stay unchanged. Null removes the budget. */
 export interface UsageLimitChanges {
   readonly budget?: Budget | null | undefined
   readonly rateLimit?: Partial<CallRateLimit> | undefined
@@ -19,7 +19,7 @@ export interface UsageLimitChanges {
 export interface OperatorLimits {
   readonly budget?: Budget
   readonly rateLimit?: CallRateLimit
-  /** Quota, models, addresses, expiry and guards. */
+  /** Limits other than budget and rate limit: quota, models, addresses, expiry and guards. */
   readonly grants?: OperatorGrants
 }
 
@@ -36,7 +36,7 @@ export function formatOperatorLimits({ budget, rateLimit, grants }: OperatorLimi
   return budget || rateLimit || grants ? JSON.stringify({ budget, rateLimit, grants }) : ''
 }
 
-/** The counts of a rate limit, with their names over HTTP. */
+/** The counts of a rate limit, with the names of their fields over HTTP. */
 const COUNTS = [
   ['requests', 'rate_limit_requests'],
   ['tokens', 'rate_limit_tokens'],
@@ -54,12 +54,12 @@ export function isSetByOperator({ operator_terms }: { readonly operator_terms: O
   return budget !== undefined || rateLimit !== undefined || grants !== undefined
 }
 
-/** Whether a limit counts anything within its window. */
+/** Whether a limit counts something per window: requests or tokens. */
 function isCounted({ requests, tokens }: RateLimit): boolean {
   return requests > 0 || tokens > 0
 }
 
-/** The limits set by operators after one has changed a token whose window is `windowMs`. */
+/** The operator's limits after an operator has changed a token. `windowMs` is the token's present window. */
 export function afterOperatorChange(
   before: OperatorLimits,
   { budget, rateLimit }: UsageLimitChanges,
@@ -72,7 +72,7 @@ export function afterOperatorChange(
     tokens: 0,
     parallel: 0,
     ...present,
-    // If the operator limits no counts, the holder may choose the window.
+    // Unless the operator limits requests or tokens, the holder may choose the window.
     windowMs: present && isCounted(present) ? present.windowMs : windowMs,
     ...rateLimit,
   }
@@ -85,8 +85,9 @@ export function afterOperatorChange(
 }
 
 /**
- * The first field in which limits are looser than the operator's, with the operator's value; undefined if
- * there is none. Another period or window counts as looser, because counting would start from zero.
+ * The first field in which a token's limits are looser than the operator's, with the operator's value;
+ * undefined if there is none. A different period or window counts as looser, because counting would start
+ * again from zero.
  */
 export function findLoosenedLimit(
   { budget, rateLimit }: UsageLimits,
@@ -105,7 +106,7 @@ export function findLoosenedLimit(
   return undefined
 }
 
-/** Quota, models, addresses, expiry and guards of a token. */
+/** The fields of a token for its quota, models, addresses, expiry and guards. */
 export type TokenGrants = Pick<
   Token,
   | 'remain_quota'
@@ -117,21 +118,21 @@ export type TokenGrants = Pick<
   | 'guards'
 >
 
-/** The part of these grants that an operator gave. */
+/** Limits that an operator set for a token, apart from budget and rate limit; absent ones are not set. */
 interface OperatorGrants {
-  /** Quota units, including those already spent. */
+  /** Total quota units, including those already spent. */
   readonly quota?: number
-  /** Comma-separated. */
+  /** Model names, separated by commas. */
   readonly models?: string
-  /** Addresses and CIDRs, one per line. */
+  /** Addresses and CIDR ranges, one per line. */
   readonly addresses?: string
-  /** Unix seconds. */
+  /** Latest expiry, in Unix seconds. */
   readonly expires?: number
-  /** Names of guards. */
+  /** Names of guards that must check the token's calls. */
   readonly guards?: readonly string[]
 }
 
-/** Fields of a token that express each of the grants. */
+/** The fields of a token that express each limit. */
 const FIELDS: Readonly<Record<keyof OperatorGrants, readonly (keyof TokenGrants)[]>> = {
   quota: ['remain_quota', 'unlimited_quota'],
   models: ['model_limits_enabled', 'model_limits'],
@@ -140,7 +141,7 @@ const FIELDS: Readonly<Record<keyof OperatorGrants, readonly (keyof TokenGrants)
   guards: ['guards'],
 }
 
-/** The limits of a token that has spent `used_quota`. */
+/** The present limits of a token that has spent `used_quota` quota units. */
 function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
   const { remain_quota, unlimited_quota, model_limits_enabled, model_limits, allow_ips } = token
   const { expired_time, guards } = token
@@ -154,7 +155,8 @@ function grantsOf(token: TokenGrants, used_quota: number): OperatorGrants {
 }
 
 /**
- * The operator's grants after an operator has edited these fields of `token`; undefined if there are none.
+ * The operator's limits after an operator has edited `fields`; the result of the edit is `token`. Undefined
+ * if there are none.
  */
 export function updateGrants(
   before: OperatorGrants | undefined,
@@ -172,8 +174,8 @@ export function updateGrants(
 }
 
 /**
- * The first field in which a token is looser than the operator's grants, with the value that the operator
- * gave.
+ * The first field in which a token is looser than the operator's limits, with the operator's value; undefined
+ * if there is none.
  */
 export function findLoosenedGrant(
   token: TokenGrants & { readonly used_quota: number },

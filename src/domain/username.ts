@@ -1,4 +1,6 @@
-/** Scripts whose letters change form next to U+200C or U+200D. */
+/**
+ * Scripts whose letters change form next to the invisible joiners U+200C and U+200D, which are allowed there.
+ */
 const JOINING_SCRIPTS = [
   'Arabic',
   'Syriac',
@@ -25,11 +27,15 @@ const JOINING_SCRIPTS = [
 const JOINERS = new RegExp(String.raw`(?<=[${JOINING_SCRIPTS}])[\u200C\u200D](?=[${JOINING_SCRIPTS}])`, 'gu')
 
 /**
- * Direction controls and invisible characters. Variation selectors are allowed, because emoji contain them.
+ * Matches direction controls and invisible characters. Variation selectors are allowed, because emoji contain
+ * them.
  */
 const INVISIBLE = /[\p{Bidi_Control}[\p{Default_Ignorable_Code_Point}--\p{Variation_Selector}]]/v
 
-/** Whether a username is displayed completely and in its written order. `docs/api.md: Users`. */
+/**
+ * Whether all characters of a username are visible and displayed in the order in which they are stored.
+ * `docs/api.md: Users`.
+ */
 export function isFullyVisible(username: string): boolean {
   return !INVISIBLE.test(username.replaceAll(JOINERS, ''))
 }
@@ -42,11 +48,11 @@ export function escapeInvisible(username: string): string {
   )
 }
 
-/** Characters that comparison ignores. */
+/** Invisible characters, which are ignored when names are compared. */
 const IGNORED = /\p{Default_Ignorable_Code_Point}/gu
 
 /**
- * A form that is equal for names that differ only in case, width, ligatures or invisible characters:
+ * A form that is the same for names that differ only in case, width, ligatures or invisible characters:
  * Unicode's NFKC_Casefold, in which dotless i also equals i.
  */
 export function comparableName(username: string): string {
@@ -56,14 +62,14 @@ export function comparableName(username: string): string {
 
 function folded(text: string): string {
   const visible = text.replaceAll(IGNORED, '')
-  // Folded letter by letter, because the lower case of a sigma depends on its neighbours.
+  // Convert letter by letter, because the lower case of a sigma would otherwise depend on its neighbours.
   const upper = Array.from(visible, (letter) => letter.toLowerCase().toUpperCase()).join('')
   return Array.from(upper, (letter) => letter.toLowerCase())
     .join('')
     .normalize('NFKC')
 }
 
-/** The kind of difference between two names whose comparable forms are equal. */
+/** How two names differ whose comparable forms are equal, for an error message. */
 export function nameDifference(one: string, other: string): 'case' | 'forms of letters' {
   return one.toUpperCase() === other.toUpperCase() ? 'case' : 'forms of letters'
 }
@@ -76,7 +82,10 @@ const LOOKALIKES = {
   Armenian: /[\p{Letter}&&\p{Script=Armenian}]/v,
 } as const
 
-/** The alphabet whose lookalike letters a name mixes with Latin ones; undefined if there is none. */
+/**
+ * The alphabet whose letters a name mixes with Latin ones, although they look alike; undefined if there is
+ * none.
+ */
 export function alphabetMixedWithLatin(username: string): keyof typeof LOOKALIKES | undefined {
   const text = username.normalize('NFKC')
   if (!LATIN.test(text)) return undefined

@@ -1,12 +1,12 @@
-/** A valid value, as messages describe it. */
+/** Describes a valid value, for error messages. */
 export const ROUTE_MAP_EXPECTATION =
   'a JSON map from vendors to groups such as {"anthropic": "vip"}, nothing in it empty'
 
 const NO_ROUTES: ReadonlyMap<string, string> = new Map()
 
 /**
- * Parses a token's `vendor_routes`: a JSON object of vendor name → group name, both non-empty strings. An
- * empty text is an empty map. Undefined if invalid. `docs/api.md: Token management`.
+ * Parses a token's `vendor_routes`, a JSON object from vendor names to group names. An empty text is an empty
+ * map. Undefined if the text is invalid. `docs/api.md: Token management`.
  */
 export function parseVendorRoutes(text: string): ReadonlyMap<string, string> | undefined {
   if (text.trim() === '') return NO_ROUTES

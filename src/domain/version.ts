@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 
 let known: string | undefined
 
-/** The version of this package, read at first use. */
+/** The version of this package, such as `0.1.0`. */
 export function version(): string {
   return (known ??= field('../../package.json', 'version'))
 }

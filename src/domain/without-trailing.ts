@@ -1,6 +1,6 @@
 /**
- * Removes every `letter` at the end of `text`, in linear time; a regular expression such as `/0+$/` is
- * quadratic.
+ * Removes every `letter` at the end of `text`. A regular expression such as `/0+$/` is not used, because it
+ * takes quadratic time.
  */
 export function withoutTrailing(text: string, letter: string): string {
   let end = text.length

@@ -49,49 +49,52 @@ import { refuseLoop } from '../upstreams/loop-detection.ts'
 
 /** Services that the application needs. */
 export interface AppServices {
-  /** Marks our own requests to upstreams, so that loops are detected. */
+  /**
+   * Text that marks the gateway's own requests to upstreams, so that one that comes back is recognised as a
+   * loop.
+   */
   readonly mark: string
   readonly apiKeys: ApiKeys
   readonly clientAddress: () => ClientAddress
   readonly metricsToken: () => string
-  /** The host that the gateway listens on, as configured. */
+  /** The host name or address that the gateway listens on, as configured. */
   readonly host: string
   readonly cors: () => Cors
   readonly limits: RateLimiter
   readonly admission: Admission
-  /** Limit of relay calls for each address. */
+  /** Rate limit for model calls from one address. */
   readonly relayLimit: () => RateLimit
   readonly relay: Relay
-  /** Loaded at first use, because an idle gateway does not need it. */
+  /** Loads the JSON endpoints at first use, because an idle gateway does not need them. */
   readonly json: () => Promise<JsonApi>
   readonly globalLimit: GlobalLimit
   readonly console: Console
   readonly metrics: Metrics
-  /** Counts calls that leave no row in the usage log. */
+  /** Counts refused calls, which have no row in the usage log. */
   readonly refusals: RefusalCounts
-  /** Keeps them one by one. */
+  /** Stores refused calls individually. */
   readonly refusedCalls: RefusedCalls
-  /** Whether calls are accepted. */
+  /** Whether new requests are accepted; false while the gateway is starting or stopping. */
   readonly isOpen: () => boolean
-  /** Whether connections are kept alive. */
+  /** Whether clients may keep connections open; false while the gateway is stopping. */
   readonly isStaying: () => boolean
   readonly readiness: () => Promise<Readiness>
   /** Called with a database error that occurred during a request. */
   readonly onStoreFailure: (error: StoreUnavailable) => void
   readonly log: Logger
-  /** Present if the environment names a collector. */
+  /** Undefined unless the environment names an OpenTelemetry collector. */
   readonly telemetry: Telemetry | undefined
 }
 
 /** Route of a request. */
 interface Route {
-  /** Undefined if no endpoint matched. */
+  /** Undefined if no endpoint has the path and method. */
   endpoint: Endpoint | undefined
-  /** ApiArea that decides the envelope of errors. */
+  /** Decides the format of errors. */
   area: ApiArea
 }
 
-/** Result of a lookup among the raw routes. */
+/** Result of a search for an endpoint that reads and writes by itself. */
 type RawMatch = FoundEndpoint<RawEndpoint> | AllowedMethods | undefined
 
 /** The application: finds the route, checks the caller, and turns errors into responses. */
@@ -104,7 +107,7 @@ export class App {
     this.#services = services
   }
 
-  /** Determines the address of a client, by the current configuration. */
+  /** The function that determines a client's address, by the current configuration. */
   get clientAddress(): ClientAddress {
     return this.#services.clientAddress()
   }
@@ -126,7 +129,7 @@ export class App {
     const path = pathOf(request.url)
     const route: Route = { endpoint: undefined, area: pathArea(path) }
     this.#openExchanges += 1
-    // This is the last response on the connection, so that the client calls another node next.
+    // Close the connection after this response, so that the client connects to another node next.
     if (!this.#services.isStaying()) response.closesConnection = true
     // A request is over when its response is closed and all its work is done, because only then is its charge
     // known.
@@ -190,7 +193,7 @@ export class App {
     const isMethod = isModelMethod(path)
     if (found && !isMethod) route.area = found.area
     await this.#services.globalLimit.take(request, response, path)
-    // A method that models do not have is a 404, although the path also matches that of a model.
+    // An unknown method of a model gets 404 instead of 405, although its path also matches a model.
     const isUnknown = isMethod && request.method === 'POST' && !found?.methods.includes('POST')
     if (found && !isUnknown) throw methodNotAllowedError(request, path, found)
     const suggestion = json.suggest(path)
@@ -245,7 +248,10 @@ export class App {
     return this.#services.apiKeys.authenticate(key, address)
   }
 
-  /** An answer that was kept is sent even if the quota of its key is exhausted by now. */
+  /**
+   * Authenticates the API key of a call with an idempotency key. If its quota is exhausted, an earlier answer
+   * can still be sent, so that the key need not be usable for calls.
+   */
   async #repeatingCaller(exchange: ClientExchange, key: string, address: string): Promise<Caller> {
     const { apiKeys } = this.#services
     try {
@@ -263,7 +269,7 @@ export class App {
     const error = cause instanceof StoreUnavailable ? storeRefusal(cause) : cause
     const known = asGatewayError(error)
     const code = known?.code
-    // A settled call already has a row in the usage log, whatever its client was told.
+    // A settled call already has a row in the usage log, even if its client got an error.
     if (known && endpoint && isCall(endpoint) && record.reason === undefined) {
       this.#services.refusals.add(known.code, { ...known.caller, ...record })
       this.#services.refusedCalls.add(refusedCall(exchange, known))
@@ -278,7 +284,7 @@ export class App {
       return
     }
     const { status, headers, body } = renderError(area, error, id)
-    // The gateway does not wait for a client that hardly sends anything.
+    // Do not wait for the rest of the request, because the client hardly sends anything.
     if (code === 'request_timeout') {
       response.closesConnection = true
       response.closesImmediately = true
@@ -286,7 +292,7 @@ export class App {
     response.writeHead(status, headers).end(body)
   }
 
-  /** States the limits of a key that is known, although the request was refused before or because of that. */
+  /** States the limits of the API key in the response, if the key is known although the call was refused. */
   async #stateKnown(exchange: ClientExchange, endpoint: CallEndpoint, error: unknown): Promise<void> {
     const { apiKeys, relay } = this.#services
     const sent = endpoint.access === 'api-key' ? sentKey(exchange.request, endpoint.keyIn) : undefined
@@ -315,12 +321,13 @@ export class App {
   }
 }
 
-/** Whether an earlier request may have had the same idempotency key. */
+/** Whether the request has an idempotency key, so that it may repeat an earlier one. */
 function mayRepeat({ method, headers }: Request): boolean {
   return headers['idempotency-key'] !== undefined && method === 'POST'
 }
 
-// States the limits of the key and the end of the model. The figures are read when the head is written, so that they include the calls that came in the meantime.
+// Adds headers with the limits of the API key and the shutdown date of the model. They are computed when the
+// response head is written, so that they include calls that came in the meantime.
 function stateFacts(exchange: ClientExchange, endpoint: CallEndpoint, caller: Caller, relay: Relay): void {
   const formOf = limitHeadersOf(endpoint.areaOf?.(exchange.request) ?? endpoint.area)
   if (!formOf && !relay.hasEnds) return
@@ -334,7 +341,7 @@ function stateFacts(exchange: ClientExchange, endpoint: CallEndpoint, caller: Ca
 
 const ADDRESS = { subject: 'address', id: null, name: null } as const
 
-/** A refused call, as the log shows it. */
+/** A refused call as it is stored. */
 function refusedCall({ id, record, refusal }: ClientExchange, error: GatewayError): RefusedCall {
   const { code, kind, message, retryAfter, limit, caller } = error
   return {
@@ -354,7 +361,7 @@ function refusedCall({ id, record, refusal }: ClientExchange, error: GatewayErro
   }
 }
 
-// 499, the usual status in logs of proxies for a client that disconnected.
+// 499 is the status that proxies usually log if the client disconnected.
 function statusOf(response: Response): number {
   return response.isFinished ? response.status : 499
 }

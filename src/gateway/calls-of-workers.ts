@@ -2,15 +2,15 @@ import type { Link } from '../ipc/link.ts'
 import type { OtherProcesses } from '../management/usage/live-calls.ts'
 import type { LiveCallBatch, LiveQuery } from '../management/usage/live-source.ts'
 
-/** Calls that another worker wants; `name` is the name of its query. */
+/** A batch of settled calls for another worker process; `name` identifies the query of that worker. */
 export interface FollowedCallBatch {
   readonly name: string
   readonly turn: LiveCallBatch
 }
 
 /**
- * Exchanges settled calls with the other workers through their owner: those that readers want, one turn at a
- * time.
+ * Exchanges settled calls with the other worker processes through the main process: each gets those that its
+ * live readers ask for, one batch at a time.
  */
 export function callsOfWorkers(link: Link): OtherProcesses {
   return {

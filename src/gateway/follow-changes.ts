@@ -3,21 +3,21 @@ import type { ChangeFeed } from '../cluster/change-feed.ts'
 import type { Change } from '../domain/change.ts'
 
 /**
- * Interval at which stored settings are read again in any case, because a message of another node may be
+ * Milliseconds after which stored settings are read again even without a message, because a message may be
  * lost.
  */
 const REREAD_INTERVAL_MS = 60_000
-/** Delay before a failed reading is tried again. */
+/** Milliseconds until a failed read is tried again. */
 const RETRY_MS = 500
 
-/** Settings that were set over HTTP. */
+/** The settings that were changed over HTTP. */
 interface Stored {
   reread(): Promise<void>
 }
 
 /**
- * Applies changes made on other nodes from the next call on: keys and users, channels, options, groups and
- * prices.
+ * Applies changes that other nodes made to keys, users, channels, options, groups and prices, from the next
+ * call on.
  */
 export function followChanges(
   changes: ChangeFeed,
@@ -38,7 +38,7 @@ export function followChanges(
       },
     )
   }
-  // One read for all changes that arrive at about the same time.
+  // Changes that arrive at about the same time cause only one read.
   const rereadIn = (ms: number): void => {
     soon ??= setTimeout(reread, ms).unref()
   }

@@ -1,25 +1,29 @@
-/** Maximum time for settling calls that were aborted. */
+/** Maximum wait in milliseconds until aborted calls are settled. */
 const SETTLING_MS = 5_000
 
-/** Parts of the gateway that a graceful stop ends, in the order in which it uses them. */
+/** What a graceful stop does, in this order. */
 interface StoppingInputs {
-  /** Maximum time that running calls may take to end. */
+  /** Maximum wait in milliseconds for running calls to end. */
   readonly timeoutMs: number
-  /** Reports to readiness checks and clients that the process is stopping. */
+  /** Makes readiness checks and responses report that the gateway is stopping. */
   beginDraining(): void
-  /** Stops listening; resolves when no request can arrive any more, or after the given time. */
+  /**
+   * Stops listening. Resolves when no request can arrive any more, but after `atMostMs` milliseconds at the
+   * latest.
+   */
   shut(atMostMs: number): Promise<void>
   /** Refuses requests that still arrive on open connections. */
   refuseRequests(): void
   openExchanges(): number
-  /** Aborts the calls that are still running. */
+  /** Aborts running calls. */
   readonly relay: { stop(): void }
   readonly ledger: { readonly unresolved: number; stopRetrying(): void }
 }
 
 /**
- * Stops serving after SIGTERM or SIGINT: stops listening, lets running calls end, aborts the others and
- * settles them. Resolves to the number of calls that could not be settled. `docs/operations.md: Stopping`.
+ * Ends the gateway after SIGTERM or SIGINT: stops listening, waits for running calls, aborts the remaining
+ * ones and settles them. Resolves to the number of calls that could not be settled. `docs/operations.md:
+ * Stopping`.
  */
 export async function gracefulStop(services: StoppingInputs): Promise<number> {
   const { timeoutMs, relay, ledger } = services

@@ -1,22 +1,22 @@
 import { getHeapStatistics } from 'node:v8'
 import { collectGarbage } from './idle-memory.ts'
 
-/** Minimum bytes of garbage that are collected at once. */
+/** Minimum bytes of garbage for which a garbage collection is worthwhile. */
 const MIN_BYTES = 64 * 1024 * 1024
 
 /** Operations on V8's heap, replaced in tests. */
 interface Heap {
   readonly collect: () => void
-  /** Bytes in use, with garbage that was not collected. */
+  /** Bytes in use, including garbage that was not collected yet. */
   readonly usedBytes: () => number
 }
 
 const HEAP: Heap = { collect: collectGarbage, usedBytes: () => getHeapStatistics().used_heap_size }
 
 /**
- * Collects the garbage of large conversations soon. V8 itself would let it grow to several times the size of
- * the heap: a few of tens of megabytes, one after another, took half a gigabyte. A collection takes time in
- * proportion to what it keeps, so that a larger heap waits for more garbage.
+ * Starts garbage collections after large conversations. Without it, V8 lets the heap grow to several times
+ * its size: a few conversations of tens of megabytes, one after another, took half a gigabyte. A collection
+ * takes longer the more memory stays in use, so that a larger heap waits for more garbage.
  */
 export class HeapGarbage {
   readonly #heap: Heap
@@ -28,7 +28,10 @@ export class HeapGarbage {
     this.#heap = heap
   }
 
-  /** Counts garbage; collects it after the current turn of the event loop if there is enough of it. */
+  /**
+   * Adds to the estimated garbage. If there is enough of it, it is collected after the current turn of the
+   * event loop.
+   */
   note(bytes: number): void {
     this.#bytes += bytes
     if (this.#isDue || this.#bytes < Math.max(MIN_BYTES, this.#keptBytes)) return

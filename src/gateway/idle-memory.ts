@@ -2,24 +2,27 @@ import process from 'node:process'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
-/** Interval between checks whether anything is under way. */
+/** Milliseconds between checks whether requests are in progress. */
 const SAMPLE_MS = 1_000
-/** Number of consecutive idle checks after which the memory of the start is released. */
+/** Number of consecutive idle checks after which memory used by the start is released. */
 const QUIET_SAMPLES_AFTER_START = 3
-/** Number of consecutive idle checks after which the memory of calls is released. */
+/** Number of consecutive idle checks after which memory used by calls is released. */
 const QUIET_SAMPLES_AFTER_WORK = 60
-/** Maximum number of checks that belong to the start. */
+/** Number of checks during which the gateway counts as starting. */
 const START_SAMPLES = 60
-/** Resident size, as a multiple of that after the start, above which everything is collected at once. */
-const LARGE = 1.75
 /**
- * Number of consecutive idle checks after which everything is collected, if the resident size is a quarter
- * above that after the start.
+ * If the process's memory exceeds its size after the start by this factor, all garbage is collected without a
+ * long wait.
  */
+const LARGE = 1.75
+/** Number of consecutive idle checks after which all garbage is collected if memory exceeds `MUCH_GROWTH`. */
 const LONG_QUIET_SAMPLES = 600
-/** Minimum number of checks between two full collections, unless the resident size has grown much. */
+/**
+ * Minimum number of checks between two full collections, unless memory has grown by `MUCH_GROWTH` since the
+ * last one.
+ */
 const SAMPLES_BETWEEN = 600
-/** Factor by which the resident size has grown much. */
+/** Growth of the process's memory, as a factor, from which it counts as much. */
 const MUCH_GROWTH = 1.25
 
 type Collect = (
@@ -28,7 +31,7 @@ type Collect = (
 
 let collect: Collect | undefined
 
-/** Operations on the memory of the process, replaced in tests. */
+/** Operations on the process's memory; tests replace them. */
 interface ProcessMemory {
   readonly collectAll: () => void
   readonly collectYoung: () => void
@@ -44,12 +47,11 @@ const PROCESS: ProcessMemory = {
 }
 
 /**
- * Releases memory to the system when the gateway is idle; V8 would keep it until there is work again, and the
- * young generation alone takes tens of megabytes. Runs once after the start, when nothing was under way for
- * three seconds within the first minute, and later when nothing was for a minute. That releases only buffers
- * and young garbage. The remaining garbage is collected after ten minutes, or at once if there is much of it,
- * because a full collection makes V8 forget how its code was used, so that the next three thousand calls cost
- * more than twice as much. Takes about 30 ms.
+ * Releases memory to the system when the gateway is idle, because V8 would keep it until there is work again.
+ * Runs once in the first minute after the start, when no request was in progress for three seconds, and later
+ * after each idle minute. This frees only buffers and recent garbage. All other garbage is collected after
+ * ten idle minutes, or at once if there is much of it: a full collection makes V8 forget how it optimised the
+ * code, so that the next three thousand calls take more than twice as much CPU time. Takes about 30 ms.
  */
 export function collectWhenIdle(
   openRequests: () => number,
@@ -59,7 +61,7 @@ export function collectWhenIdle(
   let quiet = 0
   let hasWorked = true
   let isTrimmed = false
-  /** Resident size after the start, without memory that a later idle minute released. */
+  /** Bytes of memory after the start; lower if a later idle minute reached less. */
   let startBytes = residentBytes()
   let collectedBytes = Number.POSITIVE_INFINITY
   let sinceCollection = SAMPLES_BETWEEN
@@ -113,15 +115,15 @@ export function collectAll(): void {
 
 function collector(): Collect {
   if (collect) return collect
-  // A new context has the function while the flag is set. The flag is then reset, because it is part of the
-  // key of the compile cache.
+  // A new context has the function `gc` while the flag is set. The flag is then reset, because the key of the
+  // compile cache contains it.
   setFlagsFromString('--expose-gc')
   collect = runInNewContext('gc') as Collect
   setFlagsFromString('--no-expose-gc')
   return collect
 }
 
-/** Part of the library that calls functions of the C library. */
+/** The part of `koffi`, a library that calls C functions, that is used here. */
 interface ForeignLibraries {
   load(path: string): { func(declaration: string): TrimFunction }
 }
@@ -131,10 +133,10 @@ interface TrimFunction {
 }
 
 /**
- * Returns the free memory of the C library's heap to the system. Buffers of requests and responses leave
- * holes there, and glibc by itself returns only its end. Runs on another thread, but allocations wait for it:
- * half a second for 400 MB. Does nothing if the C library has no such function, or if `koffi` is not
- * installed.
+ * Returns free memory of the C library's heap to the system. Buffers of requests and responses leave gaps
+ * there, but glibc by itself returns only memory at the heap's end. Runs on another thread, but allocations
+ * must wait for it: half a second for 400 MB. Does nothing if the C library lacks the function, or if `koffi`
+ * is not installed.
  */
 export async function trimHeap(): Promise<void> {
   if (process.platform !== 'linux') return
@@ -143,6 +145,6 @@ export async function trimHeap(): Promise<void> {
     const trim = libraries.load('libc.so.6').func('int malloc_trim(size_t)')
     await new Promise<void>((resolve) => trim.async(0, () => resolve()))
   } catch {
-    // The process keeps the memory and can use it again.
+    // Not necessary: the process keeps the memory and can use it again.
   }
 }

@@ -4,10 +4,10 @@ import type { FileTexts } from '../config/read-file.ts'
 import type { ImportPlanner } from '../management/imports.ts'
 import { removeOldUploads } from '../management/uploads.ts'
 
-/** Interval at which expired uploads are removed. */
+/** Milliseconds between removals of expired uploads. */
 const INTERVAL_MS = 5 * 60_000
 
-/** Plans imports with a module that is loaded on the first use. */
+/** Plans imports; the module that does so is loaded at first use. */
 export class ImportPlanning implements ImportPlanner {
   readonly #environment: Environment
   readonly #texts: () => FileTexts
@@ -26,7 +26,7 @@ export class ImportPlanning implements ImportPlanner {
   }
 }
 
-/** Removes expired uploads regularly, and at the start those of an earlier run. */
+/** Removes expired uploads now and at regular intervals. */
 export function removeUploadsRegularly(dataDir: string): { stop(): void } {
   const remove = (): void => {
     try {

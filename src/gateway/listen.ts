@@ -20,56 +20,56 @@ import { HEADER_NAMES, type RequestListener } from '../http/request.ts'
 import { type Address, type Listeners, listenOnManySockets } from './listeners.ts'
 
 /**
- * Maximum number of connections, if the system allows twice as many open files: each may need an upstream
- * connection.
+ * Maximum number of connections. The system must allow twice as many open files, because each may need a
+ * connection to an upstream.
  */
 const MAX_CONNECTIONS = 10_000
-/** Part of the connections that one address block may have. */
+/** Share of all connections that one address block may have. */
 const BLOCK_SHARE = 1 / 2
-/** Part of the connections that is kept free of idle ones. */
+/** Share of all connections that must not be occupied by idle ones. */
 const RESERVE_SHARE = 1 / 20
 
-/** Pause without requests after which the server stops listening. */
+/** Milliseconds without requests after which the server may stop listening. */
 const PAUSE_MS = 80
-/** Interval of checks for new requests. */
+/** Milliseconds between two checks for new requests. */
 const SAMPLE_MS = 10
-/** Maximum wait for that pause. */
+/** Maximum wait in milliseconds for such a pause. */
 const MAX_LISTENING_MS = 2_000
-/** Time for which open connections are kept for requests that are still arriving. */
+/** Milliseconds for which open connections are kept for requests that are still arriving. */
 const LINGER_MS = 1_000
 
-/** The HTTP server of the gateway, listening. */
+/** The gateway's HTTP server, which is listening. */
 export interface ListeningServer {
   readonly url: string
   readonly connections: ConnectionFigures
   /** A warning for the operator if the system allows fewer connections than the maximum. */
   readonly fewConnections: string | undefined
   /**
-   * Stops listening in a pause between two requests, because connections that the system has already accepted
-   * would be cut off; a load balancer that checks readiness causes such a pause. Open connections are kept
-   * for another second, for requests that are still arriving. Resolves after that, or when no client is
-   * connected, or after `maxMs`; from then on idle connections are closed.
+   * Stops listening as soon as no requests arrive for a moment, because connections that the system has
+   * already accepted would be cut off. (A load balancer stops sending requests when readiness checks fail.)
+   * Open connections are kept for another second, for requests that are still arriving. Resolves after that,
+   * when no client is connected, or after `maxMs`; from then on idle connections are closed.
    */
   stopListening(maxMs: number): Promise<void>
   /** Stops listening, and closes all connections. */
   close(): void
 }
 
-/** The HTTP server of the gateway, before it listens. */
+/** The gateway's HTTP server, which is not listening yet. */
 export interface PreparedServer extends Pick<ListeningServer, 'connections' | 'fewConnections' | 'close'> {
-  /** Listens on an address; rejects with a message for the operator. Once only. */
+  /** Listens on an address; may be called once. Rejects with an error message for the operator. */
   listen(address: Address, onSockets: typeof listenOnManySockets): Promise<ListeningServer>
 }
 
 /**
- * Listens at once, so that a taken address is noticed early; calls get a 503 until there is an application.
- * Rejects with a message for the operator.
+ * Listens at once, so that an occupied address is noticed early. Calls get a 503 until `app` returns the
+ * application. Rejects with an error message for the operator.
  */
 export async function listen(address: Address, app: () => App | undefined): Promise<ListeningServer> {
   return prepareServer(app).listen(address, listenOnManySockets)
 }
 
-/** Creates the HTTP server; calls get a 503 until there is an application. */
+/** Creates the HTTP server without listening. Calls get a 503 until `app` returns the application. */
 export function prepareServer(app: () => App | undefined): PreparedServer {
   const limits = connectionLimits(openFilesLimit())
   const server = new HttpServer({
@@ -125,12 +125,12 @@ function listeningServer(
   }
 }
 
-/** URL of an address. */
+/** The URL of an address. */
 export function urlOf({ host, port }: Address): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
-/** Limit on the open files and sockets of this process; undefined if the system has no such file. */
+/** Maximum number of open files and sockets of this process; undefined if the system does not state it. */
 export function openFilesLimit(limitsFile = '/proc/self/limits'): number | undefined {
   let limits: string
   try {
@@ -142,7 +142,7 @@ export function openFilesLimit(limitsFile = '/proc/self/limits'): number | undef
   return soft === undefined ? undefined : Number(soft)
 }
 
-/** Connection limits for a limit of open files. */
+/** Connection limits that follow from the maximum number of open files. */
 export function connectionLimits(openFiles = Number.POSITIVE_INFINITY): ConnectionLimits {
   const total = Math.min(MAX_CONNECTIONS, Math.floor(openFiles / 2))
   return {
@@ -167,7 +167,7 @@ function clientAddressesOf(app: () => App | undefined): ClientAddresses {
 }
 
 async function waitForPause(server: HttpServer, endMs: number): Promise<void> {
-  // Counts checks instead of time, because a late event loop has not seen the requests that arrived.
+  // Count checks instead of time: if the event loop is late, time passes without requests being seen.
   let quiet = 0
   for (let { requests } = server; quiet < PAUSE_MS / SAMPLE_MS && performance.now() < endMs; ) {
     await delay(SAMPLE_MS)

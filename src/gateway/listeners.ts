@@ -1,11 +1,11 @@
 import { type AddressInfo, createServer, type ListenOptions, type Server, type Socket } from 'node:net'
 import process from 'node:process'
 
-/** Sockets that listen on one address. */
+/** Number of sockets that listen on one address. */
 export const SOCKETS_PER_ADDRESS = 32
 /**
- * Maximum number of connections that wait at each socket; the system may allow fewer. Further ones are reset,
- * which with the default of 511 would affect thousands that arrive at once.
+ * Maximum number of connections that wait at each socket to be accepted; the system may allow fewer. Further
+ * ones are reset. With Node's default of 511, thousands of clients that arrive at once would be reset.
  */
 const BACKLOG = 4_096
 /** Whether the kernel can spread connections over several sockets of one address. */
@@ -26,9 +26,9 @@ export interface Listeners {
 }
 
 /**
- * Listens with several sockets, because Node.js accepts one connection from each per turn of the event loop.
- * With a single socket, the last of a thousand clients would wait a thousand turns of a busy loop, neither
- * served nor refused. Rejects like `listen`.
+ * Listens with several sockets. Node.js accepts one connection per socket and turn of the event loop, so with
+ * a single socket the last of a thousand clients would wait for a thousand turns of a busy loop, neither
+ * served nor refused. Rejects like `listen` if the address cannot be used.
  */
 export async function listenOnManySockets(
   { host, port }: Address,
@@ -41,8 +41,8 @@ export async function listenOnManySockets(
 }
 
 /**
- * Finds the port of an address; rejects like `listen` if another process listens there. Only a socket that is
- * not shared detects that; otherwise two gateways could use the same address.
+ * Finds the port of an address, and rejects like `listen` if another process listens there. Sockets that
+ * share an address would not notice that, and two gateways could use the same address.
  */
 export async function freePort({ host, port }: Address): Promise<number> {
   const only = createServer()
@@ -63,12 +63,12 @@ async function listenOnEach({ host, port }: Address, accept: (socket: Socket) =>
   }
 }
 
-/** Makes a server whose connections are not read before they are accepted. */
+/** Makes a server that passes on each new connection before anything is read from it. */
 export function listenerFor(accept: (socket: Socket) => void): Server {
   return createServer({ allowHalfOpen: true, noDelay: true, pauseOnConnect: true }, accept)
 }
 
-/** Listens on a socket that another process has bound; rejects like `listen`. */
+/** Listens on a socket that another process has bound. Rejects like `listen` if that fails. */
 export function listenOn(server: Server, socket: unknown): Promise<void> {
   return whenListening(server, (onListening) => server.listen(socket, BACKLOG, onListening))
 }

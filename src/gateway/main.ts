@@ -10,37 +10,41 @@ import { openLedger } from './open-ledger.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
 import type { IdleThread } from '../store/sqlite/database-thread.ts'
 
-/** A gateway that listens. */
+/** A running gateway that listens for requests. */
 export interface Gateway {
   readonly url: string
   /** Settings at the time of the start. */
   readonly settings: Settings
-  /** Credentials to print once, at the first start on an empty database. */
+  /** Credentials of the first user, to be printed once; undefined unless the database is new. */
   readonly firstCredentials: FirstCredentials | undefined
-  /** Calls that earlier runs left open and this one settled; `quota` is the sum of their charges. */
+  /**
+   * Calls that earlier runs left open and that this start has charged. `quota` is the sum of their charges in
+   * quota units.
+   */
   readonly recovered: { readonly count: number; readonly quota: number }
   /**
-   * Resolves when the database can no longer be relied on. The process should then end; the next one
+   * Resolves when the database can no longer be relied on. The process should then end; the next start
    * recovers.
    */
   readonly failed: Promise<Error>
   /**
-   * Stops taking calls, lets running ones end, writes everything, and unlocks the data folder. Resolves to
-   * the number of calls that could not be settled; the next start settles them.
+   * Accepts no more calls, waits for running ones, writes everything, and unlocks the data folder. Resolves
+   * to the number of calls that could not be charged; the next start charges them.
    */
   close(): Promise<number>
 }
 
 /** Resources that were opened before the gateway starts. */
 export interface OpenedResources {
-  /** Thread of the embedded database. */
+  /** The thread of the embedded database, if it was started early. */
   readonly thread?: IdleThread | undefined
-  /** Lock on the data folder; the gateway releases it. */
+  /** The lock on the data folder, if it is already held; the gateway releases it. */
   readonly folder?: DataFolderLock
 }
 
 /**
- * Opens the store, settles what a crash left open, and takes calls. Rejects with a message for the operator.
+ * Opens the database, charges the calls that a crash left open, and accepts requests. Rejects with an error
+ * message for the operator.
  */
 export async function startGateway(
   config: Config,
@@ -71,7 +75,7 @@ export async function startGateway(
     log: { info: (sentence) => log.info(sentence), warn: (sentence) => log.warn(sentence) },
     thread,
   })
-  // The database opens in its own thread, while the modules that serve calls are loaded.
+  // The database opens in a thread of its own while the modules that serve calls are loaded.
   const [{ serve }, accounts] = await Promise.all([import('./serve.ts'), opening])
   opened.adopt(accounts, (open) => open.close())
   const serving = opened.use(

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 
-/** Name of a node, as people see it: that of its machine, and the beginning of its id. */
+/** Name of a node for people: the name of its machine, and the beginning of its id. */
 export function nodeName(id: string): string {
   return `${hostname()}-${id.slice(0, 8)}`
 }

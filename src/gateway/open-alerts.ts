@@ -17,7 +17,7 @@ import { reportsStorage } from './storage-watch.ts'
 
 export { UnpricedTools }
 
-/** Parts of the gateway about which there are alerts. */
+/** Parts of the gateway that are watched for alerts. */
 interface AlertServices {
   readonly settings: () => Settings
   readonly health: ChannelHealth
@@ -30,13 +30,13 @@ interface AlertServices {
   readonly log: Logger
 }
 
-/** The tag of a receiver, which reveals nothing about its address. */
+/** A hash that identifies an alert receiver without revealing its URL. */
 export function receiverTag(secrets: Secrets, url: string): string {
   return hmacOf(secrets, 'alert receiver', url)
 }
 
 /**
- * Starts watching for alerts and delivering them. Called before calls are served, so that no event is missed.
+ * Starts watching for alerts and delivering them. Called before calls are served, so that no alert is missed.
  */
 export function openAlerts(
   accounts: OpenedLedger,
@@ -48,7 +48,7 @@ export function openAlerts(
   return Alerts.open({
     rows: store,
     settings,
-    // A node that has the database to itself continues where its last run ended.
+    // Without other nodes the name is constant, so that this run continues where the last one ended.
     node: others ? randomUUID() : 'alone',
     nodeName: nodeName(node),
     storageFailure: () => (reports ? ledger.writes.storage.failure : undefined),

@@ -8,7 +8,7 @@ import type { Metrics } from '../telemetry/metrics.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { Prune } from './prune.ts'
 
-/** Opens the content log. Its thread is started when something is kept or read. */
+/** Opens the content log. Its thread is started only when content is written or read. */
 export function openContentLog(
   { databaseUrl, dataDir, bucketKey }: Pick<Environment, 'databaseUrl' | 'dataDir' | 'bucketKey'>,
   secrets: Secrets,
@@ -33,8 +33,8 @@ export function openContentLog(
 }
 
 /**
- * Pruning that also removes content past its retention, and that of users who are deleted, for where it could not be
- * deleted with them. Of several workers, the first does.
+ * Extends pruning: it also removes expired content, and content of deleted users that could not be deleted
+ * together with them. Of several workers, only the first does so.
  */
 export function withContent(
   { prune, others }: Pick<OpenedLedger, 'prune' | 'others'>,

@@ -5,15 +5,15 @@ import { LocalPreviousCalls, OwnerPreviousCalls } from '../relay/affinity/previo
 import { type DigestRules, type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
 import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 
-/** Input of `openConversationMemory`. */
+/** Options of `openConversationMemory`. */
 interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> {
-  /** Link to the owner, in a gateway of several workers. */
+  /** Connection to the main process, if the gateway has several workers. */
   readonly link: Link | undefined
   readonly redisUrl: string | undefined
   readonly namespace: string
 }
 
-/** What is remembered of conversations. */
+/** What the gateway remembers about conversations to estimate prompts and to find prompt caches. */
 interface ConversationMemory {
   readonly prompts: PromptMemory
   readonly affinity: Affinity
@@ -22,8 +22,8 @@ interface ConversationMemory {
 }
 
 /**
- * Opens the memory of prompts and of sessions: of this process, of the workers of this machine, or of all nodes
- * on one Redis.
+ * Opens the memory of prompts and sessions. It belongs to this process, to the workers of this machine, or to
+ * all nodes that use one Redis.
  */
 export async function openConversationMemory(
   options: ConversationMemoryOptions,
@@ -45,7 +45,7 @@ export async function openConversationMemory(
   }
 }
 
-// Loaded on demand: most gateways run alone and should not load the other modules.
+// Loaded on demand, because most gateways have one process and need no other module.
 async function openStore(
   rules: DigestRules,
   { link, redisUrl, namespace, key, metrics }: ConversationMemoryOptions,

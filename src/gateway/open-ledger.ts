@@ -14,50 +14,50 @@ import type { IdleThread } from '../store/sqlite/database-thread.ts'
 import { openSqliteStore } from '../store/sqlite/open.ts'
 import type { Store } from '../store/store.ts'
 
-/** Ledger and store, opened and recovered. */
+/** The database and the ledger (which reserves and charges quota), after recovery from a crash. */
 export interface OpenedLedger {
   readonly store: Store
   /** Identifier of the database, the same on all nodes that share it. */
   readonly databaseId: string
   readonly ledger: Ledger
-  /** Name of this process among those that share the database. */
+  /** Name of this process among all that share the database. */
   readonly node: string
   /** Signs messages to other nodes. */
   readonly messages: NodeMessages
   readonly firstCredentials: FirstCredentials | undefined
-  /** Calls that earlier runs left open and that this start has settled. */
+  /** Calls that earlier runs left open and that this start has charged; `quota` is the sum in quota units. */
   readonly recovered: { readonly count: number; readonly quota: number }
-  /** Whether calls can be charged now. */
+  /** Resolves to whether calls can be charged now. */
   isReady(): Promise<boolean>
   /**
-   * Other processes on the database: nodes on other machines, or the workers of this one; undefined if there
-   * are none.
+   * Other processes that use the database: nodes on other machines, or workers on this one; undefined if
+   * there are none.
    */
   readonly others: BankNodes | Workers | undefined
-  /** Removes old rows of the usage log. */
+  /** Removes old rows of the usage log and other expired data. */
   readonly prune: Prune
-  /** Releases all leases and closes the store. */
+  /** Returns all quota that this process has leased, and closes the database. */
   close(): Promise<void>
 }
 
-/** Input of `openLedger`. */
+/** Options of `openLedger`. */
 export interface OpenLedgerOptions {
   readonly config: Config
   readonly secrets: Secrets
   readonly log: StartupLog
-  /** Database thread that was started ahead of time, if any. */
+  /** The database's thread, if it was started early. */
   readonly thread: IdleThread | undefined
 }
 
-/** Log for messages to the operator during the start. */
+/** Log for messages to the operator while the gateway starts. */
 export interface StartupLog {
   info(sentence: string): void
   warn(sentence: string): void
 }
 
 /**
- * Opens the store that the configuration names, and settles the calls that a crash left open. Rejects with a
- * sentence for the operator.
+ * Opens the configured database, and charges the calls that a crash left open. Rejects with an error message
+ * for the operator.
  */
 export function openLedger(options: OpenLedgerOptions): Promise<OpenedLedger> {
   const path = sqlitePath(options.config.environment.databaseUrl)
@@ -92,7 +92,7 @@ async function openOwnLedger(
   }
 }
 
-// Modules for several nodes are loaded only if there are several.
+// Loaded on demand, because only gateways of several nodes need these modules.
 async function openShared(options: OpenLedgerOptions): Promise<OpenedLedger> {
   const { openSharedLedger } = await import('./open-shared-ledger.ts')
   return openSharedLedger(options)

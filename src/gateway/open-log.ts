@@ -4,22 +4,19 @@ import pino, { type Logger } from 'pino'
 import type { Environment } from '../config/environment.ts'
 
 const DROPPED = 'log lines were dropped: their reader was too slow, or its disk was full'
-/** Number of bytes that every system writes to a pipe atomically. */
+/** Number of bytes that every operating system writes to a pipe in one piece. */
 const WHOLE_PIECE = 4_096
 
-/** Log on standard output. */
+/** The log on standard output. */
 export interface OpenLog {
   readonly log: Logger
   readonly lines: LogQueue
 }
 
-/**
- * A process among several that write to the same output: the owner of the database, or the number of a
- * worker.
- */
+/** A process among several that write to the same output: the main process, or the number of a worker. */
 type Writer = 'owner' | number
 
-/** Opens the log. Each line contains the number of the worker, if there is one. */
+/** Opens the log. Lines of a worker contain its number. */
 export function openLog({ logLevel }: Environment, writer?: Writer): OpenLog {
   const onDropped = (dropped: number): void => log.warn({ dropped }, DROPPED)
   const lines = new LogQueue(process.stdout.fd, onDropped, writer === undefined ? undefined : WHOLE_PIECE)
@@ -28,31 +25,32 @@ export function openLog({ logLevel }: Environment, writer?: Writer): OpenLog {
 }
 
 /**
- * Maximum number of characters that wait to be written, some ten thousand requests. Lines beyond it are
- * dropped.
+ * Maximum number of characters that wait to be written; enough for about ten thousand requests. Further lines
+ * are dropped.
  */
 const MAX_QUEUED = 4 * 1024 * 1024
-/** Number of waiting characters at which writing begins. */
+/** Number of waiting characters from which they are written at once. */
 const WRITE_AT = 12_288
-/** Interval at which waiting lines are written, even if they have fewer characters. */
+/** Milliseconds after which waiting lines are written even if they are short. */
 const FLUSH_INTERVAL_MS = 250
-/** Delay before the next attempt after the reader accepted nothing. */
+/** Milliseconds until the next attempt if the reader accepts nothing. */
 const RETRY_MS = 20
 const NEWLINE = 10
-/** Maximum time for which `close` waits for a reader. */
+/** Maximum milliseconds for which `close` waits for a slow reader. */
 const CLOSE_TIMEOUT_MS = 1_000
 
 /**
- * Queue of lines for a file, a pipe or a terminal; callers never wait for it. If the other side reads too
- * slowly or has no space left, a bounded number of lines is kept in order; further ones are dropped and
- * counted. pino's own destination would keep an unbounded number of lines, and would never end at a stop.
+ * A queue of lines that are written to a file, a pipe or a terminal; nobody waits for it. If the reader is
+ * too slow or its disk is full, a limited number of lines is kept in order; further ones are dropped and
+ * counted. pino's own destination is not used, because it would keep an unlimited number of lines, and could
+ * prevent the process from ending.
  */
 class LogQueue {
   readonly #file: number
   readonly #timer: NodeJS.Timeout
-  /** Whole lines. */
+  /** Lines that are not written yet; always whole lines. */
   #queued = ''
-  /** Bytes that are being written, or that were not accepted. */
+  /** Bytes that are being written, or that the reader has not accepted yet. */
   #unwritten: Buffer = Buffer.alloc(0)
   #isWriting = false
   #dropped = 0
@@ -61,9 +59,10 @@ class LogQueue {
   readonly #maxPiece: number
 
   /**
-   * Writes to a file descriptor. `onDropped` is called with the number of dropped lines once there is room
-   * for a line about them. `maxPiece` is the maximum number of bytes in one write, unless a line is longer;
-   * it must be at most 4,096 if other processes write to the same pipe, or their lines would be mixed.
+   * Writes to a file descriptor. `onDropped` is called with the number of dropped lines as soon as the queue
+   * has room for a line about them. `maxPiece` is the maximum number of bytes per write, unless a line is
+   * longer. If other processes write to the same pipe, it must be at most 4,096; otherwise their lines would
+   * be mixed.
    */
   constructor(file: number, onDropped: (count: number) => void, maxPiece = Number.POSITIVE_INFINITY) {
     this.#file = file
@@ -89,7 +88,7 @@ class LogQueue {
     if (this.#queued.length >= WRITE_AT) this.#write()
   }
 
-  /** Writes the queued lines, as far as they are read within a second. */
+  /** Writes the queued lines; gives up after a second if they are not read. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     const untilMs = performance.now() + CLOSE_TIMEOUT_MS
@@ -138,8 +137,8 @@ class LogQueue {
     return end > 0 ? end : bytes.indexOf(NEWLINE) + 1 || bytes.length
   }
 
-  // Writes synchronously, because no turn of the event loop is left. At most the piece that is being written
-  // is lost.
+  // Written synchronously, because the event loop does not run any more. At most the piece that is just being
+  // written is lost.
   readonly #atExit = (): void => {
     if (this.#isWriting) this.#unwritten = this.#unwritten.subarray(this.#unwritten.length)
     try {

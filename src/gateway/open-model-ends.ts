@@ -9,16 +9,16 @@ import { reportsStorage } from './storage-watch.ts'
 
 type ReaderServices = Omit<ConstructorParameters<typeof ModelListReader>[0], 'ends' | 'store' | 'onStored'>
 
-/** The ends of models, and how they become known. */
+/** Dates on which models are shut down, and how they become known. */
 export interface OpenModelEnds {
   readonly ends: ModelEnds
-  /** Reads the stored ends again, which another node may have changed. */
+  /** Reads the stored dates again, because another node may have changed them. */
   reread(): Promise<void>
-  /** Starts reading the lists of upstreams; of several workers on one machine, only the first does. */
+  /** Starts reading the model lists of upstreams. Of several workers on a machine, only the first does so. */
   readLists(services: ReaderServices): Pick<ModelListReader, 'close'>
 }
 
-/** Opens the ends of models that upstreams listed before. */
+/** Loads the shutdown dates that upstreams have stated before. */
 export async function openModelEnds(
   accounts: OpenedLedger,
   secrets: Secrets,
@@ -42,7 +42,7 @@ export async function openModelEnds(
   }
 }
 
-/** The models that end, with the models that succeed them. */
+/** The models that will be shut down, with their successors. */
 export function endingModels(ends: ModelEnds, settings: Settings): readonly ModelEnding[] {
   return ends.of(settings).ending.map(({ model, end: { on } }) => ({
     model,

@@ -9,7 +9,10 @@ import { SignatureStore } from '../relay/responses/signature-store.ts'
 import { ResponseStore } from '../relay/responses/response-store.ts'
 import { type Secrets, hmacOf } from '../store/secrets.ts'
 
-/** Responses and signatures that later calls may refer to, and calls whose responses are being generated. */
+/**
+ * Stored responses and signatures that later calls can refer to, and calls whose responses are still being
+ * generated in the background.
+ */
 interface OpenedResponses {
   readonly responses: ResponseStore
   readonly answers: KeptAnswers
@@ -19,7 +22,7 @@ interface OpenedResponses {
   close(): void
 }
 
-/** Opens the store of responses, and continues the calls that an earlier run left in the background. */
+/** Opens the store of responses, and continues to follow calls that an earlier run left in the background. */
 export async function openResponses(
   { store, others, node }: Pick<OpenedLedger, 'store' | 'others' | 'node'>,
   secrets: Secrets,
@@ -35,7 +38,7 @@ export async function openResponses(
 ): Promise<OpenedResponses> {
   const tag = (purpose: Parameters<typeof hmacOf>[1], text: string): string => hmacOf(secrets, purpose, text)
   const isShared = others !== undefined
-  // A shared database has its own disk space.
+  // The disk space of this machine matters only if the database is on it.
   const room =
     others && 'names' in others
       ? undefined
@@ -65,7 +68,7 @@ export async function openResponses(
     background.close()
     room?.close()
   }
-  // No process but this one can have claims, or none with this name.
+  // Claims of earlier runs: at this moment this process cannot have any, and no other process uses its name.
   if (!others || 'names' in others) await store.write('lapseClaims', { node: others && node })
   const claims = { rows: store, node, tag }
   return { responses, background, signatures, answers, claims, close }

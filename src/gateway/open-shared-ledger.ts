@@ -21,15 +21,19 @@ import { openNodeFile } from '../store/sqlite/open.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OpenedLedger, StartupLog, OpenLedgerOptions } from './open-ledger.ts'
 
-/** Maximum time for which a start waits for the database server, which may be starting too. */
+/** Maximum milliseconds for which a start waits for the database server, which may be starting too. */
 const CONNECT_TIMEOUT_MS = 30_000
-/** Maximum time for which a start waits for the server to end the session of a machine that was lost. */
+/**
+ * Maximum milliseconds for which a start waits for the database server to end the session of this node's
+ * earlier run.
+ */
 const NAME_TIMEOUT_MS = 8_000
 const RETRY_MS = 1_000
 
 /**
- * Opens the ledger of one node in a cluster: rows and bank on PostgreSQL, holds and outbox in the node's own
- * file. Before this resolves, it reports the outbox that an earlier run left in that file.
+ * Opens the ledger of a node that shares a PostgreSQL database with others. Users, usage and balances are in
+ * PostgreSQL; reserved quota, and charges that are not reported yet, are in a file of the node. Charges that
+ * an earlier run left in that file are reported before this resolves.
  */
 export async function openSharedLedger({
   config,
@@ -65,8 +69,8 @@ export async function openSharedLedger({
     }),
     (open) => open.close(),
   )
-  // Runs before any recovery: the file may be a copy of the folder of a node that still runs, whose open
-  // calls must not be settled here.
+  // Must succeed before any recovery: the file may be a copy from a node that is still running, whose open
+  // calls must not be charged here.
   await retryUntilAvailable(() => connection.query('select 1', []), log, NAME_TIMEOUT_MS)
   const announcements = opened.adopt(new Announcements(url, messages), (open) => open.close())
   const liveNodes = new LiveNodes(connection, node)
@@ -101,7 +105,8 @@ export async function openSharedLedger({
     await leased.close()
     await announceNodes()
   })
-  // Must be received before the first call, so that no change by another node is missed.
+  // Wait until announcements are received, so that no change by another node is missed from the first call
+  // on.
   await announcements.firstAttempt
   await announceNodes()
   const resources = opened.move()
@@ -132,7 +137,7 @@ export async function openSharedLedger({
   }
 }
 
-// Servers that start together may become ready in any order.
+// Waits, because servers that start together become ready in any order.
 async function retryUntilAvailable<Opened>(
   open: () => Promise<Opened>,
   log: StartupLog,

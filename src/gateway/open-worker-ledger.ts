@@ -17,18 +17,18 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { pruneEmbeddedDatabase } from './prune.ts'
 
-/** Input of `openWorkerLedger`. */
+/** Options of `openWorkerLedger`. */
 interface WorkerLedgerOptions {
-  /** Database file, which the owner has open. */
+  /** The database file. The main process has it open for writing. */
   readonly path: string
   readonly secrets: Secrets
-  /** Name of the worker, as the owner of its holds and as a borrower of the bank. */
+  /** Unique name of this run of the worker, under which it reserves and leases quota. */
   readonly name: string
   readonly workers: Workers & { readonly announcer: OwnerAnnouncer }
 }
 
 /**
- * Opens the ledger of one worker. The process that owns the database writes for it and lends to it; the
+ * Opens the ledger of a worker. The main process writes to the database for it and leases quota to it; the
  * worker itself only reads the file.
  */
 export async function openWorkerLedger(
@@ -64,7 +64,7 @@ export async function openWorkerLedger(
     messages: new NodeMessages(secrets),
     bankClient,
     firstCredentials: undefined,
-    // The owner has already recovered the database.
+    // The main process has already recovered the database.
     recovered: { count: 0, quota: 0 },
     others: workers,
     prune: workers.index === 1 ? pruneEmbeddedDatabase(store) : () => Promise.resolve({}),

@@ -9,7 +9,7 @@ import { exchangeWhole } from '../upstreams/exchange.ts'
 import type { KeyRings } from '../upstreams/key-ring.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 
-/** Timeout of a probe. */
+/** Timeout of a test request in milliseconds. */
 const TIMEOUT_MS = 30_000
 const MAX_BODY_BYTES = 65_536
 
@@ -23,12 +23,13 @@ interface ProbeServices {
 }
 
 /**
- * Tests each channel with `probe` while its circuit breaker is open, at that interval, until it answers;
- * never with a picture or speech. The test is not charged. `docs/operations.md: Channels that fail`.
+ * While a channel's circuit breaker is open, sends it test requests at the interval in its setting `probe`,
+ * until it answers. The tests never generate images or speech, and nobody is charged for them.
+ * `docs/operations.md: Channels that fail`.
  */
 export class ChannelProbes {
   readonly #services: ProbeServices
-  /** Times of the last probe, or at which it was first seen open, by channel name. */
+  /** Time of the last test by channel name, or of the moment when the circuit breaker was first seen open. */
   readonly #lastMs = new Map<string, number>()
   readonly #underWay = new Set<string>()
   readonly #timer: NodeJS.Timeout
@@ -83,7 +84,7 @@ export class ChannelProbes {
   }
 }
 
-// A refusal of the request or of the key counts as an answer too, because the server works.
+// An error about the request or the key counts as an answer too, because it shows that the server works.
 function hasAnswered(came: Awaited<ReturnType<typeof exchangeWhole>>): boolean {
   if ('failure' in came) return false
   return came.status < 500 && came.status !== 408

@@ -11,24 +11,24 @@ export function retentionDays({ usage_log_days: usageLogDays, slot_days: slotDay
   return { log: usageLogDays, slots: slotDays }
 }
 
-/** Time before which half-hour sums are removed, in Unix milliseconds. */
+/** Unix milliseconds before which half-hour sums are removed. */
 export function slotsBefore({ slots }: RetentionDays): number {
   return Date.now() - slots * 24 * HOUR_MS
 }
 
-/** Days for which usage is kept: single rows, and sums by half hour. */
+/** Numbers of days for which usage is stored: `log` for rows of calls, `slots` for half-hour sums. */
 export interface RetentionDays {
   readonly log: number
   readonly slots: number
 }
 
 /**
- * Removes usage rows and sums that are past their retention, and expired stored responses. The result is
- * logged unless all of its values are 0 or empty.
+ * Removes expired usage rows and sums, stored responses and other expired data. The result is logged unless
+ * all its values are 0 or empty.
  */
 export type Prune = (days: RetentionDays, signal: AbortSignal) => Promise<object>
 
-/** Removes old rows of the embedded database. */
+/** Returns the function that removes expired data from the embedded database. */
 export function pruneEmbeddedDatabase(store: Store): Prune {
   return async (days, signal) => ({
     removed: await pruneUsage(store, days.log, Date.now(), signal),
@@ -46,8 +46,8 @@ export function pruneEmbeddedDatabase(store: Store): Prune {
 }
 
 /**
- * Removes usage rows that are past their retention, a minute after the start and then every hour. `days` is
- * read at each run. `docs/configuration.md: Options`, `usage_log_days` and `slot_days`.
+ * Removes expired data a minute after the start, and then every hour. `days` is called at each run.
+ * `docs/configuration.md: Options`, `usage_log_days` and `slot_days`.
  */
 export function pruneRegularly(prune: Prune, days: () => RetentionDays, log: Logger): { stop(): void } {
   const stopping = new AbortController()

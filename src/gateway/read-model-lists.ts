@@ -13,21 +13,24 @@ import { exchangeWhole } from '../upstreams/exchange.ts'
 import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 
-/** Time after the start at which lists are read first; a gateway that starts has more urgent work. */
+/**
+ * Milliseconds after the start until lists are first read, because a gateway that starts has more urgent
+ * work.
+ */
 const FIRST_MS = 2_000
 const TICK_MS = 1_000
-/** Interval between readings of a list. */
+/** Milliseconds between two readings of a list. */
 const READ_MS = 86_400_000
-/** Interval after which a list that could not be read is tried again. */
+/** Milliseconds until a list that could not be read is tried again. */
 const RETRY_MS = 3_600_000
 const TIMEOUT_MS = 10_000
-/** Maximum size of a list in bytes; the longest of public vendors are below one million. */
+/** Maximum size of a list in bytes; the lists of public vendors have less than a million. */
 const MAX_BODY_BYTES = 4_194_304
 /** Maximum number of lists that are read at the same time. */
 const MAX_AT_ONCE = 16
-/** Maximum number of ends that are kept for one address. */
+/** Maximum number of shutdown dates that are stored for an upstream. */
 const MAX_ENDS = 2_000
-/** Maximum number of keys that are tried for one reading. */
+/** Maximum number of a channel's keys that are tried for one reading. */
 const MAX_KEYS = 3
 
 /** Services that reading lists needs. */
@@ -38,17 +41,17 @@ interface ListServices {
   readonly upstreams: UpstreamClient
   readonly metrics: Pick<Metrics, 'add'>
   readonly log: Pick<Logger, 'debug' | 'warn'>
-  /** Called after ends were stored. */
+  /** Called after shutdown dates were stored. */
   readonly onStored: () => Promise<void>
 }
 
 /**
- * Reads `shutdown_date` in the model lists of upstreams: shortly after the start, and then once a day, for
- * each channel with any of its keys. `docs/operations.md: Models that end`.
+ * Reads the field `shutdown_date` in the model lists of upstreams, shortly after the start and then once a
+ * day for each channel. `docs/operations.md: Models that end`.
  */
 export class ModelListReader {
   readonly #services: ListServices
-  /** The latest reading of each list, by channel and address; times are Unix milliseconds. */
+  /** The last reading of each list, by channel and base URL; `atMs` is in Unix milliseconds. */
   readonly #last = new Map<string, { readonly atMs: number; readonly isRead: boolean }>()
   readonly #underWay = new Set<string>()
   readonly #startedMs = performance.now()
@@ -77,7 +80,7 @@ export class ModelListReader {
     }
   }
 
-  // After a step of the clock backwards, the time since the latest reading is unknown.
+  // If the system clock was set back, it is unknown how long ago the last reading was, so the list is due.
   #isDue(name: string, nowMs: number): boolean {
     const last = this.#last.get(name)
     if (!last) return true
@@ -106,7 +109,7 @@ export class ModelListReader {
     }
   }
 
-  /** The list as the first key that is not refused gets it. */
+  /** Reads the model list with the first key that the upstream does not refuse; undefined if none works. */
   async #bodyOf(channel: Channel): Promise<Buffer | undefined> {
     const keys = channel.keys.length === 0 ? [''] : channel.keys.slice(0, MAX_KEYS)
     for (const value of keys) {
@@ -137,14 +140,14 @@ export class ModelListReader {
   }
 }
 
-// An edited channel with the same address is not read again.
+// Includes the base URL, so that a channel is read again only if that changes.
 function nameOf({ name, base_url: baseUrl }: Channel): string {
   return JSON.stringify([name, baseUrl])
 }
 
 /**
- * The day of the end of each model in a list; null for a model without one. Undefined if the body is not a list.
- * Models whose end cannot be read are left out.
+ * The shutdown day of each model in a list; null for a model without one. Models with an unreadable date are
+ * left out. Undefined if the body is not a list.
  */
 function shutdownDates(body: Buffer): Map<string, string | null> | undefined {
   const list = entriesOfList(body)

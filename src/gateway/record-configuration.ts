@@ -5,9 +5,9 @@ import type { Store } from '../store/store.ts'
 import { fileOrigin, type FirstCredentials, seedAccounts } from './seed-accounts.ts'
 
 /**
- * Takes a new or changed gateway.yaml over into the database: creates the users that it declares, and adds
- * what has changed since it was last read to the audit log. Resolves to the first user's credentials if this
- * created them.
+ * Brings the database up to date with a new or changed gateway.yaml: creates the users that it declares, and
+ * records in the audit log what has changed since it was last read. Resolves to the credentials of the first
+ * user if that was created.
  */
 export async function recordConfiguration(
   store: Store,

@@ -6,21 +6,24 @@ import type { Config } from '../config/config.ts'
 import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 import { readConfigInThread } from '../config/reading-thread.ts'
 
-/** Result of reading the configuration again. */
+/** Whether a changed configuration was applied, or refused because of errors. */
 export type ReloadResult = 'applied' | 'refused'
 
-/** Watcher of the configuration file and of SIGHUP. */
+/** Reloads the configuration until it is closed. */
 export interface Reloading {
   close(): Promise<void>
 }
 
-/** Time for which a file must be unchanged before it is read, because editors write in several steps. */
+/**
+ * Milliseconds for which a file must be unchanged before it is read, because editors write in several steps.
+ */
 const STABLE_MS = 100
 const WARNINGS_AT_ONCE = 200
 
 /**
- * Watches the configuration file, and the prices file that it names. A file with mistakes is refused whole and logged with file and line; the
- * running configuration stays. `apply` takes over a valid one, or rejects and leaves everything as it was.
+ * Reloads the configuration after a change of gateway.yaml or of the prices file that it names, and on
+ * SIGHUP. If a file has errors, nothing is applied; the errors are logged with file and line, and the running
+ * configuration stays. `apply` applies a valid configuration, or rejects and changes nothing.
  */
 export async function reloadOnChange(
   running: Pick<Config, 'environment' | 'builtIn' | 'priceFile'>,
@@ -28,7 +31,7 @@ export async function reloadOnChange(
   onResult: (result: ReloadResult) => void,
   log: Logger,
 ): Promise<Reloading> {
-  // One at a time, in the order of the changes. Changes that arrive during a read share the next one.
+  // Reads run one after another. All changes that arrive during a read share the next one.
   let reading = Promise.resolve()
   let waiting = false
   let applied = filesOf(running)
@@ -39,7 +42,7 @@ export async function reloadOnChange(
       waiting = false
       const { result, files } = await read(running, apply, log)
       if (result === 'applied') applied = files
-      // The next change may correct the file that has the mistake.
+      // Files with errors are watched too, because the next change may correct them.
       watcher?.follow([...new Set([...applied, ...files])])
       onResult(result)
     })
@@ -57,8 +60,8 @@ export async function reloadOnChange(
   }
 }
 
-// Imported on demand, because the file does not change in the first milliseconds. The library also detects a
-// rename over the file.
+// chokidar also notices when another file is renamed over the watched one. Imported on demand, because
+// nothing changes in the first milliseconds.
 async function watch(file: string, changed: () => void): Promise<FileWatcher> {
   const { watch: watchFiles } = await import('chokidar')
   const watcher = watchFiles(file, {
@@ -81,7 +84,10 @@ async function watch(file: string, changed: () => void): Promise<FileWatcher> {
 
 /** A watcher of the configuration file. */
 interface FileWatcher {
-  /** Watches these files as well, and no others that were given before. */
+  /**
+   * Watches these files in addition to the configuration file, and stops watching files that were given
+   * before.
+   */
   follow(files: readonly string[]): void
   close(): Promise<void>
 }
@@ -90,7 +96,7 @@ function filesOf({ priceFile }: Pick<Config, 'priceFile'>): readonly string[] {
   return priceFile ? [priceFile.path] : []
 }
 
-/** The result of a reading, and the files that it concerns besides gateway.yaml. */
+/** The result of a reading, and the files to watch besides gateway.yaml. */
 interface Reading {
   readonly result: ReloadResult
   readonly files: readonly string[]
@@ -103,7 +109,7 @@ async function read(
 ): Promise<Reading> {
   try {
     const config = await readConfigInThread(environment, builtIn)
-    // Checks the text that was read, because the file may have been emptied since.
+    // Checks the text that was read, not the file, which may have been emptied since.
     refuseEmpty(config)
     await apply(config)
     await warn(config.warnings, log)
@@ -117,7 +123,7 @@ async function read(
   }
 }
 
-// Pauses now and then, because a large file may have thousands of warnings.
+// Pauses after some lines, because a large file may cause thousands of warnings.
 async function warn(warnings: Config['warnings'], log: Logger): Promise<void> {
   for (const [index, warning] of warnings.entries()) {
     log.warn(formatDiagnostic(warning))
@@ -125,8 +131,8 @@ async function warn(warnings: Config['warnings'], log: Logger): Promise<void> {
   }
 }
 
-// An empty file means "no channels". At a start that may be intended; while the gateway runs, an editor has
-// probably truncated the file and not written it yet.
+// An empty file means "no channels". At a start that may be intended, but while the gateway runs, an editor
+// has probably emptied the file and not written it yet.
 function refuseEmpty({ environment: { configFile }, texts, priceFile }: Config): void {
   const given = [
     { file: configFile, text: texts.text },

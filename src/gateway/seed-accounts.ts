@@ -5,31 +5,31 @@ import { Role } from '../domain/role.ts'
 import { generateKey } from '../store/secrets.ts'
 import type { Store } from '../store/store.ts'
 
-/** 1,000 US dollars at the default number of quota units per dollar. */
+/** Quota units of the first user: 1,000 US dollars at the default `quota_per_unit`. */
 const FIRST_QUOTA = 500_000_000
 
-/** Users and tokens compared with the database at a time, which takes its thread a few milliseconds. */
+/**
+ * Number of users and tokens that are compared with the database at a time. The comparison takes the
+ * database's thread a few milliseconds.
+ */
 const MAX_ACCOUNTS = 1_000
 
-/**
- * Origin in the audit log of changes made by neither an account nor a command: by the file, or by the first
- * start.
- */
+/** Origin, in the audit log, of changes that come from the configuration file or from the first start. */
 export function fileOrigin(actor: string): Origin {
   return { actorId: 0, actor, via: 'file', address: '', atMs: Date.now() }
 }
 
-/** Credentials of the first user, shown once. */
+/** Credentials of the first user, which are shown once. */
 export interface FirstCredentials {
   readonly userId: number
   readonly accessToken: string
-  /** Starts with `sk-`. */
+  /** The API key, including `sk-`. */
   readonly key: string
 }
 
 /**
- * Creates the declared users and tokens that do not exist. In a database without users it also creates a root
- * user if none is declared, and resolves to that user's credentials.
+ * Creates declared users and tokens that do not exist yet. If the database has no users and none of the
+ * declared ones is root, it also creates a root user, and resolves to that user's credentials.
  */
 export async function seedAccounts(
   store: Store,
@@ -47,8 +47,8 @@ export async function seedAccounts(
 }
 
 /**
- * Resolves to the declarations that change something, usually none. The database is asked in batches, so that
- * calls can run in between.
+ * Resolves to the declarations that would change the database, usually none. They are compared in batches, so
+ * that calls can run in between.
  */
 async function pendingSeeds(store: Store, seeds: readonly UserSeed[]): Promise<UserSeed[]> {
   const pending: UserSeed[] = []
@@ -72,8 +72,8 @@ function* partsOf(seeds: readonly UserSeed[]): Iterable<readonly UserSeed[]> {
 }
 
 /**
- * Creates the root user of an empty database, with an unlimited key. Only the key can be read again later.
- * Resolves to undefined if another node was first; that node has shown the credentials.
+ * Creates the root user of an empty database, with an API key without quota limit. Only the key can be read
+ * again later. Resolves to undefined if another node has created the user first.
  */
 async function makeFirstUser(store: Store): Promise<FirstCredentials | undefined> {
   const nowSeconds = Math.floor(Date.now() / 1000)

@@ -7,11 +7,11 @@ import { serveControl } from './control/serve-control.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { type ReloadResult, reloadOnChange } from './reload.ts'
 
-/** Services that carry out the operator's orders. */
+/** What is needed to carry out the operator's commands. */
 interface OperatorServices {
   readonly running: Pick<Config, 'environment' | 'builtIn' | 'priceFile'>
   readonly management: AdministrationServices
-  /** Undefined in a gateway of one process. */
+  /** Undefined if the gateway has only one process. */
   readonly workers: Workers | undefined
   /** Applies a valid configuration, or rejects and leaves everything unchanged. */
   readonly apply: (config: Config) => Promise<void>
@@ -20,8 +20,9 @@ interface OperatorServices {
 }
 
 /**
- * Starts taking orders from the operator: commands over the socket in the data folder, and changes of the
- * configuration file. Of several workers, the first serves the socket; their owner watches the file.
+ * Starts accepting commands from the operator over the socket in the data folder, and changes of the
+ * configuration file. In a gateway of several workers, the first worker serves the socket, and the main
+ * process watches the file.
  */
 export async function serveOperator(services: OperatorServices): Promise<AsyncDisposable> {
   await using opened = new AsyncDisposableStack()

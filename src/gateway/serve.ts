@@ -88,11 +88,11 @@ import { recordConfiguration } from './record-configuration.ts'
 import { openStorageWatch } from './storage-watch.ts'
 import { serveOperator } from './serve-operator.ts'
 
-/** Parts that must be ready before any call is served. */
+/** What must be ready before calls are served. */
 interface ServeInputs {
   readonly config: Config
   readonly log: Logger
-  /** Queue of the log lines. */
+  /** Number of log lines that were dropped. */
   readonly lines: { readonly dropped: number }
   readonly secrets: Secrets
   readonly accounts: OpenedLedger
@@ -106,8 +106,8 @@ export interface Serving extends AsyncDisposable {
   /** Settings at the time of the start. */
   readonly settings: Settings
   /**
-   * Stops listening, lets running calls end, and settles those that were aborted. Resolves to the number of
-   * calls that could not be settled.
+   * Stops listening, waits for running calls, aborts the remaining ones and charges them. Resolves to the
+   * number of calls that could not be charged.
    */
   drain(shut: (atMostMs: number) => Promise<void>): Promise<number>
 }
@@ -158,7 +158,7 @@ export async function serve({
     opened.adopt(followChanges(changes, apiKeys, { reread }, warn), (following) => following.stop())
 
   let draining = false
-  /** Set when the time for requests that were still arriving is over; further ones are refused. */
+  /** Set once no more requests are accepted; those that still arrive are refused. */
   let isShut = false
   const addresses = (): ReturnType<typeof clientAddress> =>
     clientAddress(inForce.settings.options.trusted_proxies, () =>
@@ -188,7 +188,7 @@ export async function serve({
     isRedisReachable: nodes.isRedisReachable,
   })
   if (workers) shareMetrics(metrics, workers.link)
-  // Opened before all that settles calls, so that it is closed after them.
+  // Opened before everything that settles calls, so that it is closed after that.
   const telemetry = opened.adopt(
     await openTelemetry(environment.variables, {
       metrics,
@@ -382,7 +382,7 @@ export async function serve({
   })
   const collecting = collectWhenIdle(() => app.openExchanges)
   opened.defer(() => collecting.stop())
-  // A worker begins to listen once it is ready.
+  // A worker must be ready before it starts to listen.
   if (workers) await tokensLoaded
   const everything = opened.move()
   return {
@@ -405,14 +405,18 @@ export async function serve({
   }
 }
 
-/** Makes the metrics of a worker cover all workers, and reports its own on request. */
+/**
+ * Makes this worker's metrics endpoint report all workers, and answers other workers' requests for its
+ * metrics.
+ */
 function shareMetrics(metrics: Metrics, link: Link): void {
   link.answer('own metrics', () => metricsText(metrics.read()))
   metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
 }
 
 /**
- * The memory for requests, and the readers of bodies and of the store; large forms are stored in `folder`.
+ * Creates the memory limit for requests, the reader of request bodies, and the limit for database reads.
+ * Large form bodies are stored in `folder`.
  */
 function openMemory(
   folder: string,
@@ -428,7 +432,9 @@ function openMemory(
 const UNASKED =
   'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
-/** Creates the client for all upstreams, which counts and logs unrequested data from them. */
+/**
+ * Creates the client for all upstreams. Data that an upstream sends without a request is counted and logged.
+ */
 function openUpstreams(
   secrets: Secrets,
   { settings, metrics, log }: { settings: () => Settings; metrics: Metrics; log: Logger },
@@ -444,8 +450,8 @@ function openUpstreams(
 }
 
 /**
- * Returns a function that creates the JSON API at its first call, because a gateway that only relays does not
- * need it.
+ * Returns a function that creates the JSON API at its first call, because a gateway that only serves model
+ * calls does not need it.
  */
 function jsonApiWhenNeeded(
   secrets: Secrets,
@@ -470,7 +476,7 @@ function jsonApiWhenNeeded(
   return () => (made ??= make())
 }
 
-/** Time in which the database must show that it can be written. */
+/** Milliseconds within which the database must prove that it can be written. */
 const PROBE_MS = 1_000
 
 /** Parts that determine whether calls are accepted. */
@@ -484,7 +490,9 @@ interface ReadinessInputs {
   readonly isDegraded: () => boolean
 }
 
-/** Checks whether calls are accepted; a part that takes too long to report counts as not ready. */
+/**
+ * Returns a function that checks whether calls are accepted. A check that takes too long counts as failed.
+ */
 function readinessOf(services: ReadinessInputs): () => Promise<Readiness> {
   const { isDraining, loaded, accounts, isDegraded } = services
   return async () => {

@@ -8,13 +8,15 @@ interface SharedServices extends Pick<LimitFeedOptions, 'node' | 'namespace' | '
   readonly providerLimits: ProviderLimits
 }
 
-/** Shares limits of providers and cooldowns of keys with the other nodes; undefined where there are none. */
+/**
+ * Exchanges providers' rate limits and keys in cooldown with the other nodes; undefined if there are none.
+ */
 export async function shareLimits(
   { limitAnnouncer }: Cluster,
   { node, namespace, secrets, settings, providerLimits: limits, keyRings }: SharedServices,
 ): Promise<LimitFeed | undefined> {
   if (!limitAnnouncer) return undefined
-  // Loaded on demand: most gateways run alone.
+  // Loaded on demand, because most gateways run alone.
   const { LimitFeed } = await import('../cluster/limit-feed.ts')
   const channels = (): Settings['channels'] => settings().channels
   return new LimitFeed({ node, namespace, secrets, announcer: limitAnnouncer, channels, limits, keyRings })

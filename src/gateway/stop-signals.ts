@@ -5,15 +5,13 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const
 const DUPLICATE_MS = 1_000
 
 /**
- * Resolves to the first signal to stop. A second one exits at once; open calls are settled at the next start.
- * A single keystroke, or a signal to a process group, arrives twice if npm forwards it; such a duplicate is
- * ignored.
+ * Resolves to the first SIGTERM or SIGINT. A second one ends the process at once; open calls are charged at
+ * the next start. If npm forwards a signal, a single keystroke arrives twice; such a duplicate is ignored.
  */
 export function waitForStopSignal(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     let firstMs: number | undefined
-    // The listeners stay during the whole stop, because a duplicate without a listener would kill the
-    // process.
+    // The listeners stay until the end, because without one a duplicate signal would kill the process.
     for (const signal of SIGNALS) {
       process.on(signal, () => {
         if (firstMs === undefined) {

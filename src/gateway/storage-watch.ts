@@ -2,27 +2,27 @@ import type { Logger } from 'pino'
 import type { OpenedLedger } from './open-ledger.ts'
 import type { StorageHealth } from '../accounts/ledger/ledger-writer.ts'
 
-/** Interval at which a storage that cannot be written is tried again. */
+/** Milliseconds between attempts to write while the database cannot be written. */
 const PROBE_MS = 1_000
-/** Minimum interval between lines in the log. */
+/** Minimum milliseconds between two lines in the log. */
 const LOG_MS = 60_000
 
-/** Dependencies of a watch. */
+/** What a storage watch needs. */
 interface StorageWatchDependencies {
   readonly storage: StorageHealth
-  /** Attempts a write, and records its outcome. */
+  /** Tries to write to the database; resolves to whether that succeeded. */
   readonly probe: () => Promise<boolean>
-  /** Makes other processes on the same storage try as well; undefined if there are none. */
+  /** Makes other processes that use the same database try too; undefined if there are none. */
   readonly announce?: (() => void) | undefined
-  /** Undefined if another process writes the log lines for all. */
+  /** Undefined if another process writes the log lines for all processes. */
   readonly log: Pick<Logger, 'error' | 'info'> | undefined
-  /** A monotonic clock. */
+  /** A monotonic clock in milliseconds. */
   readonly nowMs: () => number
 }
 
 /**
- * Watches a storage that cannot be written: retries until it can, and informs the operator once a minute.
- * `docs/operations.md: Health`.
+ * Watches a database that cannot be written: tries again until it can, and informs the operator once a
+ * minute. `docs/operations.md: Health`.
  */
 export class StorageWatch {
   readonly #dependencies: StorageWatchDependencies
@@ -70,15 +70,17 @@ export class StorageWatch {
   }
 }
 
-/** Announcement to the workers of one machine that one of them could not write. */
+/** Message with which a worker tells the others that it could not write. */
 const FAILED = 'storage'
 
-/** Whether this process reports on the storage: of several workers on one database, only the first does. */
+/**
+ * Whether this process reports on the database. Of several workers with one database, only the first does.
+ */
 export function reportsStorage({ others }: Pick<OpenedLedger, 'others'>): boolean {
   return !others || !('link' in others) || others.index === 1
 }
 
-/** Starts watching the storage of a ledger. */
+/** Starts watching whether a ledger's database can be written. */
 export function openStorageWatch(accounts: OpenedLedger, log: Logger): StorageWatch {
   const { ledger, others } = accounts
   const announcer = others && 'link' in others ? others.announcer : undefined

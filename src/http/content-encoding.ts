@@ -1,10 +1,12 @@
-/** Encodings in which responses are offered, the preferred one first. */
+/** Supported encodings of responses, in order of preference. */
 const OFFERED = ['br', 'gzip'] as const
 
 /** Encoding of a response as sent; `identity` is the response unchanged. */
 export type Encoding = (typeof OFFERED)[number] | 'identity'
 
-/** Chooses an encoding by `Accept-Encoding` (RFC 9110, 12.5.3); a weight of 0 forbids one. */
+/**
+ * Chooses an encoding by the header `Accept-Encoding` (RFC 9110, 12.5.3). A weight of 0 forbids an encoding.
+ */
 export function chooseEncoding(accepted: string | undefined): Encoding {
   const weights = new Map(
     (accepted ?? '').split(',').map((part) => {

@@ -10,7 +10,7 @@ const CODES: Readonly<Record<RequestError['status'], ErrorCode>> = {
   501: 'not_implemented',
 }
 
-/** Makes the gateway's error of a request that the HTTP server refuses. */
+/** Converts an error with which the HTTP server refuses a request to an error of the gateway. */
 export function gatewayErrorOf({ status, message, retryAfter }: RequestError): GatewayError {
   return new GatewayError(CODES[status], message, retryAfter === undefined ? {} : { retryAfter })
 }

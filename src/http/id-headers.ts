@@ -1,6 +1,6 @@
 import type { ServedProtocol } from '@sluice/wire/protocols'
 
-/** Whether clients of a protocol read `request-id`. */
+/** Whether clients of a protocol expect the header `request-id`. */
 const READS_REQUEST_ID: Readonly<Record<ServedProtocol, boolean>> = {
   chat: false,
   messages: true,
@@ -10,8 +10,9 @@ const READS_REQUEST_ID: Readonly<Record<ServedProtocol, boolean>> = {
 }
 
 /**
- * Headers with the id of a request: `x-request-id` everywhere, and `request-id` too where clients of the
- * protocol read it; `protocol` is undefined where none is spoken. `docs/api.md: Envelopes`.
+ * Response headers with the id of a request: always `x-request-id`, and also `request-id` if clients of the
+ * protocol expect it. `protocol` is undefined for routes that belong to no protocol. `docs/api.md:
+ * Envelopes`.
  */
 export function idHeaders(id: string, protocol: ServedProtocol | undefined): Record<string, string> {
   return protocol !== undefined && READS_REQUEST_ID[protocol]

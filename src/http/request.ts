@@ -5,7 +5,7 @@ import {
   type RequestListener as ServerListener,
 } from '@sluice/http1'
 
-/** Headers of a request that the gateway reads. */
+/** Names of the request headers that the gateway reads. */
 export const HEADER_NAMES = new HeaderNames([
   'accept',
   'accept-encoding',
@@ -53,14 +53,14 @@ export const HEADER_NAMES = new HeaderNames([
 
 type Name = (typeof HEADER_NAMES)['names'][number]
 
-/** Headers of a request by lower-case name. */
+/** The request headers that the gateway reads, by lower-case name. */
 export type Headers = ReadHeaders<Name>
 
-/** Name of a header that is read. */
+/** Name of a header that the gateway reads. */
 export type HeaderName = keyof Headers
 
 /** Request of a client, with the headers that the gateway reads. */
 export type Request = ServedRequest<Name>
 
-/** Handles a request, whose body may still be on its way. */
+/** Handles a request, whose body may not have arrived completely. */
 export type RequestListener = ServerListener<Name>

@@ -2,15 +2,18 @@ import { type Decimal, decimalText, divide, multiply, parseDecimal } from '../do
 import type { AmountSums, SummedColumn } from '../store/operations/find-accounts.ts'
 import { UnreadableValue } from './cells.ts'
 
-/** Default of the other gateways: quota units per dollar. */
+/** Quota units per dollar that one-api and new-api use by default. */
 const DEFAULT_UNITS_PER_DOLLAR: Decimal = { digits: 500_000n, scale: 0 }
 
-/** Converts amounts of quota from the unit of the source to the unit here. */
+/** Converts amounts of quota from the unit of the source to the unit of this gateway. */
 export class QuotaConverter {
   readonly #unitsThere: Decimal
   readonly #unitsHere: number
 
-  /** `unitsThere`: `QuotaPerUnit` of the source; undefined if it was never set. Throws `UnreadableValue`. */
+  /**
+   * `unitsThere`: the option `QuotaPerUnit` of the source; undefined if it was never set. Throws
+   * `UnreadableValue`.
+   */
   constructor(unitsThere: string | undefined, unitsHere: number) {
     const read = unitsThere === undefined ? DEFAULT_UNITS_PER_DOLLAR : parseDecimal(unitsThere)
     if (!read || read.digits <= 0n) throw new UnreadableValue('QuotaPerUnit', 'a number above 0')
@@ -18,12 +21,12 @@ export class QuotaConverter {
     this.#unitsHere = unitsHere
   }
 
-  /** Tells whether a unit is worth the same on both sides. */
+  /** Whether a quota unit is worth the same in the source and in this gateway. */
   get areSame(): boolean {
     return this.#unitsThere.digits === BigInt(this.#unitsHere) * 10n ** BigInt(this.#unitsThere.scale)
   }
 
-  /** Units per dollar on both sides, in words. */
+  /** Quota units per dollar in the source and in this gateway, in words. */
   get description(): string {
     return `${decimalText(this.#unitsThere)} to the dollar there, ${this.#unitsHere} here`
   }
@@ -43,12 +46,12 @@ export class QuotaConverter {
 }
 
 /**
- * Maximum id, and maximum sum of a column over all users or tokens: half of the range of safe integers, so
- * that later charges and ids have the other half.
+ * Maximum imported id, and maximum sum of an amount over all users or tokens. This is half of the range of
+ * safe integers; the other half is left for later charges and ids.
  */
 export const MAX_IMPORTED = 2 ** 52
 
-/** Sums of the amounts of all users and tokens: those here, and those imported so far. */
+/** Sums of the amounts of all users and tokens: the ones in this gateway, and the ones imported so far. */
 export class RunningSums {
   readonly #sums: Record<SummedColumn, number>
 
@@ -56,7 +59,10 @@ export class RunningSums {
     this.#sums = { ...here }
   }
 
-  /** Adds the amounts of a row. Throws `UnreadableValue` and adds none of them if a sum becomes too large. */
+  /**
+   * Adds the amounts of a row to the sums. If a sum becomes too large, adds none of them and throws
+   * `UnreadableValue`.
+   */
   add(amounts: Partial<AmountSums>): void {
     const added = Object.entries(amounts) as [SummedColumn, number][]
     for (const [column, amount] of added) {

@@ -14,11 +14,12 @@ const MAX_TEXT_LENGTH = 4 * 2 ** 20
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
- * Reads the cells of one row of another gateway. Checks every value: SQLite keeps values of any type in any
- * column, and PostgreSQL's arrive as texts. Methods throw `UnreadableValue` on a value of another type.
+ * Reads the cells of one row of another gateway. Every value is checked, because SQLite can store any type in
+ * any column, and PostgreSQL returns all values as texts. Methods throw `UnreadableValue` if a value has
+ * another type.
  */
 export class Cells {
-  /** Sentences about values that were changed or left out. */
+  /** Sentences for the report about values that were changed or left out. */
   readonly notes: string[] = []
   readonly #row: SourceRow
 
@@ -31,7 +32,7 @@ export class Cells {
     return (this.#row[column] ?? null) === null
   }
 
-  /** Reads a safe integer; `absent` if there is none. */
+  /** Reads a safe integer; returns `absent` if the cell is empty. */
   integer(column: string, absent = 0): number {
     if (this.isAbsent(column)) return absent
     const value = this.#row[column]
@@ -42,7 +43,7 @@ export class Cells {
     throw new UnreadableValue(column, 'a whole number below 2^53')
   }
 
-  /** Reads a text, without the padding of fixed-width columns; empty if there is none. */
+  /** Reads a text, without the padding of fixed-width columns; returns an empty text if the cell is empty. */
   text(column: string): string {
     if (this.isAbsent(column)) return ''
     const value = this.#row[column]
@@ -52,7 +53,7 @@ export class Cells {
     return text.trimEnd()
   }
 
-  /** Reads a boolean; false if there is none. */
+  /** Reads a boolean; returns false if the cell is empty. */
   flag(column: string): boolean {
     const text = this.isAbsent(column) ? '' : String(this.#row[column]).toLowerCase()
     if (['1', 't', 'true'].includes(text)) return true
@@ -71,14 +72,14 @@ export class Cells {
     }
   }
 
-  /** Adds a note, once. */
+  /** Adds a note to the report, unless it was added already. */
   note(sentence: string): void {
     if (!this.notes.includes(sentence)) this.notes.push(sentence)
   }
 
   #decoded(column: string, value: unknown): string {
     if (typeof value === 'string') {
-      // All sources are decoded so that bytes that are not UTF-8 become this character.
+      // Sources are decoded so that bytes that are not UTF-8 become this replacement character.
       if (value.includes('\uFFFD')) throw new UnreadableValue(column, 'a text in UTF-8')
       return value
     }
@@ -86,7 +87,7 @@ export class Cells {
     try {
       if (value instanceof Uint8Array) return utf8.decode(value)
     } catch {
-      // Not UTF-8: refused below.
+      // Bytes that are not UTF-8 are refused below.
     }
     throw new UnreadableValue(column, 'a text in UTF-8')
   }

@@ -3,7 +3,10 @@ import { USER } from '../domain/records/user.ts'
 import { channelFields } from '../management/channels/channel-fields.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
-/** Gateway software that wrote a database. The two differ in channel types and in columns of tokens. */
+/**
+ * The gateway software that wrote a database. one-api and new-api number channel types differently, and have
+ * different columns for tokens.
+ */
 export type GatewayFamily = 'one-api' | 'new-api'
 
 /** Rows and options of another gateway, unchecked. */
@@ -14,24 +17,30 @@ export interface FamilyDatabase {
   readonly channels: readonly SourceRow[]
   /** Saved options, by name. */
   readonly options: ReadonlyMap<string, unknown>
-  /** Tables with rows that are never imported. */
+  /** Tables that have rows, none of which are imported. */
   readonly leftTables: readonly NotImportedTable[]
 }
 
 /** A table whose rows are not imported. */
 export interface NotImportedTable {
   readonly name: string
-  /** Its rows, up to one more than `MAX_COUNTED`; undefined if they could not be counted. */
+  /** Number of its rows, at most `MAX_COUNTED` + 1; undefined if they could not be counted. */
   readonly rows: number | undefined
 }
 
-/** Rows that are counted: logs may have many more. */
+/** Maximum number of rows that are counted, because a table of logs may have many more. */
 export const MAX_COUNTED = 1_000_000
 
-/** Tables without anything of their own: channels per model and group, and the mark of a finished setup. */
+/**
+ * Tables that are not reported, because they contain nothing of their own: the channels of each model and
+ * group, and a mark that the setup was finished.
+ */
 const DERIVED: readonly string[] = ['abilities', 'setups']
 
-/** Columns that are read if present, those of our own names first; versions differ in which they have. */
+/**
+ * Columns that are read if they exist, which depends on the version. Those with the same name in this gateway
+ * come first.
+ */
 const COLUMNS = {
   users: [
     ...Object.keys(USER.fields),
@@ -60,14 +69,17 @@ const COLUMNS = {
   ],
 } as const
 
-/** Columns by which a table of this family is recognized. */
+/** Columns by which a table of one-api or new-api is recognized. */
 const REQUIRED_COLUMNS = {
   users: ['id', 'username', 'quota'],
   tokens: ['id', 'user_id', 'key', 'remain_quota'],
   channels: ['id', 'type', 'key', 'models'],
 } as const
 
-/** Reads all that is imported. Rejects with a sentence if the database is not of this family. */
+/**
+ * Reads everything that can be imported. Rejects with a sentence if this is not a database of one-api or
+ * new-api.
+ */
 export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase> {
   if ((await source.columnsOf('store_identity')).length > 0) {
     throw new Error('this is a database of Sluice itself: "sluice migrate" copies one to PostgreSQL')
@@ -80,7 +92,7 @@ export async function readFamily(source: SourceDatabase): Promise<FamilyDatabase
     tokens: await rowsOf(source, 'tokens'),
     channels: await rowsOf(source, 'channels'),
     options: await optionsOf(source),
-    // Last: a count that fails may end the transaction.
+    // Counted last, because a failed count may end the transaction.
     leftTables: await leftTables(source),
   }
 }

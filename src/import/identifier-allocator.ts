@@ -4,26 +4,26 @@ import { MAX_IMPORTED } from './amounts.ts'
 import type { TakenIdentifiers } from '../store/operations/find-accounts.ts'
 import type { ReadUser } from './plan-users.ts'
 
-/** Hashes by which this gateway looks up keys and access tokens. */
+/** Functions that hash a key or an access token for its lookup in this gateway. */
 export interface IdentifierHashes {
   key(key: string): string
   accessToken(token: string): string
 }
 
-/** User that has a name already. */
+/** A user whose name is taken. */
 type NamedUser = TakenIdentifiers['users'][number] & {
-  /** True = planned by this import. */
+  /** Whether the user is added by this import. */
   readonly isNew?: true
 }
 
 /**
- * Allocates ids, names and keys of imported rows. A row keeps the id of the source if it is free; otherwise
- * it gets one above all ids of both sides.
+ * Allocates ids, names and keys for imported rows. A row keeps its id if that is free; otherwise it gets an
+ * id above all ids of the source and of this gateway.
  */
 export class IdentifierAllocator {
   readonly #hashes: IdentifierHashes
   readonly #users: Map<string, NamedUser>
-  /** Names of users that are not deleted, by their comparable form. */
+  /** Names of users that are not deleted, by the form in which names are compared. */
   readonly #byComparableName: Map<string, string>
   readonly #accessTokens: Set<string>
   readonly #userIds: Set<number>
@@ -49,22 +49,25 @@ export class IdentifierAllocator {
     this.#nextTokenId = firstIdAbove(taken.tokens, wanted.tokenIds)
   }
 
-  /** Tells whether a root user exists, or is planned. */
+  /** Whether a root user exists, or is added by this import. */
   get hasRoot(): boolean {
     return [...this.#users.values()].some(({ role, isDeleted }) => role === Role.root && !isDeleted)
   }
 
-  /** Finds the user who has, or had, that name here. */
+  /** Finds the user of this gateway that has, or had, exactly this name. */
   userNamed(username: string): NamedUser | undefined {
     return this.#users.get(username)
   }
 
-  /** Finds the name of a user here that is equal as names are compared. */
+  /**
+   * Finds the name of a user of this gateway that counts as equal to this one, although it is written
+   * differently.
+   */
   similarName(username: string): string | undefined {
     return this.#byComparableName.get(comparableName(username))
   }
 
-  /** Allocates an id for a user; drops the access token if another user has the same. */
+  /** Allocates an id for a user. Drops the access token if another user has the same token. */
   allocateUser(
     wanted: number,
     { username, group, role, accessToken }: ReadUser,
@@ -80,12 +83,12 @@ export class IdentifierAllocator {
     return { id, accessToken: isOwn ? accessToken : null }
   }
 
-  /** Tells whether a token here, or one that is planned, has this key. */
+  /** Whether a token of this gateway or of this import has the key. */
   hasKey(key: string): boolean {
     return this.#keys.has(this.#hashes.key(key))
   }
 
-  /** Allocates an id for a token, whose key no other token has. */
+  /** Allocates an id for a token. The key must be free. */
   allocateToken(wanted: number, key: string): number {
     const isFree = wanted > 0 && !this.#tokenIds.has(wanted)
     const id = isFree ? wanted : this.newTokenId()
@@ -100,7 +103,7 @@ export class IdentifierAllocator {
     return id
   }
 
-  /** Allocates a token id that is free on both sides. */
+  /** Allocates a token id that is used neither in the source nor in this gateway. */
   newTokenId(): number {
     const id = this.#nextTokenId
     this.#nextTokenId += 1
@@ -112,8 +115,8 @@ function firstIdAbove(taken: readonly { readonly id: number }[], wanted: readonl
   return Math.max(0, ...[taken.map(({ id }) => id), wanted].map(largest)) + 1
 }
 
-// Not `Math.max(...ids)`: there may be more ids than a call can have arguments. Rows with larger ids are
-// refused.
+// `Math.max(...ids)` would fail, because a function call cannot have this many arguments. Rows with too large
+// ids are refused elsewhere.
 function largest(ids: readonly number[]): number {
   return ids.reduce((max, id) => (id > MAX_IMPORTED ? max : Math.max(max, id)), 0)
 }

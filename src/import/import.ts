@@ -24,11 +24,14 @@ export interface ImportOptions {
   readonly config: Config
   /** SQLite file, or the address of a server. */
   readonly source: string
-  /** Names of users whose keys are added to users here, and who keep their role. */
+  /**
+   * Names that the operator listed: users whose keys are added to existing users, and users who keep their
+   * role.
+   */
   readonly stated: StatedNames
-  /** False = nothing is written, and the report says what would be imported. */
+  /** Whether the plan is written; otherwise the report says what would be imported. */
   readonly apply: boolean
-  /** Called after each user with the number done and the total. */
+  /** Called after each user with the number of users done, and of all users. */
   readonly onProgress: (done: number, total: number) => void
 }
 
@@ -39,15 +42,15 @@ export interface ImportReport {
   readonly into: string
   readonly applied: boolean
   readonly lines: readonly ReportLine[]
-  /** Number of imported users whose password did not carry over, and who need a new one. */
+  /** Number of imported users who need a new password, because theirs cannot be checked here. */
   readonly passwords: number
-  /** Sentence about the conversion of amounts; undefined if both sides count in the same unit. */
+  /** Sentence about the conversion of amounts; undefined if source and target use the same quota unit. */
   readonly converted: string | undefined
-  /** True = the target has a root user afterwards. */
+  /** Whether the target has a root user after the import. */
   readonly hasRoot: boolean
   /** Number of planned users that could not be written; their lines say why. */
   readonly failed: number
-  /** False = running nodes could not be notified; they see the changes within a minute. */
+  /** Whether running nodes were notified; otherwise they see the changes within a minute. */
   readonly nodesNotified: boolean
 }
 
@@ -127,7 +130,7 @@ export function planImport(
   }
 }
 
-// A mistyped name would be without effect, and not noticed.
+// A mistyped name would otherwise be ignored without a notice.
 function requireNames({ users }: Pick<FamilyDatabase, 'users'>, stated: StatedNames): void {
   const names = new Set(
     users.map((row) => {
@@ -192,7 +195,7 @@ function reportOf(
   }
 }
 
-/** The highest id of the tokens that are written. */
+/** The highest id of the tokens that the import writes. */
 export function highestTokenId(accounts: readonly PlannedAccount[]): number {
   return accounts.flatMap(tokenIdsOf).reduce((max, id) => Math.max(max, id), 0)
 }

@@ -2,15 +2,18 @@
 export interface LitellmProvider {
   /** Number of the channel type. */
   readonly type: number
-  /** Base URL if an entry states none; absent if the type has a default, or an entry must state one. */
+  /**
+   * Base URL for entries without one. Absent if the channel type has a default, or if an entry must state
+   * one.
+   */
   readonly address?: string
   /** Whether the address of an entry is used unchanged, as LiteLLM does for servers compatible with OpenAI. */
   readonly keepsAddress?: true
-  /** Name of its channels; that of the provider if absent. */
+  /** Name for the channels of this provider; the provider's name if absent. */
   readonly channel?: string
 }
 
-/** The type of servers that speak chat completions at any address. */
+/** The channel type for servers that speak chat completions at any address. */
 const CUSTOM = 8
 
 const compatible = (address?: string): LitellmProvider => ({
@@ -24,7 +27,7 @@ const OLLAMA: LitellmProvider = { type: 4, channel: 'ollama' }
 const VERTEX: LitellmProvider = { type: 41, channel: 'vertex_ai' }
 const COHERE = compatible('https://api.cohere.ai/compatibility/v1')
 
-/** Providers that speak a protocol of this gateway, by the first part of `litellm_params.model`. */
+/** The providers whose protocol this gateway supports, by the first part of `litellm_params.model`. */
 const PROVIDERS: ReadonlyMap<string, LitellmProvider> = new Map([
   ['openai', OPENAI],
   ['text-completion-openai', { ...OPENAI, channel: 'openai' }],
@@ -67,7 +70,7 @@ const PROVIDERS: ReadonlyMap<string, LitellmProvider> = new Map([
   ['litellm_proxy', compatible()],
 ])
 
-/** Providers of names without a prefix, as LiteLLM infers them. */
+/** The provider of a model name without a prefix, guessed as LiteLLM does. */
 const GUESSES: readonly (readonly [RegExp, string])[] = [
   [/^(?:gpt-|chatgpt-|o\d|text-embedding-|dall-e|whisper-|tts-|omni-moderation|text-moderation)/, 'openai'],
   [/^claude/, 'anthropic'],
@@ -76,10 +79,13 @@ const GUESSES: readonly (readonly [RegExp, string])[] = [
   [/^(?:anthropic|amazon|meta|mistral|cohere|ai21)\.[a-z]/, 'bedrock'],
 ]
 
-/** Words between provider and model that choose one of its APIs. */
+/** Prefixes between provider and model in LiteLLM's model names, which select an API of the provider. */
 const ROUTES = /^(?:converse|invoke|converse_like|responses|chat|v1|maas)\//
 
-/** The provider of an entry, the name of its channels, and the provider's name of the model. */
+/**
+ * The parts of a LiteLLM model name: its provider, the name for the channel, and the provider's name of the
+ * model.
+ */
 export interface NamedModel {
   readonly provider: LitellmProvider
   readonly channel: string
@@ -87,8 +93,8 @@ export interface NamedModel {
 }
 
 /**
- * Splits `litellm_params.model`. `stated` is `custom_llm_provider`. Returns `unknown`, the provider's name, if this
- * gateway cannot call the provider.
+ * Splits `litellm_params.model`. `stated` is `custom_llm_provider`. Returns `unknown` with the provider's
+ * name if this gateway cannot call that provider.
  */
 export function splitModel(
   model: string,

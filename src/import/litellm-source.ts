@@ -19,10 +19,10 @@ import { importedLine } from './report.ts'
 /** Maximum number of models in a configuration. */
 const MAX_MODELS = 10_000
 
-/** Reference to a variable, as LiteLLM writes it. */
+/** A reference to an environment variable in LiteLLM's syntax. */
 const VARIABLE = /^os\.environ\/(.+)$/
 
-/** Members of `litellm_params` that carry over. */
+/** Members of `litellm_params` that are imported. */
 const CARRIED: ReadonlySet<string> = new Set([
   'model',
   'custom_llm_provider',
@@ -43,7 +43,7 @@ const CARRIED: ReadonlySet<string> = new Set([
   'output_cost_per_token',
 ])
 
-/** Other sections of the file, with a note on where this gateway has such settings. */
+/** Sections that are not imported, each with a note on what this gateway has instead. */
 const SECTIONS: ReadonlyMap<string, string> = new Map([
   ['general_settings', 'the master key and the database of the proxy are not read: keys are made here'],
   ['litellm_settings', 'see docs/configuration.md for the options of this gateway'],
@@ -52,16 +52,16 @@ const SECTIONS: ReadonlyMap<string, string> = new Map([
   ['include', 'import each of the files by itself'],
 ])
 
-/** One model of the list, as far as it can be imported. */
+/** One entry of `model_list`, reduced to what can be imported. */
 interface Deployment {
   readonly model: string
   readonly upstream: string
   readonly provider: LitellmProvider
-  /** Name of the channels of its provider. */
+  /** Name for the channel, derived from the provider. */
   readonly channel: string
   readonly address: string
   readonly key: string
-  /** `other` of the channel format: a version or a location. */
+  /** Value of the channel field `other`: an API version or a location. */
   readonly other: string
   readonly declared: Readonly<Record<string, Json>>
   readonly rpm: number
@@ -71,8 +71,8 @@ interface Deployment {
 }
 
 /**
- * Reads the configuration of a LiteLLM proxy; undefined if the text is something else. Rejects with a sentence
- * for the operator if it is a configuration that cannot be read.
+ * Reads the configuration of a LiteLLM proxy; undefined if the text is not such a configuration. Rejects with
+ * a sentence for the operator if the configuration is invalid.
  */
 export function litellmSource(text: string, options: ReadingOptions): ImportSource | undefined {
   const { tree, diagnostics } = parseYamlDocument(withoutVariables(text), () => undefined)
@@ -112,7 +112,7 @@ export function litellmSource(text: string, options: ReadingOptions): ImportSour
   }
 }
 
-// LiteLLM does not expand `${NAME}`, so the text stays as it is.
+// Escapes `${NAME}`, because LiteLLM does not expand it and the YAML parser would.
 function withoutVariables(text: string): string {
   return text.replaceAll('${', () => '$${')
 }
@@ -167,11 +167,14 @@ function deploymentOf(entry: YamlNode, model: string, options: ReadingOptions): 
   }
 }
 
-/** The channel type for rerank, a protocol of several vendors, and the vendors that have a specific type. */
+/**
+ * The channel type for rerank. Several vendors use its protocol, and some vendors have a channel type of
+ * their own.
+ */
 const RERANK = 38
 const RERANKERS: ReadonlyMap<string, number> = new Map([['cohere', 34]])
 
-/** The key of an entry, and the settings of its provider. */
+/** Reads the API key of an entry, and the provider's other settings. */
 function credentials(
   { type }: LitellmProvider,
   read: (name: string) => string,
@@ -199,7 +202,7 @@ function credentials(
   }
 }
 
-/** An unfinished channel: the entries with one provider, address and key. */
+/** A channel under construction: entries with the same provider, address and key. */
 interface Group {
   readonly name: string
   readonly first: Deployment
@@ -217,7 +220,8 @@ function channelsOf(
     const { channel, provider, address, key, other, declared, missing } = deployment
     const place = JSON.stringify([channel, provider.type, address, key, other, declared, missing])
     const alike = places.get(place) ?? []
-    // A channel has one upstream name for each model, so a second name needs a second channel.
+    // A channel maps each model to one upstream name, so a second upstream name for a model needs a second
+    // channel.
     const group = alike.find(({ members }) => members.every(({ model }) => model !== deployment.model))
     if (group) {
       group.members.push(deployment)
@@ -284,7 +288,10 @@ function channelOf({ name, first, members }: Group, why: string): PlannedChannel
   }
 }
 
-/** The limit of a channel: the sum over its entries, if each of them states a limit. */
+/**
+ * The rate limit of a channel: the sum over its entries. Omitted with a note if only some entries state a
+ * limit.
+ */
 function limitOf(members: readonly Deployment[], notes: string[]): { readonly rate_limit?: Json } {
   const limits = (['rpm', 'tpm'] as const).flatMap((name): [string, number][] => {
     const stated = members.filter((one) => one[name] > 0)
@@ -301,7 +308,10 @@ function limitOf(members: readonly Deployment[], notes: string[]): { readonly ra
 
 const LIMITS = { rpm: 'requests', tpm: 'tokens' } as const
 
-/** The price of a model per million tokens, or a line that says why there is no price. */
+/**
+ * The price of a model per million tokens; a report line if the price is incomplete; undefined if none is
+ * stated.
+ */
 function priceOf(entry: YamlNode, model: string): PlannedEntry | ReportLine | undefined {
   const read = (name: string): Decimal | undefined => {
     const node = child(child(entry, 'litellm_params'), name) ?? child(child(entry, 'model_info'), name)

@@ -1,8 +1,8 @@
 import { DataFolderInUse, type DataFolderLock, lockDataFolderInTurn } from '../store/data-folder.ts'
 
 /**
- * Locks the data folder of a gateway, waiting for other commands to release it. Rejects while a gateway runs
- * on it, with a sentence that ends in `because`.
+ * Locks the data folder of a gateway. Waits until other commands release it. Rejects while a gateway runs on
+ * it; `because` is the reason at the end of the error message.
  */
 export async function lockFolder(dataDir: string, because: string): Promise<DataFolderLock> {
   try {

@@ -24,7 +24,7 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
   const connection = opened(place, socket)
   const failure = Promise.withResolvers<never>()
   failure.promise.catch(() => {})
-  // If the connection fails, the driver reports this to the connection and does not reject its pending statements.
+  // If the connection fails, the driver reports it here, and does not reject pending statements.
   connection.on('error', (error: QueryError) => failure.reject(sentenceOf(error)))
   const read = new ReadMeter(limits)
   const stop = (): void => connection.destroy()
@@ -99,7 +99,7 @@ function opened({ user, password, database, host, tls }: MysqlAddress, socket: S
     database,
     connectTimeout: CONNECT_MS,
     charset: 'utf8mb4',
-    // Values stay texts, because `Cells` checks and converts them.
+    // Values remain texts; `Cells` checks and converts them.
     typeCast: (field) => field.string('utf8'),
     ...(tls !== 'none' && { ssl: { rejectUnauthorized: tls === 'verified' } }),
   })
@@ -109,7 +109,10 @@ function quoted(name: string): string {
   return `\`${name.replaceAll('`', '``')}\``
 }
 
-/** Runs a statement and collects its rows. Calls `count` with the bytes of each; stops if that throws. */
+/**
+ * Runs a statement and collects its rows. Calls `count` with the size of each row; if `count` throws, closes
+ * the connection.
+ */
 function rowsOf(
   connection: Connection,
   count: (bytes: number) => void,
@@ -120,7 +123,7 @@ function rowsOf(
     const rows: SourceRow[] = []
     const query = connection.query(text, [...values])
     query.on('result', (row: SourceRow) => {
-      // Statements without rows have a header in their place.
+      // A statement without rows returns a header object instead.
       if (row.constructor.name === 'ResultSetHeader') return
       try {
         count(rowCharacters(row))

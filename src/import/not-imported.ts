@@ -3,7 +3,7 @@ import { type FamilyDatabase, type NotImportedTable, MAX_COUNTED } from './famil
 import { isDeleted } from './plan-users.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 
-/** Rows of a table, in the plural, and what the operator can do instead. */
+/** What the rows of a table are called (plural), and what the operator can do instead of importing them. */
 type Left = readonly [rows: string, wayOut: string]
 
 const KEEP = 'keep the other database'
@@ -11,7 +11,7 @@ const BY_PROVIDER = 'let the users sign in at an identity provider (login.oidc i
 const NEW_PASSWORD = '"sluice user password NAME" sets a password'
 const IN_BALANCES = 'their quota is in the balances'
 
-/** Tables of the two families that do not carry over. */
+/** Tables of one-api and new-api that are not imported. */
 const TABLES: ReadonlyMap<string, Left> = new Map<string, Left>([
   [
     'two_fas',
@@ -72,7 +72,7 @@ const TABLES: ReadonlyMap<string, Left> = new Map<string, Left>([
 
 const UNKNOWN: Left = ['rows of a table that is unknown here', `look at what it has, and ${KEEP}`]
 
-/** Logins by identities that are kept with the users, but with which they cannot sign in here. */
+/** Columns with identities at other services. They are imported, but users cannot sign in with them here. */
 const LOGINS: readonly (readonly [column: string, service: string])[] = [
   ['github_id', 'GitHub'],
   ['discord_id', 'Discord'],
@@ -82,7 +82,7 @@ const LOGINS: readonly (readonly [column: string, service: string])[] = [
   ['linux_do_id', 'LINUX DO'],
 ]
 
-/** Lists, with counts, what is not imported apart from single rows: tables, and logins by other services. */
+/** Lists with counts what is never imported: tables, and logins with other services. */
 export function listNotImported({ users, leftTables }: FamilyDatabase): ReportLine[] {
   const present = users.map((row) => new Cells(row)).filter((cells) => !isDeleted(cells, 'user'))
   const logins = LOGINS.flatMap(([column, service]): ReportLine[] => {

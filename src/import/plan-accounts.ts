@@ -15,7 +15,7 @@ import type { ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
 import type { SourceRow } from './source.ts'
 
-/** User and tokens that are written in one transaction, with their report lines. */
+/** A user with tokens that are written in one transaction, and its report lines. */
 export interface PlannedAccount {
   readonly account: ImportedAccount
   readonly lines: readonly ReportLine[]
@@ -25,19 +25,19 @@ export interface PlannedAccount {
 export interface AccountsPlan {
   readonly accounts: readonly PlannedAccount[]
   readonly lines: readonly ReportLine[]
-  /** Number of imported users whose password there cannot be checked here. */
+  /** Number of imported users whose password hash this gateway cannot check. */
   readonly passwords: number
 }
 
-/** Names of users of the source that the operator stated. */
+/** User names of the source that the operator listed on the command line. */
 export interface StatedNames {
-  /** Existing users who get the tokens of the imported user with the same name. */
+  /** Users whose tokens are added to the existing user with the same name. */
   readonly merge: ReadonlySet<string>
-  /** Users who keep a role above common. */
+  /** Users who keep their role if it is higher than that of an ordinary user. */
   readonly role: ReadonlySet<string>
 }
 
-/** Inputs of the planning of users and tokens. */
+/** Input of `planAccounts`. */
 export interface AccountRules {
   readonly units: QuotaConverter
   /** Settings as they will be after the import. */
@@ -84,13 +84,15 @@ export function planAccounts(
   return { accounts, lines, passwords }
 }
 
-/** Owner of imported tokens: a new user, or one that exists. */
+/** The user in this gateway that imported tokens will belong to: a new or an existing user. */
 interface Owner {
   readonly username: string
   readonly idHere: number
   readonly group: string
   readonly user: ImportedUser | undefined
-  /** False = its tokens are not added: it exists, and the operator did not state its name. */
+  /**
+   * Whether tokens are added to the user. False for an existing user whose name the operator did not list.
+   */
   readonly takesTokens: boolean
   readonly lines: readonly ReportLine[]
 }
@@ -195,7 +197,10 @@ function requireCountable(id: number): void {
   if (id > MAX_IMPORTED) throw new UnreadableValue('id', `at most ${MAX_IMPORTED}`)
 }
 
-/** Assembles an account whose used quota adds up; undefined if there is nothing to write. */
+/**
+ * Builds the account to write, so that its used quota equals the sum over its tokens. Undefined if there is
+ * nothing to write.
+ */
 function accountToImport(
   { user }: Owner,
   tokens: readonly ImportedToken[],
@@ -241,11 +246,11 @@ function skippedToken(row: SourceRow, note: string): ReportLine {
   return { kind: 'token', id, name, fate: 'left', notes: [note] }
 }
 
-/** Earliest valid expiry, in Unix seconds. */
+/** Stored for a key that expired before 1970: the earliest valid expiry, in Unix seconds. */
 const LONG_EXPIRED = 1
 const MAX_NAME_LENGTH = 50
 
-/** Token whose ids are not allocated yet. */
+/** A token whose ids are not allocated yet. */
 type ReadToken = Omit<ImportedToken, 'id' | 'user_id'>
 
 /**
@@ -320,7 +325,7 @@ function timeOf(cells: Cells, column: string, otherwise: number): number {
   )
 }
 
-/** Reads the expiry: -1 means never there, and any other time in the past has expired. */
+/** Reads the expiry in Unix seconds; −1 means that the key never expires. */
 function expiryOf(cells: Cells): number {
   const time = cells.integer('expired_time', -1)
   if (time === -1 || time > 0) return time
@@ -328,7 +333,10 @@ function expiryOf(cells: Cells): number {
   return LONG_EXPIRED
 }
 
-/** Reads the model limits: two columns in new-api, one in one-api, where any name is a limit. */
+/**
+ * Reads which models a key may use: two columns in new-api; one in one-api, where a nonempty list limits the
+ * key.
+ */
 function limitsOf(cells: Cells): { readonly enabled: boolean; readonly models: string } {
   if (!cells.isAbsent('model_limits_enabled')) {
     return { enabled: cells.flag('model_limits_enabled'), models: limitText(cells, 'model_limits') }
@@ -344,8 +352,8 @@ function limitText(cells: Cells, column: string): string {
 }
 
 /**
- * Keeps only valid addresses, as the other gateway does; if there are none, the key cannot be used from any
- * address.
+ * Keeps only the valid addresses, as the other gateway does. If none is valid, the invalid ones are kept, so
+ * that the key still cannot be used from any address.
  */
 function addressesOf(cells: Cells): string | null {
   const column = cells.isAbsent('allow_ips') ? 'subnet' : 'allow_ips'

@@ -16,22 +16,25 @@ import type { GatewayFamily, FamilyDatabase } from './family.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
 
-/** Type of Cohere's rerank. */
+/** Channel type of Cohere's rerank protocol. */
 const COHERE = 34
 
-/** Base URL of chat completions at the same vendor. */
+/** Base URL of Cohere's chat completions. */
 const COHERE_CHAT = 'https://api.cohere.ai/compatibility/v1'
 
-/** Type of Jina's rerank, a protocol that other vendors speak too. */
+/** Channel type of Jina's rerank protocol, which other vendors speak too. */
 const RERANK = 38
 
-/** Channel to be created, with its report line. */
+/** A channel to be created, with its report line. */
 export interface PlannedChannel {
   readonly channel: ChannelDefinition
   readonly line: ReportLine
 }
 
-/** Plans the channels that are supported, with unique names; the others get a report line. */
+/**
+ * Plans the channels whose type is supported, and gives them unique names. Channels of other types get a line
+ * in the report.
+ */
 export function planChannels({ family, channels }: FamilyDatabase): {
   readonly channels: readonly PlannedChannel[]
   readonly left: readonly ReportLine[]
@@ -71,7 +74,7 @@ function uniqueName(name: string, id: number, taken: ReadonlySet<string>): strin
   return taken.has(wanted) ? `${wanted} (${id})` : wanted
 }
 
-/** Splits a channel with chat and rerank models in two, because each dialect needs its own channel. */
+/** Splits a channel that has chat and rerank models in two, because a channel speaks only one protocol. */
 function splitByDialect(name: string, read: SourceChannel, kind: SupportedKind): ChannelDefinition[] {
   const foreign = read.models.filter(isForUnsupportedEndpoint)
   const models = read.models.filter((model) => !foreign.includes(model))
@@ -141,20 +144,22 @@ function channelFor(
   return { ...channel, declared: { ...channel.declared, base_url: address } }
 }
 
-/** Channel type that serves an imported kind of upstream, and how the import deviates from that type. */
+/**
+ * The channel type of this gateway for an imported type, with differences in the handling of the base URL.
+ */
 interface SupportedKind {
-  /** Number of the channel type here. */
+  /** Number of the channel type in this gateway. */
   readonly type: number
-  /** Default base URL; absent = the one of the type. */
+  /** The default base URL. If absent, the base URL of the channel type is used. */
   readonly address?: string
-  /** A channel's base URL is used unchanged, without a version being added. */
+  /** Whether the base URL is used unchanged; otherwise an API version is appended. */
   readonly keepsAddress?: true
 }
 
-/** Type of upstreams that speak chat completions at any address. */
+/** The channel type for upstreams that speak chat completions at any address. */
 const CUSTOM = 8
 
-/** Kinds with the same number in both families: resellers and hosts that speak chat completions. */
+/** Types with the same number in one-api and new-api: resellers and hosts that speak chat completions. */
 const SHARED_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [6, { type: CUSTOM, address: 'https://api.openaimax.com' }],
   [7, { type: CUSTOM, address: 'https://api.ohmygpt.com' }],
@@ -166,7 +171,7 @@ const SHARED_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [31, { type: CUSTOM, address: 'https://api.lingyiwanwu.com' }],
 ])
 
-/** Kinds of new-api whose numbers differ from the types here. */
+/** Types of new-api whose numbers differ from those of this gateway. */
 const NEW_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ...SHARED_KINDS,
   [19, { type: CUSTOM, address: 'https://api.360.cn' }],
@@ -175,7 +180,7 @@ const NEW_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   [53, { type: CUSTOM, address: 'https://llm.submodel.ai' }],
 ])
 
-/** Kinds of one-api, whose numbers differ from new-api's above 25 and in places below. */
+/** Types of one-api. Their numbers differ from new-api's above 25, and in some places below. */
 const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ...SHARED_KINDS,
   ...[1, 8, 14, 17, 20, 24, 25].map((type): [number, SupportedKind] => [type, { type }]),
@@ -209,7 +214,7 @@ const ONE_API_KINDS: ReadonlyMap<number, SupportedKind> = new Map([
   ],
 ])
 
-/** Names of kinds that use none of the gateway's dialects. */
+/** Names of types whose protocol this gateway does not support. */
 const UNSUPPORTED_KINDS: Readonly<Record<GatewayFamily, ReadonlyMap<number, string>>> = {
   'new-api': new Map([
     [2, 'Midjourney'],
@@ -243,13 +248,13 @@ const UNSUPPORTED_KINDS: Readonly<Record<GatewayFamily, ReadonlyMap<number, stri
   ]),
 }
 
-/** Looks up how channels of that number are served here; undefined if they are not supported. */
+/** How channels of this type are served here; undefined if the type is not supported. */
 function supportedKind(family: GatewayFamily, type: number): SupportedKind | undefined {
   if (family === 'one-api') return ONE_API_KINDS.get(type)
   return NEW_API_KINDS.get(type) ?? (channelType(type) ? { type } : undefined)
 }
 
-/** Describes a number of a kind, for a sentence. */
+/** Names a channel type for use in a sentence. */
 function kindName(family: GatewayFamily, type: number): string {
   const name = UNSUPPORTED_KINDS[family].get(type)
   return name === undefined ? `type ${type}` : `type ${type}, ${name},`
@@ -258,20 +263,20 @@ function kindName(family: GatewayFamily, type: number): string {
 const ENABLED = 1
 const MANUALLY_DISABLED = 2
 
-/** Settings of the other gateway that change requests or responses and have no counterpart here. */
+/** Settings of new-api that change requests or responses and that this gateway does not have. */
 const IGNORED_SETTINGS = ['force_format', 'thinking_to_content'] as const
 
-/** Channel of another gateway, reduced to what is supported here. */
+/** A channel of another gateway, reduced to what is supported here. */
 interface SourceChannel {
   readonly cells: Cells
   readonly name: string
   readonly type: number
-  /** Base URL as stored there; empty = the default of the type. */
+  /** Base URL as stored in the source; empty for the default of the type. */
   readonly baseUrl: string
   readonly models: readonly string[]
   readonly keys: readonly string[]
   readonly headers: ReadonlyMap<string, string>
-  /** Requested name to upstream name, with chains resolved. */
+  /** Upstream model name by requested name, with chains of mappings resolved. */
   readonly modelMapping: ReadonlyMap<string, string>
   /** Fields that are copied unchanged. */
   readonly fields: Partial<ChannelFields>
@@ -364,7 +369,10 @@ function mappingOf(cells: Cells): ReadonlyMap<string, string> {
   return ends
 }
 
-/** Follows a mapping to its end, because only one lookup is made here; undefined if it is circular. */
+/**
+ * Follows a chain of mappings to its end, because this gateway makes only one lookup. Undefined if the chain
+ * is circular.
+ */
 function endOfChain(
   mapping: ReadonlyMap<string, string>,
   model: string,
@@ -391,7 +399,7 @@ function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
   }
 }
 
-/** Proxy and system prompt; one-api has a separate column for the latter. */
+/** Reads the proxy and the system prompt. one-api has a separate column for the system prompt. */
 function textsOf(cells: Cells, setting: Record<string, unknown>): Record<string, string> {
   const column = cells.lenient(() => cells.text('system_prompt').trim(), '')
   const given = { system_prompt: column, ...setting }
@@ -403,7 +411,10 @@ function textsOf(cells: Cells, setting: Record<string, unknown>): Record<string,
   )
 }
 
-/** Fields that are copied as they are: management tools of this family display them. */
+/**
+ * Fields that are copied unchanged and have no effect here, so that management tools for one-api and new-api
+ * can display them.
+ */
 function displayOnlyFields(cells: Cells, family: GatewayFamily): Record<string, string> {
   const names =
     family === 'new-api'

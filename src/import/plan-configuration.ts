@@ -16,7 +16,7 @@ import { planChannels, type PlannedChannel, splitList } from './plan-channels.ts
 import type { ImportOutcome, ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
 
-/** Settings and channels to be written, and the settings that result. */
+/** The settings and channels to write, and the complete settings after that. */
 export interface ConfigurationPlan {
   readonly entries: readonly StoredEntry[]
   readonly channels: readonly ChannelDefinition[]
@@ -24,7 +24,7 @@ export interface ConfigurationPlan {
   readonly lines: readonly ReportLine[]
 }
 
-/** Section of gateway.yaml that corresponds to a section of stored settings. */
+/** The section of gateway.yaml in which entries of a stored section are declared. */
 const FILE_SECTIONS = {
   options: 'options',
   groups: 'groups',
@@ -34,15 +34,15 @@ const FILE_SECTIONS = {
   guards: 'guards',
 } as const
 
-/** Settings and channels of the source, before they are compared with those of this gateway. */
+/** Settings and channels as the source states them, before they are compared with those of this gateway. */
 export interface StatedConfiguration {
   readonly entries: readonly PlannedEntry[]
   readonly channels: readonly PlannedChannel[]
-  /** Lines about what does not carry over. */
+  /** Report lines about what is not imported. */
   readonly left: readonly ReportLine[]
 }
 
-/** The groups, prices, options and channels of a database. */
+/** Reads the groups, prices, options and channels of a source. */
 export function configurationIn(source: FamilyDatabase, options: FamilyOptions): StatedConfiguration {
   const scalars = planOptions(options)
   const { channels, left } = planChannels(source)
@@ -151,7 +151,7 @@ function effectiveSettings(
   }
 }
 
-/** Reports models of imported channels that have no price, so that calls to them are refused. */
+/** Reports the models of imported channels that have no price, because calls to them will be refused. */
 function unpricedModels(channels: readonly PlannedChannel[], settings: Settings): ReportLine[] {
   if (settings.options.unpriced_models === 'free') return []
   const models = new Set(channels.flatMap(({ channel }) => channel.declared['models'] as readonly string[]))
@@ -166,7 +166,7 @@ function unpricedModels(channels: readonly PlannedChannel[], settings: Settings)
     }))
 }
 
-/** Plans the ratios of every model that an option names, exactly. */
+/** Plans the price ratios of every model that an option names, with exact decimals. */
 function planPrices(options: FamilyOptions): PlannedEntry[] {
   const models = new Map<string, { [Name in RatioName]?: Ratios[Name] }>()
   for (const [option, ratio] of RATIO_OPTIONS) {
@@ -189,7 +189,7 @@ function planPrices(options: FamilyOptions): PlannedEntry[] {
   })
 }
 
-/** Option that is not imported: amounts are converted to the unit here instead. */
+/** An option that is not imported, because amounts are converted to the quota unit of this gateway. */
 const QUOTA_UNIT_OPTION = 'QuotaPerUnit'
 
 const READ_ELSEWHERE: ReadonlySet<string> = new Set([
@@ -210,7 +210,10 @@ const UNSUPPORTED_OPTIONS: ReadonlyMap<string, string> = new Map([
   ['AudioRatio', 'audio is charged as the tokens that the provider reports'],
 ])
 
-/** Plans the scalar options. Reports unsupported ones that matter, and the names of all others. */
+/**
+ * Plans the options with a single value. Options that this gateway lacks are reported: the important ones
+ * with an explanation, the others by name.
+ */
 function planOptions(options: FamilyOptions): {
   readonly entries: readonly PlannedEntry[]
   readonly left: readonly ReportLine[]
@@ -245,16 +248,19 @@ const RATIO_ONE: Decimal = { digits: 1n, scale: 0 }
 /** Groups that new-api opens to everybody by default; one-api has no open groups. */
 const DEFAULT_OPEN_GROUPS = { 'new-api': ['default', 'vip'], 'one-api': [] } as const
 
-/** Name by which the other gateway chooses among groups; not supported here. */
+/** Special group name with which the other gateway chooses a group automatically; not supported here. */
 export const AUTO_GROUP = 'auto'
 
-/** Entry of the settings to be written, with its report line. */
+/** A settings entry to be written, with its report line. */
 export interface PlannedEntry {
   readonly entry: StoredEntry
   readonly line: ReportLine
 }
 
-/** Plans the groups that have a ratio, and those that rows name without one: their ratio is 1. */
+/**
+ * Plans the groups that have a ratio, and the groups that rows name without defining a ratio, which get ratio
+ * 1.
+ */
 function planGroups(source: FamilyDatabase, options: FamilyOptions): PlannedEntry[] {
   const ratios = options.decimals('GroupRatio') ?? new Map<string, Decimal>()
   const usable = options.mapping('UserUsableGroups')
@@ -285,7 +291,7 @@ function namedIn({ users, tokens, channels }: FamilyDatabase): string[] {
   )
 }
 
-/** Options of another gateway. Unreadable ones are skipped, each with a line of the report. */
+/** The options of another gateway. An unreadable option is skipped with a report line. */
 export class FamilyOptions {
   /** Report lines about options that could not be read. */
   readonly skipped: ReportLine[] = []
@@ -325,7 +331,7 @@ export class FamilyOptions {
     }
   }
 
-  /** Reads an option that maps names to decimals, exactly; skips values that are not decimals. */
+  /** Reads an option that maps names to decimal numbers, exactly. Values that are not numbers are skipped. */
   decimals(name: string): ReadonlyMap<string, Decimal> | undefined {
     const mapping = this.mapping(name)
     if (!mapping) return undefined

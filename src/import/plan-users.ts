@@ -13,7 +13,7 @@ const { fields } = USER
 
 const ENABLED = 1
 const DISABLED = 2
-/** Status of deleted users in one-api, which keeps their rows under another name. */
+/** Status of deleted users in one-api, which keeps their rows with a changed name. */
 const DELETED = 3
 
 /** User whose id is not allocated yet. */
@@ -63,7 +63,7 @@ export function readUser(
   }
 }
 
-/** Tells whether a row is marked as deleted. */
+/** Whether a row is marked as deleted. */
 export function isDeleted(cells: Cells, kind: 'user' | 'token'): boolean {
   if (!cells.isAbsent('deleted_at')) return true
   return kind === 'user' && cells.lenient(() => cells.integer('status'), 0) === DELETED
@@ -153,7 +153,10 @@ function count(cells: Cells, column: string): number {
   )
 }
 
-/** Reads a user's own settings, which are kept unchanged. The sidebar has a separate column here. */
+/**
+ * Reads the user's own settings, which are kept unchanged. This gateway stores the sidebar in a separate
+ * column.
+ */
 function settingOf(cells: Cells): { readonly setting: string; readonly sidebar_modules: string } {
   const text = cells.lenient(() => cells.text('setting').trim(), '')
   if (text === '') return { setting: '', sidebar_modules: '' }
@@ -164,7 +167,7 @@ function settingOf(cells: Cells): { readonly setting: string; readonly sidebar_m
       return { setting: text, sidebar_modules: typeof modules === 'string' ? modules : '' }
     }
   } catch {
-    // Not JSON: noted below.
+    // Text that is not JSON is noted below.
   }
   cells.note('setting: expected a JSON object; left out')
   return { setting: '', sidebar_modules: '' }

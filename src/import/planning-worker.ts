@@ -9,24 +9,27 @@ import type { ReadLimits } from './read-limits.ts'
 import { readSource } from './read-source.ts'
 import { inspectTarget, reserve } from './target.ts'
 
-/** Limits on an uploaded file. The process has little memory, and the client waits for the answer. */
+/**
+ * Limits on an uploaded file. They are low, because this process has little memory and a client is waiting.
+ */
 const UPLOAD_LIMITS: ReadLimits = { rows: 500_000, bytes: 128 * 2 ** 20, ms: 60_000 }
 
-/** Maximum number of lines of a report. All lines are counted. */
+/** Maximum number of lines in a report. Further lines are counted but not listed. */
 const MAX_LINES = 10_000
 
-/** Users and tokens in one message. */
+/** Maximum number of users and tokens in one message. */
 const MAX_ACCOUNTS = 200
 
 const NOBODY = { merge: new Set<string>(), role: new Set<string>() }
 
-/** Plans one import, sends the plan, and then its accounts in parts, each on request. */
+/** Plans one import and sends the plan. Then sends its accounts in parts, one part per request. */
 async function sendPlan(task: PlanningTask): Promise<void> {
   const { environment, texts, path, shown, apply } = task
   const source = await readSource(path, {
     limits: UPLOAD_LIMITS,
     shown,
-    // A foreign file must not send secrets of this machine to an address of its choice.
+    // Variables are not read: an uploaded file could otherwise send secrets of this machine to an address of
+    // its choice.
     variable: () => undefined,
     missing: 'is not read over HTTP: give the channel its key',
   })

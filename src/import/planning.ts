@@ -7,32 +7,35 @@ import type { Environment } from '../config/environment.ts'
 import { GatewayError } from '../errors.ts'
 import type { ImportPlanner, PlannedAccount, PlannedImport } from '../management/imports.ts'
 
-/** Task of the process. */
+/** Task for the planning process. */
 export interface PlanningTask {
   readonly environment: Environment
-  /** The texts of gateway.yaml and the prices file that are in force. */
+  /** Current texts of gateway.yaml and of the prices file. */
   readonly texts: FileTexts
-  /** Path of the upload. */
+  /** Path of the uploaded file. */
   readonly path: string
-  /** The name of the upload in messages. */
+  /** Name of the uploaded file in messages. */
   readonly shown: string
   /** Whether the plan will be written. */
   readonly apply: boolean
 }
 
-/** Message to the process: a request for the next accounts. */
+/** Message to the planning process that requests the next accounts. */
 export const NEXT_ACCOUNTS = 'next'
 
-/** Message of the process: the plan, then its accounts in parts, of which the last is empty; or a refusal. */
+/**
+ * Message from the planning process: the plan, or a part of its accounts (the last part is empty), or a
+ * refusal.
+ */
 export type PlanningMessage =
   | ({ readonly kind: 'plan' } & Omit<PlannedImport, 'accounts'>)
   | { readonly kind: 'accounts'; readonly accounts: readonly PlannedAccount[] }
   | { readonly kind: 'refused'; readonly message: string }
 
-/** Maximum size of the heap of the process. A file that needs more is refused. */
+/** Maximum heap size of the planning process in MiB. A file that needs more is refused. */
 const MAX_HEAP_MIB = 512
 
-/** Maximum time to make a plan. */
+/** Maximum time for making a plan. */
 const MAX_MS = 120_000
 
 // The extension is .ts in the source and .js in the build.
@@ -47,7 +50,7 @@ export class PlanningProcesses implements ImportPlanner {
   readonly #texts: () => FileTexts
   #isBusy = false
 
-  /** `texts` returns those of the configuration in force. */
+  /** `texts` returns the current texts of the configuration files. */
   constructor(environment: Environment, texts: () => FileTexts) {
     this.#environment = environment
     this.#texts = texts
@@ -85,11 +88,11 @@ class PlanningProcess {
       serialization: 'advanced',
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
     })
-    // The event that the process has ended is handled instead.
+    // Not handled here, because the `exit` event follows.
     this.#child.on('error', () => {})
   }
 
-  /** Sends the task. Rejects with the error for the client if no plan can be made. */
+  /** Sends the task. Rejects with an error for the client if no plan can be made. */
   async start(task: PlanningTask): Promise<Omit<PlannedImport, 'accounts'>> {
     const timer = setTimeout(() => {
       this.#isLate = true
@@ -104,7 +107,7 @@ class PlanningProcess {
     }
   }
 
-  /** The accounts of the plan in parts. The next part is requested when it is needed. */
+  /** Yields the accounts of the plan in parts. Each part is requested when it is needed. */
   async *accounts(): AsyncGenerator<readonly PlannedAccount[], void, undefined> {
     for (;;) {
       const answer = await this.#ask(NEXT_ACCOUNTS)
@@ -124,7 +127,7 @@ class PlanningProcess {
     const { signal } = over
     const answer = once(this.#child, 'message', { signal })
     const end = once(this.#child, 'exit', { signal })
-    // The listener that loses the race is aborted, and its promise rejects.
+    // Only one of the two promises is used; the other one rejects when it is aborted.
     answer.catch(() => {})
     end.catch(() => {})
     try {

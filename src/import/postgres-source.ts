@@ -14,7 +14,7 @@ import type { SourceDatabase, SourceRow } from './source.ts'
 
 const CONNECT_MS = 10_000
 
-/** Relations that can be read like a table, by `pg_class.relkind`. */
+/** Names of relations that are not plain tables, by `pg_class.relkind`. */
 const RELATION_KINDS: ReadonlyMap<unknown, string> = new Map([
   ['v', 'view'],
   ['m', 'materialized view'],
@@ -24,8 +24,8 @@ const RELATION_KINDS: ReadonlyMap<unknown, string> = new Map([
 
 /**
  * Opens the PostgreSQL database of another gateway, which may be running. The database is not trusted: only
- * plain tables are read, without row-level policies, which would run code of its owner, and within `limits`.
- * Rejects with a sentence for the operator.
+ * plain tables are read, within `limits`. Tables with row-level policies are not read, because a policy runs
+ * code of the table's owner. Rejects with a sentence for the operator.
  */
 export async function openPostgresSource(url: string, limits = READ_LIMITS): Promise<SourceDatabase> {
   const socket = new Socket()
@@ -35,7 +35,7 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
     statement_timeout: limits.ms,
     application_name: 'sluice import',
     stream: () => socket,
-    // Values stay texts, because `Cells` checks and converts them.
+    // Values remain texts; `Cells` checks and converts them.
     types: { getTypeParser: () => (text: string) => text },
   })
   client.on('error', () => {})
@@ -78,7 +78,8 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
         `select ${columns.map((name) => client.escapeIdentifier(name)).join(', ')} from only ${client.escapeIdentifier(table)}` +
           (columns.includes('id') ? ' order by id' : ''),
       ),
-    // Tables with policies or without the right to read them would end the transaction.
+    // Omits tables with policies or without the right to read, because reading one would abort the
+    // transaction.
     async tables() {
       const rows = await query(
         '',
@@ -101,7 +102,8 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
 }
 
 /**
- * Runs a statement and collects its rows. Calls `count` with the bytes of each, and `stop` if that throws.
+ * Runs a statement and collects its rows. Calls `count` with the size of each row; if `count` throws, calls
+ * `stop`.
  */
 function rowsOf(
   client: Client,

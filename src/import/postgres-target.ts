@@ -6,13 +6,16 @@ import type { Database } from '../store/row-types.ts'
 import type { Secrets } from '../store/secrets.ts'
 import { COPIED_TABLES, COUNTED_TABLES, NOT_COPIED } from './migrate/tables.ts'
 
-/** Statement timeout; sums over a large log are slow. */
+/** Timeout of a statement. It is long, because sums over a large log are slow. */
 const STATEMENT_TIMEOUT_MS = 600_000
 
-/** Highest id ever assigned in each counted table, so that none is assigned again. */
+/** Highest id that each table has ever assigned, so that no id is assigned again. */
 export type HighestIds = ReadonlyMap<(typeof COUNTED_TABLES)[number], number>
 
-/** Opens connections to a target database, without writing to it. Errors are those of the driver. */
+/**
+ * Opens connections to a target database without writing to it. Errors are passed on as the driver throws
+ * them.
+ */
 export function openTarget(url: string): Kysely<Database> {
   return new Kysely<Database>({
     dialect: new PostgresDialect({ pool: connectionPool(url, STATEMENT_TIMEOUT_MS) }),
@@ -20,8 +23,8 @@ export function openTarget(url: string): Kysely<Database> {
 }
 
 /**
- * Tells whether a database has no tables. Rejects with a sentence for the operator if it has tables, but not
- * all of ours.
+ * Whether a database has no tables. Rejects with a sentence for the operator if it has tables, but not all
+ * tables of Sluice.
  */
 export async function isEmptyDatabase(db: Kysely<Database>, url: string): Promise<boolean> {
   const { rows } = await sql<{ name: string }>`
@@ -43,7 +46,7 @@ export async function prepareTarget(url: string, secrets: Secrets): Promise<void
   await store.close()
 }
 
-/** Advances the sequences to these ids; a sequence that is further already stays. */
+/** Sets the id sequences to these ids. A sequence that is higher already is not changed. */
 export async function advanceSequences(db: Kysely<Database>, highest: HighestIds): Promise<void> {
   for (const [table, id] of highest) {
     if (id < 1) continue
@@ -53,7 +56,7 @@ export async function advanceSequences(db: Kysely<Database>, highest: HighestIds
   }
 }
 
-/** Runs `work`; errors of the server reject with `StoreUnavailable`. */
+/** Runs `work`. Converts errors of the database server to `StoreUnavailable`. */
 export async function withMappedErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
     return await work()

@@ -10,10 +10,13 @@ export interface ReadLimits {
   readonly ms: number
 }
 
-/** Limits of `sluice import`. `docs/moving.md`. */
+/** Limits for `sluice import`. `docs/moving.md`. */
 export const READ_LIMITS: ReadLimits = { rows: 2_000_000, bytes: 512 * 2 ** 20, ms: 600_000 }
 
-/** Counts the rows and bytes that are read from one database, which may be endless. */
+/**
+ * Counts the rows and bytes read from one database. The limits matter because a hostile server can send rows
+ * without end.
+ */
 export class ReadMeter {
   readonly #limits: ReadLimits
   #bytes = 0
@@ -22,7 +25,10 @@ export class ReadMeter {
     this.#limits = limits
   }
 
-  /** Begins a table. Returns a function to be called with the bytes of each row; throws above a limit. */
+  /**
+   * Starts counting a table. Returns a function to call with the size of each row in bytes, which throws if a
+   * limit is exceeded.
+   */
   table(name: string): (bytes: number) => void {
     const { rows: maxRows, bytes: maxBytes, ms } = this.#limits
     const untilMs = performance.now() + ms
@@ -42,14 +48,16 @@ function tooSlow(table: string, ms: number): Error {
   return new Error(`reading the table "${table}" took longer than ${ms / 1000} s`)
 }
 
-/** Error for a view or similar: reading it could run code of its owner with the rights of the reader. */
+/**
+ * Error for a view or similar object. Reading it could run code of its owner with the rights of the reader.
+ */
 export function notATableError(name: string, kind: string): Error {
   return new Error(
     `"${name}" is a ${kind}, and nothing but plain tables is read: make a copy that has one in its place`,
   )
 }
 
-/** The size of a row whose values are texts, in characters. */
+/** Total length of a row's texts in UTF-16 code units. */
 export function rowCharacters(row: Readonly<Record<string, unknown>>): number {
   return Object.values(row).reduce(
     (sum: number, value) => sum + (typeof value === 'string' ? value.length : 0),
@@ -57,28 +65,32 @@ export function rowCharacters(row: Readonly<Record<string, unknown>>): number {
   )
 }
 
-/** Maximum number of tables that are named; both families have some thirty. */
+/** Maximum number of tables whose names are read; one-api and new-api each have about thirty. */
 export const MAX_TABLES = 200
 
-/** Timeout of an answer, as a multiple of the statement timeout. */
+/** Time until an answer is given up on this side, as a multiple of the server's statement timeout. */
 const TIMEOUT_FACTOR = 1.05
 
-/** Interval of the checks while an answer arrives. */
+/** Interval at which time and size are checked while an answer arrives. */
 const CHECK_INTERVAL_MS = 5
 
-/** Maximum ratio of bytes received to bytes of values; rows have headers and lengths too. */
+/**
+ * Maximum ratio of all received bytes to bytes of values. It is above 1, because rows also have headers and
+ * lengths.
+ */
 const WIRE_FACTOR = 4
 
 /**
- * Maximum number of bytes between two rows, because drivers keep a message in memory until it is complete.
+ * Maximum number of bytes received without a complete row, because drivers keep an incomplete message in
+ * memory.
  */
 const MAX_MESSAGE_BYTES = 64 * 2 ** 20
 
-/** Limits until the server has accepted the user. */
+/** Limits on bytes and milliseconds before the server accepts the login. */
 const MAX_GREETING_BYTES = 65_536
 const MAX_GREETING_MS = 10_000
 
-/** Counts a row by `count`, once it is noted as complete. */
+/** Wraps `count` so that each complete row is also recorded in `wire`. */
 export function countRows(count: (bytes: number) => void, wire: WireLimits): (bytes: number) => void {
   return (bytes) => {
     wire.noteRow()
@@ -86,7 +98,7 @@ export function countRows(count: (bytes: number) => void, wire: WireLimits): (by
   }
 }
 
-/** Limits on what the server of a source sends over one connection, even if no row of it is complete. */
+/** Limits on what a source server sends over one connection, even if no row is ever complete. */
 export class WireLimits {
   readonly #socket: Socket
   readonly #limits: ReadLimits
@@ -105,7 +117,7 @@ export class WireLimits {
     this.#lastRowAt = this.#socket.bytesRead
   }
 
-  /** Rejects if the server takes too long or sends too much before it accepts the user. */
+  /** Rejects if the server takes too long or sends too much before it accepts the login. */
   greeting<Answer>(answer: Promise<Answer>): Promise<Answer> {
     const ms = Math.min(MAX_GREETING_MS, this.#limits.ms)
     return this.#within(
@@ -119,7 +131,7 @@ export class WireLimits {
     )
   }
 
-  /** Rejects if the answer about a table takes too long or has too many bytes. */
+  /** Rejects if the answer about a table takes too long or is too large. */
   answer<Answer>(table: string, answer: Promise<Answer>): Promise<Answer> {
     const { bytes, ms } = this.#limits
     this.noteRow()

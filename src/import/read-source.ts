@@ -12,32 +12,35 @@ import { openServer, type SourceDatabase } from './source.ts'
 export interface ImportSource {
   readonly name: ImportSourceName
   readonly configuration: StatedConfiguration
-  /** Users and their tokens; empty where the source has none. */
+  /** Users and their tokens; empty if the source has none. */
   readonly accounts: Pick<FamilyDatabase, 'users' | 'tokens'>
-  /** The unit of the amounts, as the source states it. */
+  /** Quota units per dollar as stored in the source; undefined if not stored. */
   readonly quotaUnit: string | undefined
-  /** Lines about what is never imported. */
+  /** Report lines about what is never imported. */
   readonly left: readonly ReportLine[]
 }
 
-/** How a source is read. */
+/** Options for reading a source. */
 export interface ReadingOptions {
   readonly limits?: ReadLimits
-  /** The name of the file in messages. */
+  /** Name of the file in messages; its path if absent. */
   readonly shown?: string
-  /** Reads a variable to which a configuration refers; undefined if it is not set or must not be read. */
+  /**
+   * Reads an environment variable that a configuration refers to; undefined if it is not set or must not be
+   * read.
+   */
   readonly variable: (name: string) => string | undefined
   /** Why a variable is missing, as the end of a sentence: `is not set`. */
   readonly missing: string
 }
 
-/** Maximum size of a configuration. */
+/** Maximum size of a configuration file. */
 const MAX_CONFIGURATION_BYTES = 4 * 2 ** 20
 
 /** First bytes of a SQLite file. */
 const SQLITE = 'SQLite format 3\0'
 
-/** Reads a file, or the database of a URL. Rejects with a sentence for the operator. */
+/** Reads a file, or the database at a URL. Rejects with a sentence for the operator. */
 export async function readSource(place: string, options: ReadingOptions): Promise<ImportSource> {
   const server = await openServer(place)
   if (server) return familySource(server)

@@ -1,6 +1,9 @@
 import type { ImportKind, ReportLine } from '../domain/import-line.ts'
 
-/** Makes a line for an imported row: `changed` if there are notes, else `carried`. */
+/**
+ * Creates the report line of an imported row. Its `fate` is `changed` if there are notes, otherwise
+ * `carried`.
+ */
 export function importedLine(
   kind: ImportKind,
   id: number | undefined,

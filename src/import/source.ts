@@ -1,22 +1,24 @@
 import { postgresUrl } from './postgres-target.ts'
 
-/** Row of another gateway's database, unchecked. */
+/** An unchecked row of another gateway's database. */
 export type SourceRow = Readonly<Record<string, unknown>>
 
-/** Snapshot of another gateway's database, read-only. */
+/** A read-only snapshot of another gateway's database. */
 export interface SourceDatabase {
   /** Names of a table's columns; empty if there is no such table. */
   columnsOf(table: string): Promise<readonly string[]>
-  /** Reads these columns of all rows, ordered by `id` if that is among them. */
+  /** Reads the given columns of all rows, ordered by `id` if that is one of the columns. */
   rows(table: string, columns: readonly string[]): Promise<readonly SourceRow[]>
-  /** Names of the plain tables that can be read, in order; at most `MAX_TABLES`. */
+  /** Names of the plain tables that can be read, sorted; at most `MAX_TABLES`. */
   tables(): Promise<readonly string[]>
-  /** Counts the rows of a plain table, up to one more than `max`. */
+  /** Counts the rows of a plain table, but not further than `max` + 1. */
   countRows(table: string, max: number): Promise<number>
   close(): Promise<void>
 }
 
-/** Opens the database of a URL; undefined for the path of a file. Rejects with a sentence for the operator. */
+/**
+ * Opens the database at a URL; undefined if `place` is a file path. Rejects with a sentence for the operator.
+ */
 export async function openServer(place: string): Promise<SourceDatabase | undefined> {
   const url = postgresUrl(place)
   if (url !== undefined) {
@@ -36,14 +38,14 @@ export async function openServer(place: string): Promise<SourceDatabase | undefi
   return undefined
 }
 
-/** Address of a database on MySQL or MariaDB. */
+/** Address of a MySQL or MariaDB database. */
 export interface MysqlAddress {
   readonly host: string
   readonly port: number
   readonly user: string
   readonly password: string
   readonly database: string
-  /** TLS: none, with a verified certificate, or with any certificate. */
+  /** TLS: none, with a verified certificate, or with an unverified certificate. */
   readonly tls: 'none' | 'verified' | 'unverified'
 }
 
@@ -55,9 +57,9 @@ const DSN =
 const URL_EXPECTED = 'expected an address such as mysql://user@host/database'
 
 /**
- * Reads `mysql://user@host/database`, the same with `mariadb:`, or the form of SQL_DSN; undefined for others.
- * `tls=true` or `tls=skip-verify` in its query requires TLS. Throws a sentence for the operator, without the
- * password.
+ * Parses `mysql://user@host/database`, the same with `mariadb:`, or the format of `SQL_DSN`; undefined for
+ * any other text. The query parameters `tls=true` and `tls=skip-verify` require TLS. Throws a sentence for
+ * the operator that does not contain the password.
  */
 export function mysqlAddress(place: string): MysqlAddress | undefined {
   const dsn = DSN.exec(place)?.groups

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { MAX_TABLES, notATableError, READ_LIMITS, ReadMeter } from './read-limits.ts'
 import type { SourceDatabase } from './source.ts'
 
-/** Offset of the file format write version in the header; its value 2 means WAL. */
+/** Offset of the write version in the header of a SQLite file; 2 means WAL mode. */
 const WRITE_VERSION_OFFSET = 18
 const WAL_VERSION = 2
 
@@ -31,7 +31,8 @@ export function openSqliteSource(path: string, limits = READ_LIMITS, shown = pat
     },
     async rows(table, columns) {
       const names = columns.map(quoted)
-      // Lengths are read before values, so that a row that is too large is refused before it is in memory.
+      // Reads lengths before values, so that a row that is too large is refused before it is loaded into
+      // memory.
       const bytes = names.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ')
       const sizes = db.prepare(`SELECT ${bytes} AS bytes FROM ${quoted(table)}`)
       const statement = db.prepare(
@@ -63,8 +64,8 @@ export function openSqliteSource(path: string, limits = READ_LIMITS, shown = pat
   }
 }
 
-// Opening a file in WAL mode creates a log beside it, unless it is opened as immutable. That is safe only
-// without an existing log.
+// Opening a file in WAL mode creates a WAL file beside it, unless the file is opened as immutable. That is
+// safe only if no WAL file exists.
 function locationOf(path: string): string {
   if (!isWriteAhead(path) || existsSync(`${path}-wal`)) return path
   return `${pathToFileURL(path).href}?immutable=1`

@@ -31,27 +31,27 @@ import {
 import { lockFolder } from './lock-folder.ts'
 import type { IdentifierHashes } from './identifier-allocator.ts'
 
-/** The origin of imported objects in the audit log. */
+/** The origin that the audit log states for imported objects. */
 export function importOrigin(): Origin {
   return { actorId: 0, actor: 'sluice import', via: 'command', address: '', atMs: Date.now() }
 }
 
-/** State of the target before the import. */
+/** Contents of the target database before the import. */
 export interface TargetState {
   readonly identifiers: TakenIdentifiers
   readonly stored: StoredConfiguration
 }
 
-/** Database of this gateway, open for writing; locked against other processes if it is embedded. */
+/**
+ * The database of this gateway, open for writing. A SQLite database is also locked against other processes.
+ */
 export interface WritableTarget {
   readonly rows: Rows
   readonly hashes: IdentifierHashes
   readState(): Promise<TargetState>
-  /** Ensures that generated ids of tokens are above this one. */
+  /** Ensures that the database generates token ids only above this one. */
   reserve(highestTokenId: number): Promise<void>
-  /**
-   * Notifies running nodes of the changes; rejects if that fails. An embedded database has no other nodes.
-   */
+  /** Notifies running nodes of the changes; rejects if that fails. A SQLite database has no other nodes. */
   notifyNodes(): Promise<void>
   close(): Promise<void>
 }
@@ -66,7 +66,10 @@ export function targetName({ databaseUrl }: Environment): string {
   return sqlitePath(databaseUrl) ?? databaseName(databaseUrl)
 }
 
-/** Reads the state of the target without changing it; of a new database, the seeds of gateway.yaml. */
+/**
+ * Reads the contents of the target without changing it. A new database counts as containing the users
+ * declared in gateway.yaml.
+ */
 export async function inspectTarget(
   environment: Environment,
   seeds: readonly UserSeed[],
@@ -80,7 +83,7 @@ export async function inspectTarget(
   }
 }
 
-/** Opens the target; creates it if it is missing, with the users that gateway.yaml seeds. */
+/** Opens the target for writing. If it is missing, creates it with the users declared in gateway.yaml. */
 export async function openTargetToWrite(
   environment: Environment,
   seeds: readonly UserSeed[],
@@ -183,7 +186,8 @@ function secretsIfAny({ secret, dataDir }: Environment): Secrets | undefined {
   return kept === undefined ? undefined : deriveSecrets(kept)
 }
 
-// Only an embedded database gets a generated secret: nodes of a shared one must agree on theirs.
+// A secret is generated only for a SQLite database. The nodes of a shared database must have the same secret,
+// which the operator sets.
 function secretsToWrite(environment: Environment): Secrets {
   const { databaseUrl, dataDir } = environment
   const given = secretsIfAny(environment)
@@ -193,7 +197,10 @@ function secretsToWrite(environment: Environment): Secrets {
   return deriveSecrets(secretOfDataFolder(dataDir))
 }
 
-/** Returns the hash functions; the identity if there is no secret, because nothing is stored then. */
+/**
+ * Returns the hash functions. Without a secret they return their input, because nothing is stored in that
+ * case.
+ */
 function hashesOf(secrets: Secrets | undefined): IdentifierHashes {
   return {
     key: (key) => (secrets ? hashKey(secrets, key) : key),
@@ -217,8 +224,8 @@ function identifiersOfSeeds(seeds: readonly UserSeed[], secrets: Secrets | undef
 }
 
 /**
- * Tells the nodes of a PostgreSQL database to reload everything, over Redis if they use it, where `namespace`
- * is theirs. Rejects if the announcement cannot be sent.
+ * Tells the running nodes to read everything again: over Redis if they use it, otherwise over PostgreSQL.
+ * `namespace` is their namespace in Redis. Rejects if the announcement cannot be sent.
  */
 async function notifyNodes(
   { databaseUrl, redisUrl }: Environment,

@@ -9,7 +9,7 @@ const LENGTH_BYTES = 4
  */
 const MAX_FRAME_BYTES = 256 * 1024 * 1024
 
-/** A message without a response, a request, a response, or the failure of a request. */
+/** Types of frames. A message expects no response; a request is answered by a response or a failure. */
 type Kind = 'message' | 'request' | 'response' | 'failure'
 const KINDS: ReadonlySet<unknown> = new Set<Kind>(['message', 'request', 'response', 'failure'])
 type Frame = readonly [kind: Kind, topic: string, id: number, value: unknown]
@@ -20,8 +20,8 @@ interface PendingQuestion {
 }
 
 /**
- * Exchanges values with another process over a local socket, in order. Values may be anything that
- * `structuredClone` accepts. A frame that is too long or unreadable closes the link. The values are not
+ * Exchanges values with another process over a local socket, in order. Any value that `structuredClone`
+ * accepts can be sent. A frame that is too long or unreadable closes the link. Received values are not
  * validated, because both ends are the same program, and the socket has no name by which others could open
  * it.
  */
@@ -36,7 +36,7 @@ export class Link {
   #outgoing: Buffer[] = []
   #received: Buffer[] = []
   #receivedBytes = 0
-  /** Size of the frame that is being received, including its length prefix. */
+  /** Size of the frame that is being received, in bytes, including its length prefix. */
   #wantedBytes = LENGTH_BYTES
   #isClosed = false
 
@@ -80,7 +80,7 @@ export class Link {
     this.#answerers.set(topic, answerer)
   }
 
-  /** Closes the socket. What was sent before still arrives. */
+  /** Closes the socket. Everything sent before is still delivered. */
   close(): void {
     queueMicrotask(() => this.#socket.end())
   }
@@ -95,7 +95,7 @@ export class Link {
     if (this.#outgoing.length === 2) queueMicrotask(() => this.#flush())
   }
 
-  // Frames of one turn are sent in one write and read together.
+  // Sends all frames of one turn of the event loop in one write, so that they are read together.
   #flush(): void {
     const bytes = Buffer.concat(this.#outgoing)
     this.#outgoing = []
@@ -126,7 +126,7 @@ export class Link {
     this.#socket.destroy()
   }
 
-  /** Dispatches a frame; returns false if its value cannot be read. */
+  /** Handles a received frame. Returns false if its value cannot be read. */
   #onFrame([kind, topic, id, value]: Frame): boolean {
     switch (kind) {
       case 'message':
@@ -150,7 +150,8 @@ export class Link {
     }
   }
 
-  // Responds synchronously if the answer is not a promise, so that responses keep the order of requests.
+  // Responds in the same turn if the answer is not a promise, so that responses are in the order of the
+  // requests.
   #respond(topic: string, id: number, value: unknown): void {
     const fail = (error: unknown): void =>
       this.#write(['failure', topic, id, error instanceof Error ? error.message : String(error)])

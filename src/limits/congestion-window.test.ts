@@ -8,7 +8,7 @@ function fill(window: CongestionWindow): number {
   return begun
 }
 
-/** Lets calls end, and others begin as far as the window allows; returns the number of those that began. */
+/** Lets calls end, and as many begin as the window allows; returns the number of calls that began. */
 function replace(window: CongestionWindow, calls: number): number {
   let begun = 0
   for (let i = 0; i < calls; i++) {

@@ -1,15 +1,16 @@
 /**
- * Minimum size of the window: with fewer calls under way, the event loop would wait for each of them. It is
- * also the maximum by which the window may exceed the calls under way, and so the number that begin at once
- * after an idle time.
+ * Minimum number of calls that may run at the same time; with fewer, the event loop would often be idle. It
+ * is also the maximum by which the window may exceed the running calls, so that at most this many begin at
+ * once after an idle time.
  */
 const MIN_SIZE = 16
 /**
- * In milliseconds; as many calls as end within this time may always be under way. Cheap calls, thousands a
- * second, gain from that, because many of them share a batch of the database and a turn of the loop.
+ * In milliseconds. At least as many calls as end within this time may run at the same time. Cheap calls
+ * (thousands per second) gain from that, because many of them share a database batch and a turn of the event
+ * loop.
  */
 const MIN_TIME_MS = 12
-/** Shrinkage of the window for each call that ends. */
+/** By how much the window shrinks for each call that ends. */
 const SHRINKAGE_PER_END = 1 / 16
 
 /**
@@ -25,7 +26,7 @@ const SHRINKAGE_PER_END = 1 / 16
  * upstreams: the calls begun in an idle second would return as a flood in the next one.
  */
 export class CongestionWindow {
-  /** Busy time of the loop, while calls waited, per call that ended, and per call that began. */
+  /** Busy time of the event loop while calls waited: per call that ended, and per call that began. */
   readonly #endings = new RecentInterval()
   readonly #beginnings = new RecentInterval()
   #underWay = 0
@@ -37,13 +38,16 @@ export class CongestionWindow {
     return this.#underWay < Math.max(this.#size, this.#minSize)
   }
 
-  /** Records that a call has begun. `hasWaited` means that the time since the last begun call is measured. */
+  /**
+   * Records that a call has begun. `hasWaited` is true if it was in the queue, so that the time before it is
+   * measured.
+   */
   callBegan(hasWaited: boolean): void {
     this.#underWay += 1
     if (hasWaited) this.#beginnings.note()
   }
 
-  /** Records that a call has ended. `isMeasured` means that calls were waiting. */
+  /** Records that a call has ended. `isMeasured` is true if calls are waiting, so that its cost counts. */
   callEnded(isMeasured: boolean): void {
     this.#underWay -= 1
     this.#size = Math.max(MIN_SIZE, this.#size - SHRINKAGE_PER_END)
@@ -51,8 +55,8 @@ export class CongestionWindow {
   }
 
   /**
-   * Records time that elapsed while calls waited, and the part of it in which the event loop was idle.
-   * `leastRate` is the minimum growth per idle millisecond, used when the cost is unknown.
+   * Records a time during which calls waited, and how much of it the event loop was idle. `leastRate` is the
+   * minimum growth of the window per idle millisecond, for when the cost of a call is unknown.
    */
   addTime(ms: number, idleMs: number, leastRate: number): void {
     this.#endings.addTime(ms, ms - idleMs)
@@ -64,16 +68,16 @@ export class CongestionWindow {
     this.#size = Math.min(this.#size + rate * idleMs, this.#underWay + MIN_SIZE)
   }
 
-  /** Opens the window again once no call waits. */
+  /** Allows more calls to begin, once no call waits. */
   reopen(): void {
     this.#size = this.#underWay + MIN_SIZE
   }
 }
 
 /**
- * Forecasts the wait of a call by Little's law: the length of the queue before it, times the recent time per
- * call that began. That time is measured while calls wait, so that it includes all other work of the event
- * loop.
+ * Forecasts how long a call will wait by Little's law: the length of the queue before it, times the recent
+ * time per call that began. The time is measured only while calls wait, so that it includes all other work of
+ * the event loop.
  */
 export class WaitForecast {
   readonly #beginnings = new RecentInterval()
@@ -94,15 +98,17 @@ export class WaitForecast {
   }
 }
 
-/** Time constant of the exponential decay of both sums, in milliseconds. */
+/** Time constant in milliseconds with which both sums of a `RecentInterval` decay. */
 const DECAY_MS = 1_000
 
-/** Recent time per event, computed from the sums of time and of events. Both decay exponentially. */
+/**
+ * The recent average time per event: a sum of time divided by a number of events. Both decay exponentially.
+ */
 class RecentInterval {
   #timeMs = 0
   #events = 0
 
-  /** Adds elapsed time, all or part of which counts. */
+  /** Adds elapsed time. Only `countedMs` of it counts, for example only the busy part. */
   addTime(ms: number, countedMs = ms): void {
     const decay = Math.exp(-ms / DECAY_MS)
     this.#timeMs = this.#timeMs * decay + countedMs

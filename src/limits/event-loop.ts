@@ -1,12 +1,12 @@
 import { performance } from 'node:perf_hooks'
 
-/** The event loop as load shedding needs it: its clocks, and its callbacks. */
+/** What overload control needs of the event loop: clocks and callbacks. */
 export interface EventLoop {
   /** Milliseconds of a monotonic clock. */
   readonly nowMs: () => number
-  /** Milliseconds since the start for which the loop waited for events. */
+  /** Milliseconds for which the event loop has waited for events since the start. */
   readonly idleMs: () => number
-  /** Calls back after the poll phase, once all input of this turn has been read. */
+  /** Calls back after this turn of the event loop has read all input. */
   readonly afterInput: (callback: () => void) => void
   readonly afterMs: (ms: number, callback: () => void) => void
 }
@@ -20,30 +20,31 @@ export const THREAD_EVENT_LOOP: EventLoop = {
 }
 
 /**
- * Maximum milliseconds of work on large responses in one turn of the event loop. Node reads up to 32 chunks
- * of a connection, two megabytes, before it serves the next one.
+ * Maximum milliseconds of work on large responses in one turn of the event loop. Node itself would read up to
+ * 32 chunks (two megabytes) of one connection before it serves the next one.
  */
 export const MAX_TURN_MS = 4
 
 /**
- * Shares each turn of the event loop among pieces of work that can wait: reading large responses, and readers
- * of live calls. Once a turn has used its time, responses wait; one of the waiting ones continues in each
- * following turn. Without this, a turn would last longer in proportion to the number of such pieces.
+ * Limits the time that work which can wait takes in each turn of the event loop: reading large responses, and
+ * sending live calls. Once a turn's time is used up, such work waits, and one piece continues in each
+ * following turn. Without this, a turn would take longer the more such work there is.
  */
 export class TurnBudget {
   readonly #afterTurn: (callback: () => void) => void
   #workMs = 0
   #isScheduled = false
-  /** Postponed work, first in, first out. */
+  /** Postponed work, the oldest first. */
   readonly #waiting: (() => void)[] = []
 
-  /** `afterTurn` calls back once the input of this turn has been read. */
+  /** `afterTurn` calls back after the current turn of the event loop has read all input. */
   constructor(afterTurn: (callback: () => void) => void) {
     this.#afterTurn = afterTurn
   }
 
   /**
-   * Records work on a response; returns whether the turn's time is used up, so that large ones should wait.
+   * Records milliseconds of work on a response. Returns true if the turn's time is used up, so that large
+   * responses should wait.
    */
   note(ms: number): boolean {
     this.#workMs += ms
@@ -51,13 +52,16 @@ export class TurnBudget {
     return this.#workMs >= MAX_TURN_MS
   }
 
-  /** Calls `goOn` when it is its turn, always in a later turn of the event loop. */
+  /** Calls `goOn` in a later turn of the event loop, after work that has waited longer. */
   wait(goOn: () => void): void {
     this.#waiting.push(goOn)
     this.#schedule()
   }
 
-  /** Does a piece of work and resolves to its result; in a later turn if the time of this one is used up. */
+  /**
+   * Does a piece of work at once and resolves to its result, but in a later turn of the event loop if the
+   * time of this turn is used up.
+   */
   async work<Result>(piece: () => Result): Promise<Result> {
     const beganMs = performance.now()
     const result = piece()
@@ -77,15 +81,15 @@ export class TurnBudget {
   }
 }
 
-/** The turns of this thread's event loop. */
+/** The shared budget of this thread's event loop. */
 export const TURN_BUDGET = new TurnBudget((callback) => void setImmediate(callback))
 
 /** Maximum number of refusals sent immediately in one turn of the event loop. */
 const AT_ONCE = 500
 
 /**
- * Sends refusals immediately or, if there are many, after the current turn of the event loop. Each may bring
- * the next request of its connection into the same turn, which could then last for seconds.
+ * Sends refusals at once or, if there are many, after the current turn of the event loop. A client may answer
+ * a refusal with its next request in the same turn, which could then last for seconds.
  */
 export class PacedRefusals {
   #inTurn = 0

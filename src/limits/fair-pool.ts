@@ -1,29 +1,29 @@
-/** Client that holds a part of a pool, or a key of a client. */
+/** A client that holds a part of a pool: a user's id, an address block, or a key's id. */
 export type PoolClient = number | string
 
-/** Size of a pool and its division. */
+/** The size of a pool, and how it is divided. */
 export interface PoolSize {
-  /** Total amount, which may change. */
+  /** The total amount. It may change at any time. */
   readonly max: () => number
-  /** Share, from 0 to 1, that a client may hold while no other has asked recently. */
+  /** Share from 0 to 1 that a client may hold if no other client has asked recently. */
   readonly aloneShare: number
   /** Monotonic clock, in milliseconds. */
   readonly nowMs: () => number
 }
 
-/** Time for which a client counts as active after a request. */
+/** Milliseconds for which a client counts as active after a request. */
 const RECENT_MS = 60_000
 
 /**
- * Bounded amount, such as bytes or slots, that clients share. While several are active, none may hold more
- * than stays free: one client gets half at most, two get a third each. A client that holds nothing gets its
- * first amount as long as any is left.
+ * A limited amount, such as bytes or slots, that clients share. While several clients are active, none may
+ * hold more than what stays free: a single one gets at most a half, two get a third each. A client that holds
+ * nothing gets its first amount as long as any is left.
  */
 export class FairPool {
   readonly #size: PoolSize
   readonly #shares = new Map<PoolClient, number>()
   #held = 0
-  /** The last client that asked and the time of that, and the last time at which any other client asked. */
+  /** The last client that asked and when, and when any other client last asked, in milliseconds. */
   #lastClient: PoolClient | undefined
   #lastMs = Number.NEGATIVE_INFINITY
   #otherMs = Number.NEGATIVE_INFINITY
@@ -32,12 +32,12 @@ export class FairPool {
     this.#size = size
   }
 
-  /** Sum of all held amounts. */
+  /** Total of all amounts that clients hold. */
   get held(): number {
     return this.#held
   }
 
-  /** Number of clients that hold any. */
+  /** Number of clients that hold something. */
   get clients(): number {
     return this.#shares.size
   }
@@ -63,12 +63,15 @@ export class FairPool {
     return isAlone ? Math.min(reachable, Math.ceil(max * this.#size.aloneShare)) : Math.floor(reachable / 2)
   }
 
-  /** Whether nothing is held, and no client has asked recently. */
+  /** Whether no client holds anything or has asked recently. */
   get isIdle(): boolean {
     return this.#held === 0 && this.#size.nowMs() - this.#lastMs > RECENT_MS
   }
 
-  /** Takes an amount above 0; returns false and takes nothing if that exceeds the client's share. */
+  /**
+   * Takes an amount above 0 for a client. Returns false and takes nothing if the client would exceed its
+   * share.
+   */
   take(client: PoolClient, amount: number): boolean {
     this.#recordRequest(client)
     const own = this.usedBy(client)
@@ -78,7 +81,7 @@ export class FairPool {
     return true
   }
 
-  /** Returns a taken amount, or a part of it. */
+  /** Returns an amount that was taken, or a part of it. */
   give(client: PoolClient, amount: number): void {
     const left = this.usedBy(client) - amount
     this.#held -= amount
@@ -95,19 +98,19 @@ export class FairPool {
   }
 }
 
-/** Owner of a held amount: a user, or an address block if there is no user, and the key that was used. */
+/** Who holds an amount: a user or, without a user, an address block; and the API key that was used. */
 export interface PoolOwner {
   readonly client: PoolClient
-  /** Id of the key; '' if there is none, as in sessions. */
+  /** Id of the API key; empty if there is none, as in sessions of the console. */
   readonly key: PoolClient
 }
 
-/** Interval at which the keys of clients that hold nothing are removed. */
+/** Milliseconds between removals of entries for clients that hold nothing. */
 const SWEEP_MS = 60_000
 
 /**
- * Pool that clients share, in which the keys of each client share the client's part by the same rule; a key
- * may have all of it while no other key has asked recently.
+ * A pool that clients share, and in which each client's keys share the client's part by the same rule. A key
+ * may have all of that part if no other key has asked recently.
  */
 export class TwoLevelPool {
   readonly #size: PoolSize
@@ -121,7 +124,7 @@ export class TwoLevelPool {
     this.#sweptMs = size.nowMs()
   }
 
-  /** Sum of all held amounts. */
+  /** Total of all amounts that clients hold. */
   get held(): number {
     return this.#clients.held
   }
@@ -143,7 +146,7 @@ export class TwoLevelPool {
     return false
   }
 
-  /** Returns a taken amount, or a part of it. */
+  /** Returns an amount that was taken, or a part of it. */
   give({ client, key }: PoolOwner, amount: number): void {
     this.#keysOf.get(client)?.give(key, amount)
     this.#clients.give(client, amount)

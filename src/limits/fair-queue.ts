@@ -1,25 +1,26 @@
 /** A piece of work that waits. */
 interface WaitingWork {
   readonly flow: string
-  /** Virtual time; the work with the lowest tag runs next. */
+  /** Virtual start time; the work with the lowest one runs next. */
   readonly tag: number
   readonly start: () => void
   readonly refuse: () => void
 }
 
 /**
- * Runs work with limited concurrency, fairly between flows regardless of how much each submits, by start-time
- * fair queueing. If more than `maxWaiting` pieces wait, work of the flows with the most waiting is refused.
+ * Runs work with limited concurrency, and fairly: each flow (such as a user) gets the same share, regardless
+ * of how much it submits. The algorithm is start-time fair queueing. If more than `maxWaiting` pieces of work
+ * wait, work of the flow with the most waiting work is refused.
  */
 export class FairQueue {
   readonly #concurrency: number
   readonly #maxWaiting: number
-  /** In order of arrival. */
+  /** Waiting work in order of arrival. */
   readonly #waiting: WaitingWork[] = []
-  /** Last tag and number of pieces of each flow that has work here. */
+  /** For each flow with work here: its latest tag, and the number of its pieces of work. */
   readonly #latest = new Map<string, { tag: number; pieces: number }>()
   #running = 0
-  /** Virtual time: the tag of the work that started last. */
+  /** Virtual time: the tag of the work that was started last. */
   #now = 0
 
   constructor(concurrency: number, maxWaiting: number) {
@@ -27,7 +28,7 @@ export class FairQueue {
     this.#maxWaiting = maxWaiting
   }
 
-  /** Runs `work` in its turn; rejects with `refusal()` if too much work waits. */
+  /** Runs `work` when it is its turn; rejects with `refusal()` if too much work waits. */
   async run<Result>(flow: string, refusal: () => Error, work: () => Promise<Result>): Promise<Result> {
     const latest = this.#latest.get(flow)
     const tag = latest ? Math.max(this.#now, latest.tag + 1) : this.#now

@@ -1,25 +1,26 @@
 import { type PoolClient, type PoolSize, FairPool } from './fair-pool.ts'
 import { GatewayError } from '../errors.ts'
 
-/** Number of slots, and bounds of the queue. */
+/** Number of slots, and limits of the queue. */
 interface SemaphoreSize extends PoolSize {
-  /** Maximum queue length, which clients share like the slots. */
+  /** Maximum length of the queue. Clients share it like the slots. */
   readonly waiting: () => number
-  /** Maximum time in the queue. */
+  /** Maximum time in the queue, in milliseconds. */
   readonly waitMs: () => number
 }
 
-/** Share of the queue that a client may hold while no other is active. */
+/** Share of the queue that a client may occupy while no other client is active. */
 const QUEUE_ALONE_SHARE = 0.5
 
 /**
- * Slots that clients share. A client without one waits in a queue; free slots go to waiting clients in turn.
+ * A semaphore whose slots clients share fairly. A client that gets no slot waits in a queue; free slots go to
+ * waiting clients in turn.
  */
 export class FairSemaphore {
   readonly #size: SemaphoreSize
   readonly #slots: FairPool
   readonly #queueRoom: FairPool
-  /** Waiting entries by client, oldest first; the client whose turn is next comes first. */
+  /** Waiting entries by client, the oldest first. The client whose turn is next comes first. */
   readonly #queues = new Map<PoolClient, Set<SlotEntry>>()
   readonly #leave = (entry: SlotEntry): void => this.#onLeave(entry)
 
@@ -44,7 +45,7 @@ export class FairSemaphore {
     return this.#queueRoom.held
   }
 
-  /** Maximum number of entries with a slot or in the queue. */
+  /** Maximum number of entries that have a slot or wait. */
   get capacity(): number {
     return this.#size.max() + this.#size.waiting()
   }
@@ -76,7 +77,7 @@ export class FairSemaphore {
     this.#queueRoom.give(entry.client, 1)
   }
 
-  /** Gives free slots to waiting clients in turn, as far as their shares allow. */
+  /** Gives free slots to waiting clients in turn, unless a client would exceed its share. */
   #admitWaiting(): void {
     while (!this.#slots.isFull && this.#admitNext());
   }
@@ -95,10 +96,10 @@ export class FairSemaphore {
   }
 }
 
-/** A request for a slot: it has one, waits, or is out (refused, timed out or ended). */
+/** A request for a slot. It has one (`in`), waits, or has ended (`out`: refused, timed out or released). */
 export class SlotEntry {
   readonly client: PoolClient
-  /** Resolves at the end of the wait; undefined for an entry that never waited. */
+  /** Resolves when the wait ends, with or without a slot; undefined if the entry never waited. */
   readonly decided: Promise<void> | undefined
   #state: 'in' | 'waiting' | 'out'
   readonly #leave: (entry: SlotEntry) => void
@@ -122,19 +123,19 @@ export class SlotEntry {
     return this.#state === 'in'
   }
 
-  /** Releases the slot, or the place in the queue; does nothing without either. */
+  /** Releases the slot or the place in the queue, if it has one. */
   leave(): void {
     if (this.#state === 'out') return
     this.#leave(this)
     this.#end('out')
   }
 
-  /** Starts the timeout. Called only by `FairSemaphore`. */
+  /** Starts the timeout of the wait, in milliseconds. Called only by `FairSemaphore`. */
   waitFor(ms: number): void {
     this.#timer = setTimeout(() => this.leave(), ms).unref()
   }
 
-  /** Ends the wait with a slot. Called only by `FairSemaphore`. */
+  /** Ends the wait successfully. Called only by `FairSemaphore`. */
   admit(): void {
     this.#end('in')
   }
@@ -146,25 +147,26 @@ export class SlotEntry {
   }
 }
 
-/** Maximum time for which a request waits for a slot. */
+/** Maximum time for which a request waits for a slot, in milliseconds. */
 const WAIT_MS = 2_000
 /**
- * Size of the queue, and of the slots for accounts, as a part of the slots for calls; and the minimum of it.
+ * The length of the queue and the number of account slots, as a fraction of the slots for calls; and the
+ * minimum of each.
  */
 const PART = 1 / 8
 const LEAST_WAITING = 8
 const LEAST_ACCOUNTS = 16
-/** Maximum number of streams that last until their clients disconnect. */
+/** Maximum number of response streams that last until their clients disconnect. */
 const MAX_STREAMS = 64
 /**
- * Part that one key may have while no other has called recently. The remaining slots are for the next key
- * that calls.
+ * Share of the slots that one key may have if no other key has called recently. The rest stays free for the
+ * next key.
  */
 const ALONE = 31 / 32
 
 /**
- * The refusal if no slot became free in time. Created once, because it is thrown often and capturing stacks
- * is costly.
+ * The error if no slot became free in time. Created once, because it is thrown often and capturing a stack
+ * trace is slow.
  */
 export const NO_SLOT = new GatewayError(
   'overloaded',
@@ -172,7 +174,9 @@ export const NO_SLOT = new GatewayError(
   { retryAfter: 1 },
 )
 
-/** The slots for requests: for relay calls, shared by keys, and for accounts, shared by address blocks. */
+/**
+ * Slots for requests. API keys share those for model calls; address blocks share those for account endpoints.
+ */
 export class CallSlots {
   readonly calls: FairSemaphore
   readonly accounts: FairSemaphore
@@ -185,7 +189,7 @@ export class CallSlots {
     this.accounts = new FairSemaphore({ ...rules, max: part(LEAST_ACCOUNTS) })
   }
 
-  /** Maximum number of account slots for streams, which keep theirs for a long time. */
+  /** Maximum number of account slots for streams, because a stream occupies its slot for a long time. */
   get streams(): number {
     return Math.min(MAX_STREAMS, Math.floor(this.accounts.max / 2))
   }

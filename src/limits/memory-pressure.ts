@@ -2,18 +2,18 @@ import { totalmem } from 'node:os'
 import process from 'node:process'
 import { getHeapStatistics, setFlagsFromString } from 'node:v8'
 
-/** Share of a memory limit above which usage is high. */
+/** Share of a memory limit above which memory usage counts as high. */
 const HIGH_SHARE = 0.75
-/** Milliseconds for which a sample of the memory is valid. */
+/** Milliseconds for which a measurement of memory usage is used again. */
 const SAMPLE_VALID_MS = 100
-/** Minimum milliseconds between two collections because of high usage. */
+/** Minimum milliseconds between two garbage collections that high usage causes. */
 const COLLECTION_INTERVAL_MS = 10_000
 
 /** Memory usage and its limits, in bytes. */
 export interface MemoryUsage {
   readonly heap: number
   readonly heapLimit: number
-  /** 0 if the process has no limit. */
+  /** Memory of the whole process; 0 if the process has no limit, because it is then not measured. */
   readonly resident: number
   /** Infinite unless a container limits the process. */
   readonly residentLimit: number
@@ -24,14 +24,15 @@ export function memoryUsage(): MemoryUsage {
   const { used_heap_size: heap, heap_size_limit: heapLimit } = getHeapStatistics()
   const constrained = process.constrainedMemory()
   const residentLimit = constrained > 0 && constrained < totalmem() ? constrained : Number.POSITIVE_INFINITY
-  // Only read if needed, because reading it can take a millisecond.
+  // Measured only if there is a limit, because it can take a millisecond.
   const resident = residentLimit === Number.POSITIVE_INFINITY ? 0 : process.memoryUsage.rss()
   return { heap, heapLimit, resident, residentLimit }
 }
 
 /**
- * Detects that more than three quarters of the limit of the heap, or of the container, are used. Some of that
- * may be garbage, so `collect` is called before usage counts as high, and every ten seconds while it does.
+ * Detects that more than three quarters of the heap limit or of the container's memory limit are used. Part
+ * of that may be garbage, so the garbage is collected before usage counts as high, and again every ten
+ * seconds while it is.
  */
 export class MemoryPressure {
   readonly #usage: () => MemoryUsage
@@ -70,18 +71,21 @@ function exceedsLimits({ heap, heapLimit, resident, residentLimit }: MemoryUsage
   return heap > HIGH_SHARE * heapLimit || resident > HIGH_SHARE * residentLimit
 }
 
-/** Growth of the heap between two full collections during overload, in percent of what the first one left. */
+/**
+ * How much the heap may grow between two full garbage collections during overload, in percent of what
+ * remained after the first.
+ */
 const OVERLOAD_PERCENT = 150
 
 /**
- * Lets V8's heap grow further between two full collections during overload. With a small heap limit V8 runs a
- * full collection whenever the heap has grown by about 40 %: one per second of 90 ms each, while thousands of
- * calls wait. Without overload the larger heap would cost more than those collections.
+ * During overload, lets V8's heap grow further between two full garbage collections. With a small heap limit,
+ * V8 collects whenever the heap has grown by about 40 %, which would be once per second for 90 ms each, while
+ * thousands of calls wait. Without overload, the larger heap would cost more than those collections.
  */
 export function setOverloadGrowth(isOverload: boolean): void {
   const [major = 0, minor = 0] = process.versions.v8.split('.').map(Number)
-  // Later versions may not know the flag, and would log that each time.
+  // Newer versions of V8 may not have the flag, and would log an error each time.
   if (major > 14 || (major === 14 && minor > 7)) return
-  // 0 leaves the growth to V8, which reads the flag after each full collection.
+  // With 0, V8 decides itself. It reads the flag after each full collection.
   setFlagsFromString(`--heap-growing-percent=${isOverload ? OVERLOAD_PERCENT : 0}`)
 }

@@ -2,28 +2,32 @@ import { GatewayError } from '../errors.ts'
 import { CongestionWindow, WaitForecast } from './congestion-window.ts'
 import type { EventLoop } from './event-loop.ts'
 
-/** Maximum forecast wait of an admitted call, in milliseconds. */
+/** Maximum forecast wait in milliseconds; a call that would wait longer is refused. */
 const MAX_WAIT_MS = 2_000
-/** Maximum queue length of a burst; calls are admitted up to it regardless of the forecast. */
+/**
+ * Maximum length of a queue that counts as a short burst. During a burst, calls are accepted regardless of
+ * the forecast.
+ */
 const MAX_BURST = 2_048
 /**
- * Time for which a queue counts as a burst after it was last empty, in milliseconds. Of the calls that have
- * waited longer, one begins at each poll interval even if the window is full, because calls under way might
- * never leave time for others.
+ * Milliseconds for which a queue counts as a burst after it was last empty. Of the calls that have waited
+ * longer, one begins at each poll even if the window is full, because running calls might never leave time
+ * for others.
  */
 const BURST_MS = 5_000
 /**
- * Interval at which the queue is served while calls wait, in milliseconds. If the event loop is idle, the
- * window grows by at least one at each, regardless of the estimated cost of a call.
+ * Milliseconds between two polls of the queue while calls wait. If the event loop is idle, the window grows
+ * by at least one per poll, regardless of the estimated cost of a call.
  */
 const POLL_MS = 5
 /**
- * Number of open calls up to which none is refused for high memory usage, because so few calls are not its
- * cause.
+ * Number of open calls up to which none is refused because of high memory usage, because so few calls do not
+ * cause it.
  */
 const MIN_OPEN = 64
 
-// Created once: with thousands a second, capturing stacks would cost as much as everything else in a refusal.
+// Created once: at thousands of refusals per second, capturing stack traces would cost as much as everything
+// else.
 const TOO_MANY = overloaded('more calls arrive than can be served; try again')
 const NO_MEMORY = overloaded('the calls under way use all available memory; try again')
 const FULL = overloaded('the maximum of calls under way is reached; try again')
@@ -32,7 +36,7 @@ function overloaded(message: string): GatewayError {
   return new GatewayError('overloaded', message, { retryAfter: 1 })
 }
 
-/** A call in the queue. Only its head has been read. */
+/** A call in the queue, of which only the request head has been read. */
 export interface WaitingCall {
   /** Time of arrival, in milliseconds on the clock of the event loop. */
   readonly arrivedMs: number
@@ -40,7 +44,7 @@ export interface WaitingCall {
   begin(): boolean
 }
 
-/** Calls refused by load shedding. */
+/** Calls that were refused because of overload. */
 export interface ShedCalls {
   readonly count: number
   /** Message of the latest refusal. */
@@ -49,18 +53,18 @@ export interface ShedCalls {
 
 /** The memory functions that overload control needs. */
 export interface MemoryFunctions {
-  /** Whether too much is used. `nowMs` is in milliseconds of a monotonic clock. */
+  /** Whether too much memory is used. `nowMs` is in milliseconds of a monotonic clock. */
   isHigh(nowMs: number): boolean
   /** Called when overload begins and when it ends. */
   setOverload(isOverload: boolean): void
 }
 
 /**
- * Overload control: lets each call begin, queues it, or refuses it before its body is read. Queued calls
- * begin in order of arrival, as far as the {@link CongestionWindow} allows. A call is refused if its forecast
- * wait ({@link WaitForecast}) exceeds two seconds, unless the queue was empty within the last five seconds: a
- * queue that drains is a burst, a standing queue is overload (controlled delay, from "Fail at Scale", Maurer
- * 2015, after CoDel, Nichols and Jacobson 2012).
+ * Overload control: decides for each call whether it begins, waits in a queue, or is refused before its body
+ * is read. Queued calls begin in order of arrival, as fast as the {@link CongestionWindow} allows. A call is
+ * refused if its forecast wait ({@link WaitForecast}) exceeds two seconds, unless the queue was empty within
+ * the last five seconds: a queue that soon empties is a burst, but one that does not is overload (controlled
+ * delay, from "Fail at Scale", Maurer 2015, after CoDel, Nichols and Jacobson 2012).
  */
 export class Overload {
   readonly #loop: EventLoop
@@ -71,17 +75,17 @@ export class Overload {
   #queue: (WaitingCall | undefined)[] = []
   /** Index of the first waiting call. */
   #first = 0
-  /** Whether a call was refused for its forecast wait since the queue was last empty. */
+  /** Whether a call was refused because of its forecast wait since the queue was last empty. */
   #isOverload = false
-  /** Last time at which the queue was empty. */
+  /** When the queue was last empty, in milliseconds. */
   #emptyMs = 0
-  /** Whether the queue will be served after the input of this turn. */
+  /** Whether the queue will be served at the end of this turn of the event loop. */
   #isScheduled = false
   /** Whether a timer to serve the queue is set. */
   #isPolling = false
   #refused = 0
   #lastRefusal: GatewayError | undefined
-  /** Clocks when the queue was last served; undefined while it is empty. */
+  /** Time and idle time when the queue was last served; undefined while it is empty. */
   #lastServed: { readonly nowMs: number; readonly idleMs: number } | undefined
 
   constructor(loop: EventLoop, memory: MemoryFunctions) {
@@ -94,14 +98,14 @@ export class Overload {
     return this.#queue.length - this.#first
   }
 
-  /** Calls refused so far. */
+  /** Number of calls refused so far, and why the last one was. */
   get shed(): ShedCalls {
     return { count: this.#refused, reason: this.#lastRefusal?.message ?? '' }
   }
 
   /**
-   * Returns the error if a call is refused, or undefined. `open` is the number of calls under way or waiting,
-   * this one included, and `max` its maximum.
+   * Returns the error if a call must be refused, otherwise undefined. `open` is the number of running and
+   * waiting calls including this one, `max` its maximum.
    */
   refusal(nowMs: number, open: number, max: number): GatewayError | undefined {
     const error = this.#reasonToRefuse(nowMs, open, max)
@@ -123,8 +127,8 @@ export class Overload {
   }
 
   /**
-   * Begins a call if it may begin at once; `callEnded` must follow at its end. Returns false if the call may
-   * join the queue.
+   * Begins a call if it may begin at once; `callEnded` must then be called at its end. Returns false if the
+   * call must wait in the queue.
    */
   tryBegin(): boolean {
     this.#schedule()
@@ -158,7 +162,10 @@ export class Overload {
     this.#loop.afterInput(this.#serve)
   }
 
-  /** Serves the queue: after the input of turns in which calls arrived or ended, and at intervals. */
+  /**
+   * Begins queued calls. Runs after turns of the event loop in which calls arrived or ended, and at regular
+   * intervals.
+   */
   readonly #serve = (): void => {
     this.#isScheduled = false
     if (this.waiting === 0) {
@@ -186,8 +193,8 @@ export class Overload {
   }
 
   /**
-   * Begins waiting calls. `maxOverdue` is the maximum number of overdue calls that begin although the window
-   * is full.
+   * Begins as many queued calls as the window allows. In addition, up to `maxOverdue` calls that have waited
+   * very long begin although the window is full.
    */
   #beginWaiting(nowMs: number, maxOverdue: number): void {
     let overdueLeft = maxOverdue

@@ -36,7 +36,7 @@ test('of simultaneous calls over several processes exactly the limit is admitted
   }
   expect(await burst()).toBe(50)
   expect(await burst()).toBe(0)
-  // Permits in stock count for as long as they might have been used.
+  // Unused permits count until the window after their expiry has passed, because they might have been used.
   now += 60_000 + 15_000
   expect(await burst()).toBe(50)
   await Promise.all(nodes.map((node) => node.close()))

@@ -10,8 +10,8 @@ import {
 } from './peers.ts'
 
 /**
- * The other workers of this machine, whose counts are kept by the owner of their database. It is always
- * reachable: the workers end when it does.
+ * The other workers of this machine, with which limits are shared. The main process keeps the counts. It is
+ * always reachable, because workers end when it ends.
  */
 export class OwnerPeers implements PermitPeers, SlotPeers {
   readonly isReachable = true
@@ -43,31 +43,31 @@ export class OwnerPeers implements PermitPeers, SlotPeers {
   }
 }
 
-/** Interval at which expired windows are removed. */
+/** Milliseconds between removals of expired windows. */
 const SWEEP_MS = 10_000
 
-/** Use of one limit by one subject: amounts by bucket, and the time at which the last of them expires. */
+/** How much of a limit a user or key has used: amounts by time bucket, and when the last of them expires. */
 interface Window {
   readonly amounts: Map<number, number>
   expiresMs: number
 }
 
 /**
- * Windows of limits that several processes share, in the memory of one, following the rules of
- * `PERMIT_SCRIPT`, which keeps them in Redis. Because a single process answers, windows cannot be lost, and
- * there are no generations.
+ * Rate limits that several worker processes share, in the memory of the main process. The rules are those of
+ * `PERMIT_SCRIPT`, which stores such limits in Redis; but nothing can be lost here, so that there are no
+ * generations.
  */
 export class OwnedPermits {
   readonly #windows = new Map<string, Window>()
   readonly #nowMs: () => number
   #sweptMs = 0
 
-  /** `nowMs` is a monotonic clock. */
+  /** `nowMs` returns milliseconds of a monotonic clock. */
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs
   }
 
-  /** Applies a request of one of `nodes` processes. */
+  /** Answers a request of one of `nodes` processes, and updates the window. */
   exchange({ name, subject }: CountedLimit, request: PermitRequest, nodes: number): PermitResponse {
     const { max, windowMs, bucket, used, returned, kept, need, want, added } = request
     const nowMs = Math.floor(this.#nowMs())
@@ -105,13 +105,16 @@ export class OwnedPermits {
 }
 
 /**
- * Calls under way of several processes, in the memory of one, following the rules of `SLOT_SCRIPT`. Slots
- * of a process that has ended are dropped at once.
+ * Numbers of running calls of several worker processes, in the memory of the main process. The rules are
+ * those of `SLOT_SCRIPT`; but slots of a process that has ended are released at once.
  */
 export class OwnedSlots {
   readonly #subjects = new Map<string, Map<string, number>>()
 
-  /** Replaces what is known of a node's slots, and takes free ones; returns the number taken. */
+  /**
+   * Updates the number of slots that a process holds, and takes more for it if they are free. Returns how
+   * many were taken.
+   */
   exchange(node: string, subject: string, { held, want, max }: SlotReport): number {
     const slots = this.#subjects.get(subject) ?? new Map<string, number>()
     let others = 0
@@ -122,7 +125,7 @@ export class OwnedSlots {
     return granted
   }
 
-  /** Drops all slots of a node. */
+  /** Releases all slots of a process. */
   drop(node: string): void {
     for (const [subject, slots] of this.#subjects) this.#remove(subject, slots, node)
   }

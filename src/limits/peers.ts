@@ -1,31 +1,36 @@
 import type { CountedLimit } from './rate-counter.ts'
 
-/** The other nodes, and the store that they share for counting. */
+/** The other nodes, and the store (such as Redis) in which all nodes count together. */
 export interface Peers {
   /** Whether the shared store can be reached. */
   readonly isReachable: boolean
   /**
-   * Whether a new generation of the store may still lack counts. Until nodes have reported again, each keeps
-   * to its share of a limit.
+   * Whether the store has lost its data recently, so that counts may be missing. Until all nodes have
+   * reported again, each node uses only its own share of a limit.
    */
   readonly isRefilling: boolean
-  /** Number of nodes that share the limits, this one included; at least 1. */
+  /** Number of nodes that share the limits, including this one; at least 1. */
   readonly nodes: number
-  /** Identifies the store's data; a new value means that earlier reports are lost. */
+  /**
+   * Identifies the data in the store. If it changes, the store has lost its data, and everything must be
+   * reported again.
+   */
   readonly generation: string | undefined
 }
 
-/** The other nodes, and the store in which all of them count the use of rate limits. */
+/** The other nodes, and the store in which all nodes count what they have used of rate limits. */
 export interface PermitPeers extends Peers {
   /**
-   * Reports use and requests permits. `stale` means that nothing was done because the generation has changed.
-   * Rejects on a timeout or an invalid response; it is then unknown whether anything was done.
+   * Reports what this node has used and requests permits. Resolves to `stale` if nothing was done because the
+   * store's generation has changed. Rejects on a timeout or an invalid response; it is then unknown whether
+   * the request was applied.
    */
   exchangePermits(counted: CountedLimit, request: PermitRequest): Promise<PermitResponse | 'stale'>
 }
 
 /**
- * Peers without a shared store: each node keeps to its share of a limit. `nodes` returns the number of nodes.
+ * Peers without a shared store: each node uses only its own share of a limit. `nodes` returns the number of
+ * nodes.
  */
 export function isolatedPeers(nodes: () => number): PermitPeers {
   return {
@@ -39,11 +44,11 @@ export function isolatedPeers(nodes: () => number): PermitPeers {
   }
 }
 
-/** Resolves like `response`, or rejects after `ms`. */
+/** Resolves like `response`, but rejects after `ms` milliseconds. */
 export async function withTimeout<Response>(response: Promise<Response>, ms: number): Promise<Response> {
   const { promise, reject } = Promise.withResolvers<never>()
   const late = new Error(`no response within ${ms} ms`)
-  // After a blocked event loop the response may have arrived without being read yet, so it gets one more
+  // If the event loop was blocked, the response may have arrived without being read, so it gets one more
   // turn.
   const timer = setTimeout(() => setImmediate(() => reject(late)), ms).unref()
   try {
@@ -54,79 +59,84 @@ export async function withTimeout<Response>(response: Promise<Response>, ms: num
   }
 }
 
-/** Report of a node about one subject, with its request for more slots. */
+/** What a node reports about a user's or key's slots, and how many more it requests. */
 export interface SlotReport {
   /** Slots that the node holds. */
   readonly held: number
-  /** Additional slots that it requests. */
+  /** Number of additional slots that the node requests. */
   readonly want: number
-  /** Slots that were last reported to the store; undefined if that is unknown. */
+  /** Number of slots that the node last reported; undefined if it is unknown whether the report arrived. */
   readonly reported?: number | undefined
   /** Maximum number of slots of all nodes together. */
   readonly max: number
 }
 
-/** The other nodes, and the store in which all of them count their calls under way. */
+/** The other nodes, and the store in which all nodes count their running calls. */
 export interface SlotPeers extends Peers {
-  /** Interval of reports without news. */
+  /** Milliseconds after which slots are reported again although nothing has changed. */
   readonly refreshMs: number
   /**
-   * Replaces what the store knows about this node's slots, and takes free ones. Resolves to the number
-   * taken; `stale` means that nothing was done because the generation has changed. Rejects on a timeout or an
-   * invalid response; it is then unknown whether anything was done.
+   * Reports this node's slots to the store and takes free ones. Resolves to the number of slots taken, or to
+   * `stale` if nothing was done because the store's generation has changed. Rejects on a timeout or an
+   * invalid response; it is then unknown whether the request was applied.
    */
   exchangeSlots(subject: string, report: SlotReport): Promise<number | 'stale'>
 }
 
-/** Division of a window into buckets; amounts within a bucket count at its end. */
+/** How a time window is divided into buckets. All amounts in a bucket count as used at its end. */
 export interface WindowBuckets {
   readonly widthMs: number
   /** Number of future buckets for which a node may hold permits. */
   readonly ahead: number
 }
 
-/** Number of buckets in a window; enough that at most a hundredth of the limit is lost. */
+/**
+ * Number of buckets in a window. With so many, rounding to buckets loses at most a hundredth of the limit.
+ */
 const BUCKETS = 128
 const MIN_BUCKET_MS = 20
-/** Time for which permits may be held unused. */
+/** Maximum milliseconds for which permits may be held unused; at most `AHEAD_SHARE` of the window. */
 const AHEAD_MS = 10_000
 const AHEAD_SHARE = 1 / 4
 
-/** Buckets of a window of this length. */
+/** The buckets of a window of this many milliseconds. */
 export function bucketsOf(windowMs: number): WindowBuckets {
   const widthMs = Math.max(1, Math.ceil(Math.max(windowMs / BUCKETS, Math.min(MIN_BUCKET_MS, windowMs / 16))))
   const aheadMs = Math.min(AHEAD_MS, windowMs * AHEAD_SHARE)
   return { widthMs, ahead: Math.max(1, Math.floor(aheadMs / widthMs)) }
 }
 
-/** Report of one node about a limit, with its request for permits. */
+/** What one node reports about a limit, and how many permits it requests. */
 export interface PermitRequest {
   readonly max: number
   readonly windowMs: number
-  /** Version of the window below which data was lost; 0 if the window may be missing. */
+  /**
+   * Version of the window that this node has seen. If the store has a lower one, it has lost data. 0 if the
+   * window may not exist.
+   */
   readonly known: number
-  /** Bucket to which the node's permits belong. */
+  /** Number of the bucket to which the node's permits belong. */
   readonly bucket: number
-  /** Permits of that bucket: used since the last report, returned, and kept. */
+  /** Numbers of permits of that bucket: used since the last report, returned unused, and kept. */
   readonly used: number
   readonly returned: number
   readonly kept: number
-  /** Use without a permit, with its age. */
+  /** Amounts used without a permit, with their age in milliseconds. */
   readonly added: readonly (readonly [agoMs: number, amount: number])[]
-  /** Permits for which calls wait, and permits wanted in total. */
+  /** Number of permits for which calls are waiting, and number of permits wanted in total. */
   readonly need: number
   readonly want: number
 }
 
-/** Use of a limit by all nodes, after a request was applied. */
+/** What all nodes have used of a limit, after a request was applied. */
 export interface PermitResponse {
-  /** Time of the server's clock, in milliseconds. */
+  /** Time of the store's clock in milliseconds. */
   readonly nowMs: number
-  /** Rises with each change of the window. */
+  /** Increases with each change of the window. */
   readonly version: number
   readonly granted: number
-  /** Bucket to which kept and granted permits belong. */
+  /** Number of the bucket to which the kept and the granted permits belong. */
   readonly bucket: number
-  /** Amounts by bucket, ascending; future buckets are permits in stock. */
+  /** Amounts by bucket, in ascending order. Amounts in future buckets are permits that nodes hold. */
   readonly amounts: readonly (readonly [bucket: number, amount: number])[]
 }

@@ -2,28 +2,29 @@ import { type PermitRequest, type PermitResponse, type WindowBuckets, bucketsOf 
 import { type Moment, SlidingWindow, type LimitDecision } from './sliding-window.ts'
 
 /**
- * One node's part of a limit that nodes share: permits in stock, which it grants without asking, and a
- * snapshot of the use by others. All times are on the node's monotonic clock, in milliseconds.
+ * One node's part of a rate limit that several nodes share. It holds permits: units that the other nodes have
+ * granted to it in advance, so that it can allow requests without asking. It also holds a snapshot of what
+ * the other nodes have used. All times are in milliseconds on the node's monotonic clock.
  *
- * Because the node also counts its own use, it never lets through more than the limit in any window, whatever
- * Redis answers.
+ * The node also counts its own use, so that it never allows more than the limit in any window, whatever Redis
+ * answers.
  */
 export class Permits {
-  /** Current limit; a configuration change may replace it. */
+  /** The current limit, which a change of the configuration may replace. */
   max: number
   readonly windowMs: number
   readonly #buckets: WindowBuckets
-  /** All use on this node. */
+  /** Everything that this node has used. */
   readonly #local = new SlidingWindow()
-  /** Use on this node while isolated from the others, since the last snapshot. */
+  /** What this node has used without being able to reach the others, since the last snapshot. */
   #isolated: SlidingWindow | undefined
   #stock = 0
   #validUntilMs = 0
   #bucket = 0
   #used = 0
-  /** Use without a permit that the other nodes have not been informed of. */
+  /** What was used without a permit, and not reported to the other nodes yet. */
   #added: readonly Moment[] = []
-  /** Report that awaits its response. */
+  /** The report that was sent but not answered yet. */
   #inFlight: { readonly sentMs: number; readonly added: readonly Moment[] } | undefined
   #snapshot: WindowSnapshot | undefined
   #snapshotMs = Number.NEGATIVE_INFINITY
@@ -32,7 +33,7 @@ export class Permits {
   #refusedUntilMs = Number.NEGATIVE_INFINITY
   #refetchMs = Number.NEGATIVE_INFINITY
   #usedSinceRequest = 0
-  /** Generation of the shared store to which the reports were sent. */
+  /** Generation of the shared store to which the last report was sent. */
   #generation: string | undefined
 
   constructor(max: number, windowMs: number) {
@@ -42,7 +43,8 @@ export class Permits {
   }
 
   /**
-   * Takes a permit from the stock, or refuses by the snapshot; undefined if the other nodes must be asked.
+   * Allows a request if there is a permit for it, or refuses it if the snapshot shows that the limit is
+   * reached. Undefined if the other nodes must be asked.
    */
   take(nowMs: number): LimitDecision | undefined {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
@@ -57,27 +59,27 @@ export class Permits {
   }
 
   /**
-   * Checks a limit that is used without permits, by a fresh snapshot; undefined if the other nodes must be
-   * asked.
+   * Checks a limit that is used without permits, if the snapshot is recent enough. Undefined if the other
+   * nodes must be asked.
    */
   check(nowMs: number): LimitDecision | undefined {
     const isFresh = nowMs - this.#snapshotMs < Math.min(FRESH_MS, this.windowMs)
     return isFresh ? this.peek(nowMs) : undefined
   }
 
-  /** Decides by the snapshot, regardless of its age. */
+  /** Decides by the snapshot, however old it is, without taking anything. */
   peek(nowMs: number): LimitDecision {
     const local = this.#local.peek(nowMs, 1, this.max, this.windowMs)
     if (!local.allowed) return local
     return this.#verdict(nowMs, (this.#stock > 0 && nowMs < this.#validUntilMs) || this.#free(nowMs) > 0)
   }
 
-  /** Counts use without a permit. */
+  /** Counts an amount that was used without a permit. */
   add(nowMs: number, amount: number): void {
     this.#recordUse(nowMs, amount)
     const last = this.#added.at(-1)
     const { widthMs } = this.#buckets
-    // Amounts within one bucket are combined, and reported with the time of the last of them.
+    // Amounts in the same bucket are combined, and reported with the time of the last one.
     const isNear = last !== undefined && Math.floor(last[0] / widthMs) === Math.floor(nowMs / widthMs)
     this.#added = isNear
       ? [...this.#added.slice(0, -1), [nowMs, last[1] + amount]]
@@ -85,8 +87,8 @@ export class Permits {
   }
 
   /**
-   * Takes a unit while other nodes cannot be asked, within this node's share of what was left at the
-   * snapshot.
+   * Allows a request while the other nodes cannot be asked, within this node's share of what was left at the
+   * last snapshot.
    */
   takeIsolated(nowMs: number, nodes: number): LimitDecision {
     const verdict = this.peekIsolated(nowMs, nodes)
@@ -95,7 +97,10 @@ export class Permits {
     return { ...verdict, remaining: verdict.remaining - 1 }
   }
 
-  /** Takes a unit while reports of other nodes may be missing, within this node's share of the limit. */
+  /**
+   * Allows a request while reports of other nodes may be missing, within this node's share of the whole
+   * limit.
+   */
   takeShare(nowMs: number, nodes: number): LimitDecision {
     const share = Math.max(1, Math.floor(this.max / nodes))
     const verdict = this.#local.peek(nowMs, 1, share, this.windowMs)
@@ -110,8 +115,8 @@ export class Permits {
     if (!local.allowed) return local
     const used = this.#snapshot?.used(nowMs) ?? 0
     const share = Math.floor(Math.max(0, this.max - used) / nodes)
-    // If the limit is lower than the number of nodes, one unit is allowed on each, so that no client is
-    // refused forever.
+    // If the limit is lower than the number of nodes, each node allows one unit, so that no client is refused
+    // forever.
     const max = used === 0 ? Math.max(1, share) : share
     const verdict = (this.#isolated ?? EMPTY_WINDOW).peek(nowMs, 1, max, this.windowMs)
     if (verdict.allowed || verdict.waitMs > 0) return verdict
@@ -121,14 +126,14 @@ export class Permits {
     }
   }
 
-  /** Counts use while other nodes cannot be asked. */
+  /** Counts an amount that was used while the other nodes cannot be asked. */
   addIsolated(nowMs: number, amount: number): void {
     this.#isolated ??= new SlidingWindow()
     this.#isolated.add(nowMs, amount, this.windowMs)
     this.add(nowMs, amount)
   }
 
-  /** Whether it is time to report, or to return permits, although no call waits. */
+  /** Whether it is time to send a report or to return permits, even if no call waits. */
   isDue(nowMs: number, generation: string | undefined): boolean {
     if (this.#inFlight) return false
     const reportMs = Math.min(REPORT_MS, Math.max(5, this.#buckets.widthMs / 2))
@@ -138,27 +143,27 @@ export class Permits {
     return generation !== this.#generation && this.#generation !== undefined && !this.isIdle(nowMs)
   }
 
-  /** Whether the shared window contains use by this node. */
+  /** Whether the shared window must still contain use that this node has reported. */
   isReported(nowMs: number): boolean {
     return (this.#snapshot?.version(nowMs) ?? 0) > 0 && this.#local.sum(nowMs, this.windowMs) > 0
   }
 
-  /** Whether it is time to check that the shared window still contains it. */
+  /** Whether it is time to check that the shared window still contains what was reported. */
   isUnverified(nowMs: number): boolean {
     return !this.#inFlight && nowMs - this.#requestedMs >= VERIFY_MS
   }
 
-  /** Whether the stock should be refilled before it runs out. */
+  /** Whether more permits should be fetched before they run out. */
   isLow(nowMs: number): boolean {
     return !this.#inFlight && nowMs >= this.#refetchMs && this.#stock * 2 < this.#targetStock(nowMs)
   }
 
-  /** Whether the snapshot should be refreshed. */
+  /** Whether the snapshot is so old that it should be refreshed. */
   isStale(nowMs: number): boolean {
     return !this.#inFlight && nowMs - this.#snapshotMs > STOCK_MS
   }
 
-  /** Whether nothing would be lost by evicting this. */
+  /** Whether this object can be discarded without losing any count. */
   isIdle(nowMs: number): boolean {
     return (
       !this.#inFlight &&
@@ -168,22 +173,22 @@ export class Permits {
     )
   }
 
-  /** Whether anything still has to be reported or returned. */
+  /** Whether anything must still be reported or returned to the other nodes. */
   get hasUnreported(): boolean {
     return this.#inFlight !== undefined || this.#stock + this.#used + this.#added.length > 0
   }
 
   /**
-   * Builds the next request, for `need` waiting calls. `applyResponse` or `failRequest` must follow before
-   * the next one. In a new generation of the store it reports all use in this window.
+   * Builds the next request, for `need` waiting calls. Afterwards `applyResponse` or `failRequest` must be
+   * called before the next one. If the store's generation has changed, the request reports everything used in
+   * the current window.
    */
   buildRequest(nowMs: number, need: number, generation: string | undefined): PermitRequest {
     if (this.#generation !== undefined && generation !== this.#generation) this.#reportAll(nowMs)
     this.#generation = generation
     const isReturned = nowMs >= this.#validUntilMs || (need === 0 && this.#isIdle(nowMs))
     const kept = isReturned ? 0 : this.#stock
-    // Use without permits is reported before more permits are fetched, because other nodes may have such
-    // reports too.
+    // Report what was used without permits before fetching more permits, because other nodes may do so too.
     const fetches = need > 0 || (this.#added.length === 0 && !this.#isIdle(nowMs))
     const want = fetches ? Math.max(0, this.#targetStock(nowMs) - kept) : 0
     const request = {
@@ -209,7 +214,7 @@ export class Permits {
     return request
   }
 
-  /** Applies the response to a request. */
+  /** Applies the response to the last request. */
   applyResponse(nowMs: number, request: PermitRequest, response: PermitResponse): void {
     const sentMs = this.#inFlight?.sentMs ?? nowMs
     this.#inFlight = undefined
@@ -217,7 +222,7 @@ export class Permits {
     const { widthMs } = this.#buckets
     this.#bucket = response.bucket
     this.#stock += response.granted
-    // Counts from the time of sending, so that no permit is used after the bucket to which it belongs.
+    // Counted from the time of sending, so that no permit is used after the end of its bucket.
     this.#validUntilMs = sentMs + response.bucket * widthMs - response.nowMs
     this.#snapshot = snapshotFrom(response, nowMs, widthMs, this.windowMs)
     this.#snapshotMs = nowMs
@@ -229,8 +234,8 @@ export class Permits {
   }
 
   /**
-   * Handles a missing response, after which it is unknown whether the request was applied: the stock counts
-   * as used, and other use is reported again.
+   * Must be called if no response came, so that it is unknown whether the request was applied. All permits
+   * then count as used, and everything else is reported again.
    */
   failRequest(): void {
     if (!this.#inFlight) return
@@ -240,7 +245,7 @@ export class Permits {
     this.#used = 0
   }
 
-  /** Marks the stock to be returned with the next request. */
+  /** Makes the next request return all permits. */
   returnAll(): void {
     this.#validUntilMs = Number.NEGATIVE_INFINITY
     this.#lastUsedMs = Number.NEGATIVE_INFINITY
@@ -270,7 +275,7 @@ export class Permits {
     return nowMs - this.#lastUsedMs >= (isScarce ? Math.min(idleMs, this.#buckets.widthMs, 250) : idleMs)
   }
 
-  /** Free units as far as this node knows, excluding those in any stock. */
+  /** Units that are free by the last snapshot. Permits that a node holds do not count as free. */
   #free(nowMs: number): number {
     const unreported = this.#added.reduce((sum, [, amount]) => sum + amount, 0)
     return this.max - (this.#snapshot?.used(nowMs) ?? 0) - unreported
@@ -288,26 +293,31 @@ export class Permits {
 const EMPTY_WINDOW = new SlidingWindow()
 
 /**
- * Time after which unused permits are returned: this number of milliseconds, or this share of the window if
- * that is shorter. If less than `SCARCE_SHARE` of the limit is free, permits are returned sooner.
+ * Unused permits are returned after this many milliseconds, or after this share of the window if that is
+ * shorter. If less than `SCARCE_SHARE` of the limit is free, they are returned sooner.
  */
 const IDLE_MS = 5_000
 const IDLE_SHARE = 1 / 8
 const SCARCE_SHARE = 1 / 4
-/** Maximum delay before use is reported. */
+/** Maximum milliseconds until something that was used is reported. */
 const REPORT_MS = 100
-/** Time for which the permits in stock should last at the recent rate of use. */
+/** Milliseconds for which the permits should last at the recent rate of use. */
 const STOCK_MS = 200
-/** Bounds of the time for which a refusal is valid before the other nodes are asked again. */
+/**
+ * Minimum and maximum milliseconds for which a refusal is repeated before the other nodes are asked again.
+ */
 const RETRY_MS = { min: 5, max: 1_000 }
-/** Time after which a node checks that the shared window contains what it reported. */
+/** Milliseconds after which a node checks that the shared window still contains what it has reported. */
 const VERIFY_MS = 500
-/** Age up to which a snapshot decides without asking. */
+/** Maximum age in milliseconds of a snapshot that is used without asking the other nodes. */
 const FRESH_MS = 1_000
 
-/** Use by all nodes at one moment, and how it expires from the window. Times are on this node's clock. */
+/**
+ * What all nodes have used at one moment, and when it expires. Times are in milliseconds on this node's
+ * clock.
+ */
 class WindowSnapshot {
-  /** Time of expiry and amount, in ascending order. */
+  /** Times at which amounts expire, in ascending order. */
   readonly #expiries: readonly (readonly [atMs: number, amount: number])[]
 
   readonly #version: number
@@ -317,19 +327,22 @@ class WindowSnapshot {
     this.#version = version
   }
 
-  /** Version below which the window has lost data; 0 once it has expired and may be missing. */
+  /**
+   * The window's version; if the store later has a lower one, it has lost data. 0 once everything has
+   * expired, because the window may then be missing.
+   */
   version(nowMs: number): number {
     return this.used(nowMs) > 0 ? this.#version : 0
   }
 
-  /** Amount that is still in the window. */
+  /** Total amount that has not expired yet. */
   used(nowMs: number): number {
     let sum = 0
     for (const [atMs, amount] of this.#expiries) if (atMs > nowMs) sum += amount
     return sum
   }
 
-  /** Milliseconds until `amount` of `max` is free; 0 if it is free now. */
+  /** Milliseconds until `amount` units are free under a limit of `max`; 0 if they are free now. */
   waitMs(nowMs: number, max: number, amount: number): number {
     let missing = this.used(nowMs) + amount - max
     if (missing <= 0) return 0
@@ -341,13 +354,13 @@ class WindowSnapshot {
     return 0
   }
 
-  /** Milliseconds until the window is empty. */
+  /** Milliseconds until everything has expired. */
   resetMs(nowMs: number): number {
     return Math.max(0, Math.ceil((this.#expiries.at(-1)?.[0] ?? nowMs) - nowMs))
   }
 }
 
-/** Converts a response that arrived at `nowMs`. */
+/** Converts the store's response that arrived at `nowMs`. */
 function snapshotFrom(
   response: PermitResponse,
   nowMs: number,

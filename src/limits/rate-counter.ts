@@ -1,9 +1,12 @@
 import { hash, randomUUID } from 'node:crypto'
 import { type LimitDecision, SlidingWindow } from './sliding-window.ts'
 
-/** One count of one limit: at most `max` within `windowMs` by a subject. */
+/**
+ * One count of a rate limit: a subject (such as a user or an address) may use at most `max` units within
+ * `windowMs`.
+ */
 export interface CountedLimit {
-  /** Name of the limit and unit: `key requests`. */
+  /** Name of the limit and of what it counts: `key requests`. */
   readonly name: string
   readonly subject: string | number
   readonly max: number
@@ -11,26 +14,29 @@ export interface CountedLimit {
 }
 
 /**
- * Counts the use of limits. Returns a verdict synchronously if memory suffices; otherwise a promise that
- * resolves within 50 ms and never rejects.
+ * Counts what is used of rate limits. Answers synchronously if this node can decide alone; otherwise with a
+ * promise that resolves within 50 ms and never rejects.
  */
 export interface RateCounter {
-  /** Takes one unit if one is free. */
+  /** Uses one unit if one is free. */
   take(counted: CountedLimit): LimitDecision | Promise<LimitDecision>
-  /** Checks whether a unit is free, asking other nodes if needed, without taking it. */
+  /** Checks whether a unit is free without using it; asks the other nodes if necessary. */
   check(counted: CountedLimit): LimitDecision | Promise<LimitDecision>
-  /** Checks synchronously, by what this node knows; an unknown subject is allowed. */
+  /**
+   * Checks with what this node knows, without asking others. If nothing is known about a subject, it is
+   * allowed.
+   */
   peek(counted: CountedLimit): LimitDecision
-  /** Counts units that were used, even if they were not free. */
+  /** Counts units that were used, even if the limit is exceeded. */
   add(counted: CountedLimit, amount: number): void
 }
 
-/** Counter of a node that runs alone: in memory, exact, and always synchronous. */
+/** Counter for a node without others: in memory, exact, and always synchronous. */
 export class LocalRateCounter implements RateCounter {
   readonly #tables = new Map<string, SubjectTable<WindowEntry>>()
   readonly #nowMs: () => number
 
-  /** `nowMs` is a monotonic clock. */
+  /** `nowMs` returns milliseconds of a monotonic clock. */
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs
   }
@@ -73,28 +79,29 @@ class WindowEntry {
   }
 }
 
-/** Maximum number of entries of one limit; beyond it, subjects share entries. */
+/** Maximum number of entries per limit. With more subjects, several share an entry. */
 const MAX_ENTRIES = 50_000
-/** Number of additional entries, shared by subjects that find the table full. */
+/** Number of additional entries that are shared by subjects for which the table has no room. */
 const SHARED_ENTRIES = 1_024
-/** Number of entries checked for idleness for each new subject. */
+/** Number of entries that are checked for eviction whenever a subject is added to a full table. */
 const EVICTION_SCAN = 16
 
 const SALT = randomUUID()
 
-/** An entry that can be evicted. */
+/** An entry that can be evicted from the table. */
 interface Evictable {
-  /** Whether eviction would lose no count. */
+  /** Whether the entry can be evicted without losing a count. */
   isIdle(nowMs: number): boolean
 }
 
 /**
- * Table of the subjects of one limit, bounded in size. Only idle entries are evicted. While the table is
- * full, new subjects share entries, so that a flood of subjects cannot reset the count of another.
+ * Entries of the subjects of one limit; their number is limited. Only idle entries are evicted. While the
+ * table is full, new subjects share entries, so that a flood of new subjects cannot reset the count of an old
+ * one.
  */
 export class SubjectTable<Entry extends Evictable> {
   readonly #entries = new Map<string | number, Entry>()
-  /** Position of the eviction scan, which checks a few entries for each new subject. */
+  /** Position of the search for an idle entry, which checks a few entries per new subject. */
   #cursor: Iterator<[string | number, Entry]> | undefined
   readonly #create: (subject: string | number) => Entry
   readonly #max: number
@@ -111,14 +118,14 @@ export class SubjectTable<Entry extends Evictable> {
     return this.#entries.size
   }
 
-  /** The entry of a subject, if there is one. */
+  /** The entry of a subject; undefined if there is none. */
   get(subject: string | number): Entry | undefined {
     return (
       this.#entries.get(subject) ?? (this.#isFull ? this.#entries.get(this.#sharedKey(subject)) : undefined)
     )
   }
 
-  /** The entry of a subject, created if needed. */
+  /** The entry of a subject; it is created if necessary. */
   getOrCreate(subject: string | number, nowMs: number): Entry {
     const existing = this.#entries.get(subject)
     if (existing) return existing
@@ -153,7 +160,7 @@ export class SubjectTable<Entry extends Evictable> {
     return false
   }
 
-  // Hashes with a secret salt, so that no client can choose with whom it shares an entry.
+  // Hashed with a secret salt, so that no client can choose with which subject it shares an entry.
   #sharedKey(subject: string | number): string {
     const digest = hash('sha256', `${SALT} ${subject}`, 'buffer')
     return `shared ${digest.readUInt32LE() % this.#shared}`

@@ -3,13 +3,15 @@ import { GatewayError, type RefusedLimit } from '../errors.ts'
 import type { CountedLimit, RateCounter } from './rate-counter.ts'
 import type { LimitDecision } from './sliding-window.ts'
 
-/** Names of the two counts of a limit. */
+/** The names under which the two counts of a limit are stored. */
 export interface LimitName {
   readonly requests: string
   readonly tokens: string
 }
 
-/** Limits by name. They are constants, because a newly built name must be hashed again at each lookup. */
+/**
+ * Limits by name. The names are made once, because JavaScript must hash a newly built string at each lookup.
+ */
 export const LIMIT_NAMES = {
   global: named('global'),
   relay: named('relay'),
@@ -24,7 +26,7 @@ export const LIMIT_NAMES = {
   console: named('console'),
 } as const
 
-/** A limit and its subject. */
+/** A rate limit, and whom it limits. */
 export interface SubjectLimit {
   readonly name: LimitName
   readonly subject: string | number
@@ -34,29 +36,32 @@ export interface SubjectLimit {
 /** What a limit counts. */
 type Counted = 'requests' | 'tokens'
 
-/** Verdict of a limit, with what is used up if it refuses; undefined if the limit is off. */
+/**
+ * The decision of a rate limit; if it refuses, `usedUp` states what is used up. Undefined if there is no
+ * limit.
+ */
 export type OptionalVerdict = (LimitDecision & { readonly usedUp?: Counted }) | undefined
 
-/** A verdict about tokens. */
+/** Marks a refusal as one for lack of tokens. */
 const ofTokens = (verdict: LimitDecision): LimitDecision & { readonly usedUp?: Counted } =>
   verdict.allowed ? verdict : { ...verdict, usedUp: 'tokens' }
 
-/** State of one count of a limit. */
+/** What remains of one count of a limit. */
 export interface CountFigures {
   readonly limit: number
-  /** Units that are free now. */
+  /** Number of units that are free now. */
   readonly remaining: number
-  /** Milliseconds until the whole limit is free. */
+  /** Milliseconds until all units are free again. */
   readonly resetMs: number
 }
 
-/** State of a limit; undefined for what it does not count. */
+/** What remains of a limit; undefined for a count that it does not have. */
 export interface LimitFigures {
   readonly requests: CountFigures | undefined
   readonly tokens: CountFigures | undefined
 }
 
-/** Rate limits on requests and tokens. */
+/** Decides about requests by rate limits on requests and tokens. */
 export class RateLimiter {
   readonly #counts: RateCounter
 
@@ -64,7 +69,7 @@ export class RateLimiter {
     this.#counts = counts
   }
 
-  /** Takes one request, if one is free and tokens are left. */
+  /** Counts one request, if the limits on requests and tokens allow it. */
   take(limited: SubjectLimit): OptionalVerdict | Promise<OptionalVerdict> {
     const { requests, tokens } = limited.limit
     if (tokens === 0) return requests === 0 ? undefined : this.#counts.take(requestsOf(limited))
@@ -76,7 +81,7 @@ export class RateLimiter {
     return verdict instanceof Promise ? verdict.then(takeIfAllowed) : takeIfAllowed(verdict)
   }
 
-  /** Checks synchronously, by what this node knows, without taking anything. */
+  /** Decides with what this node knows, without counting anything. */
   peek(limited: SubjectLimit): OptionalVerdict {
     const { requests, tokens } = limited.limit
     const verdict = tokens === 0 ? undefined : ofTokens(this.#counts.peek(tokensOf(limited)))
@@ -85,14 +90,14 @@ export class RateLimiter {
   }
 
   /**
-   * The limits of which the least remains, for requests and for tokens, by what this node knows; of the first
-   * where several have equally little.
+   * Returns, for requests and for tokens, the limit of which the fewest units remain by what this node knows.
+   * If several have equally few, the first of them.
    */
   tightest(limits: readonly SubjectLimit[]): LimitFigures {
     return { requests: this.#tightest(limits, requestsOf), tokens: this.#tightest(limits, tokensOf) }
   }
 
-  /** Asks the other nodes what they have used of these limits, where this node has not asked for a second. */
+  /** Asks the other nodes what they have used of these limits, unless that is known from the last second. */
   async refresh(limits: readonly SubjectLimit[]): Promise<void> {
     const counts = limits.flatMap((limited) => [requestsOf(limited), tokensOf(limited)])
     const inForce = counts.filter(({ max }) => max > 0)
@@ -113,7 +118,7 @@ export class RateLimiter {
     return least
   }
 
-  /** Counts tokens that a call has used, even beyond the limit. */
+  /** Counts tokens that a call has used, even if the limit is exceeded. */
   spend(limited: SubjectLimit, tokens: number): void {
     if (limited.limit.tokens > 0 && tokens > 0) this.#counts.add(tokensOf(limited), tokens)
   }
@@ -131,7 +136,7 @@ function tokensOf({ name, subject, limit: { tokens, windowMs } }: SubjectLimit):
   return { name: name.tokens, subject, max: tokens, windowMs }
 }
 
-/** Continues with a verdict, synchronously if it is available. */
+/** Calls `after` with a decision: synchronously if it is already available, otherwise later. */
 export function afterVerdict<Result>(
   verdict: OptionalVerdict | Promise<OptionalVerdict>,
   after: (verdict: OptionalVerdict) => Result,
@@ -140,8 +145,8 @@ export function afterVerdict<Result>(
 }
 
 /**
- * Throws `rate_limited` unless the verdict allows the request. `limitOwner` names the limit in the message;
- * `subjectOf` returns its subject, for a refusal.
+ * Throws `rate_limited` unless the request is allowed. `limitOwner` says whose limit it is, for the message;
+ * `subjectOf` returns the same for the record of refused calls.
  */
 export function requireAllowed(
   verdict: OptionalVerdict,
@@ -155,7 +160,7 @@ export function requireAllowed(
 
 const NO_AMOUNTS = { spent: null, held: null, left: null, needed: null, resets_at: null } as const
 
-/** Builds the error `rate_limited`, with the time after which to retry. */
+/** Makes the error `rate_limited`, which states when to try again. `waitMs` is in milliseconds. */
 export function rateLimitError(waitMs: number, limitOwner: string, limit?: RefusedLimit): GatewayError {
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000))
   return new GatewayError(

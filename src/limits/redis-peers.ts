@@ -13,7 +13,7 @@ import {
 } from './peers.ts'
 
 /**
- * Lua functions for the generation, in KEYS[2]: the time, as text, since which the windows have been
+ * Lua functions for the generation in KEYS[2]: the time, as text, since which the stored windows are
  * complete. An unreadable one is replaced; its length is checked before it is read. `newGeneration` is called
  * when windows were lost, so that all nodes report again.
  */
@@ -43,47 +43,53 @@ local function readField(key, field, maxBytes)
 end
 `
 
-/** Timeouts for the server and the other nodes, in milliseconds. */
+/** Timeouts of communication with Redis, in milliseconds. */
 export interface PeerTimeouts {
-  /** Timeout of an exchange; a request that waits for it may wait slightly longer. */
+  /** Timeout of one report or request; a client's request that waits for it may wait slightly longer. */
   readonly exchangeMs: number
-  /** Timeout of connecting, and of each other command; on a timeout the connection is closed. */
+  /** Timeout of connecting and of every other command; the connection is then closed. */
   readonly connectionMs: number
   /**
-   * Age below which a new generation is not trusted. Within it, all nodes notice the generation and report
-   * their use again.
+   * How long a new generation is not trusted. In this time, all nodes must notice it and report again what
+   * they have used.
    */
   readonly refillingMs: number
 }
 const TIMES: PeerTimeouts = { exchangeMs: 40, connectionMs: 1_000, refillingMs: 600 }
-/** Interval of reports of slots without news, by which a node notices that its slots were lost. */
+/**
+ * Milliseconds after which a node reports its slots although nothing has changed, so that it notices if Redis
+ * has lost them.
+ */
 const REFRESH_MS = 1_000
 /**
- * Number of hashes among which the windows of one limit are distributed: even with a million windows, each
- * hash keeps Redis' compact encoding.
+ * Number of Redis hashes over which the windows of one limit are spread. With so many, each hash keeps Redis'
+ * compact encoding even with a million windows.
  */
 const HASH_COUNT = 16_384
 
-/** Script of a heartbeat. KEYS: none; the generation. Returns the time and the generation. */
+/** Script of a heartbeat. KEYS: none; the generation. Returns the server's time and the generation. */
 const HEARTBEAT_SCRIPT = `${GENERATION_FUNCTIONS}
 return { nowMs, readGeneration() }
 `
 
-/** Settings of the peers in Redis. */
+/** Options of `RedisPeers`. */
 interface RedisPeersOptions {
   readonly url: string
   /** Prefix of all keys; nodes with the same prefix share their limits. */
   readonly namespace: string
-  /** Name of this node, and the names of all running nodes. */
+  /** Name of this node; `names` returns the names of all running nodes. */
   readonly node: string
   readonly names: () => readonly string[]
-  /** Called when the server becomes reachable, and when it becomes unreachable, with a reason. */
+  /** Called when Redis becomes reachable, and with a reason when it becomes unreachable. */
   readonly onReachability: (isReachable: boolean, reason?: string) => void
-  /** Timeouts other than the default ones, for nodes on machines that may be slow. */
+  /** Timeouts that replace the default ones, for slow machines. */
   readonly times?: PeerTimeouts
 }
 
-/** Peers through a Redis server. Responses are validated, so that a faulty server cannot raise a limit. */
+/**
+ * The other nodes, reached through Redis. Responses are validated, so that a faulty server cannot raise a
+ * limit.
+ */
 export class RedisPeers implements PermitPeers, SlotPeers {
   readonly #options: RedisPeersOptions
   readonly #times: PeerTimeouts
@@ -94,9 +100,9 @@ export class RedisPeers implements PermitPeers, SlotPeers {
   readonly #generationKey: string
   #generation: string | undefined
   readonly #clock = new ServerClock()
-  /** End of the time in which the generation counts as new. */
+  /** Until when the generation counts as new, in milliseconds on the monotonic clock. */
   #refillingUntilMs = Number.NEGATIVE_INFINITY
-  /** Set while the server answers within the timeout. */
+  /** Whether the server has answered the last request in time. */
   #isResponsive = false
   #wasReachable: boolean | undefined
 
@@ -112,7 +118,7 @@ export class RedisPeers implements PermitPeers, SlotPeers {
     this.#connection = new RedisConnection(options.url, handlers, this.#times.connectionMs)
   }
 
-  /** Resolves when the first attempt to connect has ended, successful or not. */
+  /** Resolves when the first attempt to connect is over, whether it succeeded or not. */
   get firstAttempt(): Promise<void> {
     return this.#connection.firstAttempt
   }
@@ -179,7 +185,7 @@ export class RedisPeers implements PermitPeers, SlotPeers {
       }
       return response
     } catch (error) {
-      // Later requests should not wait for the server until it has answered a heartbeat.
+      // Do not let further requests wait for the server until it has answered a heartbeat.
       this.#isResponsive = false
       this.#connection.checkNow()
       throw error
@@ -207,8 +213,8 @@ export class RedisPeers implements PermitPeers, SlotPeers {
     this.#options.onReachability(true)
   }
 
-  // Computes the end from the generation's age, so that all nodes trust it from the same moment. A wrong age
-  // can only shorten one refilling.
+  // Computed from the generation's age, so that all nodes trust it from the same moment on. A wrong age can
+  // only make this time too short once.
   #startRefilling(generation: string, serverMs?: number): void {
     const [seconds = 0, microseconds = 0] = generation.split('.').map(Number)
     const ageMs = serverMs === undefined ? 0 : Math.max(0, serverMs - seconds * 1000 - microseconds / 1000)
@@ -224,7 +230,7 @@ export class RedisPeers implements PermitPeers, SlotPeers {
     this.#options.onReachability(false, reason)
   }
 
-  // Hashes the subject, because not everyone who can read Redis should see addresses or usernames.
+  // The subject is hashed, because not everyone who can read Redis should see addresses or usernames.
   #locate({ name, subject, windowMs }: CountedLimit): { key: string; field: string } {
     const { namespace } = this.#options
     const digest = hash('sha256', `${namespace}\n${name}\n${subject}`, 'buffer')
@@ -435,25 +441,25 @@ function invalidResponse(): Error {
   return new Error('the Redis server sent an invalid response')
 }
 
-/** Minimum jump that counts as a clock step; smaller ones may be network delay. */
+/** Minimum jump of the clock, in milliseconds, that counts as a step; smaller ones may be network delay. */
 const MIN_STEP_MS = 2_000
 
 /**
- * Detects that the server's clock was set forward, which makes everything that the server counts expire
+ * Detects if the server's clock is set forward, which lets everything that the server counts expire too
  * early.
  */
 export class ServerClock {
   #aheadMs: number | undefined
   #steps = 0
 
-  /** Number of detected steps. */
+  /** Number of detected steps of the clock. */
   get steps(): number {
     return this.#steps
   }
 
   /**
-   * Compares the server's time `serverMs` with `nowMs`, the time of the request on the monotonic clock of
-   * this process.
+   * Compares the server's time with the time of the request, `nowMs`, on this process's monotonic clock; both
+   * in milliseconds.
    */
   observe(serverMs: number, nowMs: number): void {
     const aheadMs = serverMs - nowMs

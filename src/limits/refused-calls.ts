@@ -2,27 +2,28 @@ import type { RefusalCount } from '../domain/records/refusal.ts'
 import type { Store } from '../store/store.ts'
 import type { RefusedCall } from '../domain/refused-call.ts'
 
-/** Pause in which refused calls gather before they are written. */
+/** Milliseconds for which refused calls are collected before they are written together. */
 const GATHER_MS = 500
-/** Maximum number of waiting rows, of all keys and of one. */
+/** Maximum number of refused calls that wait to be written: of all API keys, and of one key. */
 const MAX_WAITING = 2_000
 const MAX_WAITING_OF_KEY = 200
 
 /**
- * Keeps refused calls, which leave no row in the usage log, for 72 hours. They are written behind the answers,
- * in batches; a crash loses those of the last moment. What one key can add is bounded here and in the store, so
- * that it cannot push out those of other keys. Calls without a valid key count as those of one.
+ * Stores refused calls, which have no row in the usage log, for 72 hours. They are written in batches after
+ * the client got its answer; a crash loses the most recent ones. The number per API key is limited here and
+ * in the database, so that one key cannot push out the refused calls of others. Calls without a valid key
+ * count as calls of one key.
  */
 export class RefusedCalls {
   readonly #store: Pick<Store, 'write'>
   readonly #maxRows: () => number
-  /** The newest refused calls of each key that are not written yet. */
+  /** The most recent refused calls of each API key that are not written yet. */
   #waiting = new Map<number, RefusedCall[]>()
   #count = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
 
-  /** `maxRows` is the maximum number of rows. */
+  /** `maxRows` returns the maximum number of stored rows. */
   constructor(store: Pick<Store, 'write'>, maxRows: () => number) {
     this.#store = store
     this.#maxRows = maxRows
@@ -40,12 +41,12 @@ export class RefusedCalls {
     this.#timer ??= setTimeout(() => void this.flush(), GATHER_MS).unref()
   }
 
-  /** Writes what waits. */
+  /** Writes the calls that are waiting. */
   flush(): Promise<void> {
     return (this.#writing ??= this.#flushOnce().finally(() => (this.#writing = undefined)))
   }
 
-  /** Writes the last ones. */
+  /** Writes the calls that are still waiting, and stops. */
   async close(): Promise<void> {
     await this.#writing
     await this.flush()
@@ -62,33 +63,33 @@ export class RefusedCalls {
     try {
       await this.#store.write('addRefusedCalls', { calls, maxRows: this.#maxRows() })
     } catch {
-      // The counters of refused calls are kept until they can be written; single calls are not worth that.
+      // Refused calls that cannot be written are lost, unlike their counts, which are written later.
     }
   }
 }
 
 const SLOT_MS = 1_800_000
-/** Maximum number of API keys counted separately for one code in one half hour. */
+/** Maximum number of API keys that are counted separately per error code and half hour. */
 const MAX_KEYS = 1_000
 const FLUSH_MS = 10_000
 
-/** Caller of a refused call, as far as known. */
+/** The caller of a refused call; a field is absent if it is not known. */
 interface RefusedCaller {
   readonly userId?: number | undefined
   readonly tokenId?: number | undefined
 }
 
 /**
- * Counts refused calls, which leave no row in the usage log, by half hour, code and API key, and adds the
- * counts to the store every ten seconds. Memory and rows are bounded: beyond the maximum, keys are counted
- * together. A crash loses the counts since the last write.
+ * Counts refused calls, which have no row in the usage log, by half hour, error code and API key. The counts
+ * are added to the database every ten seconds; a crash loses those since the last write. Beyond a maximum
+ * number of keys, further keys are counted together, to limit memory and rows.
  */
 export class RefusalCounts {
   readonly #store: Pick<Store, 'write'>
   readonly #nowMs: () => number
   readonly #timer: NodeJS.Timeout
   #counts = new Map<string, RefusalCount>()
-  /** Keys of the current half hour by code. */
+  /** API keys that were counted in the current half hour, by error code. */
   #keys = new Map<string, Set<number>>()
   #slot = 0
   #writing: Promise<void> | undefined

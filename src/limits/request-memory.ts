@@ -1,19 +1,21 @@
 import { type PoolClient, type PoolOwner, TwoLevelPool } from './fair-pool.ts'
 
 const MIB = 1024 * 1024
-/** Minimum number of bytes for amounts of any size. */
+/** Minimum bytes of memory that requests of any size share. */
 const SHARED_BYTES = 192 * MIB
-/** Minimum number of bodies of the maximum size for which there is memory. */
+/** The shared memory is also at least as large as this many request bodies of maximum size. */
 const SHARED_BODIES = 4
-/** Part of that memory that one client may have while no other has called recently. */
+/** Part of the shared memory that one client may hold if no other client has called recently. */
 const SHARED_MAX_PART = 7 / 8
-/** Additional bytes for small amounts only. */
+/** Additional bytes of memory that only small amounts may use. */
 const RESERVE_BYTES = 64 * MIB
-/** Part of the reserve that one client may have while no other has called recently. */
+/** Part of this reserve that one client may hold if no other client has called recently. */
 const RESERVE_MAX_PART = 1 / 2
-/** Maximum size of a small amount. */
+/** Maximum bytes of an amount that counts as small. */
 const SMALL_BYTES = 256 * 1024
-/** Minimum size of an amount that is reported as garbage when it is returned. */
+/**
+ * Minimum bytes of a returned amount for which `onGarbage` is called, because it becomes garbage on the heap.
+ */
 const LARGE_BYTES = 4 * MIB
 
 /** Bytes of memory that one request holds for one purpose. Only `RequestMemory` changes them. */
@@ -21,7 +23,7 @@ export class MemoryAllocation {
   readonly owner: PoolOwner
   shared = 0
   reserved = 0
-  /** Bytes beyond the owner's share. */
+  /** Bytes in excess of the owner's share, which only one allocation of each `Turn` may hold. */
   beyond = 0
 
   constructor(owner: PoolOwner) {
@@ -34,36 +36,37 @@ export class MemoryAllocation {
 }
 
 /**
- * What takes turns with memory beyond the shares: reading a large answer, or converting a large request. They
- * are apart, so that no answer waits for as long as a converted call takes.
+ * Kinds of work that may exceed a client's share of memory, one allocation at a time: reading a large answer,
+ * and converting a large request. They are separate, because a conversion holds memory during the whole call,
+ * and answers must not wait so long.
  */
 type Turn = 'answers' | 'conversions'
 
-/** A request that waits for memory. */
+/** A request that waits for memory to become free. */
 interface Waiting {
   readonly allocation: MemoryAllocation
   readonly bytes: number
-  /** Set if it may exceed its share while no other of the same kind does. */
+  /** Set if the allocation may exceed its share, unless another one of the same kind does so already. */
   readonly turn?: Turn
   readonly decide: (isTaken: boolean) => void
 }
 
 /**
- * Memory for everything that requests make the gateway hold, shared among clients and their keys: bodies,
- * uploads, fetched files, data read from the store, responses of upstreams, and live views. Small amounts
- * have a reserve. Memory is taken before anything is held, and returned only here.
+ * Limits the memory that requests make the gateway hold: bodies, uploads, fetched files, data read from the
+ * database, upstream responses, and live views. Clients and their keys share it fairly, and there is a
+ * reserve for small amounts. Memory must be taken here before anything is stored, and is returned here.
  */
 export class RequestMemory {
   readonly #shared: TwoLevelPool
   readonly #reserve: TwoLevelPool
   readonly #onGarbage: (bytes: number) => void
-  /** The allocations that have exceeded their share, one of each kind. */
+  /** The allocations that exceed their share, at most one of each kind. */
   readonly #exceeding = new Map<Turn, MemoryAllocation>()
   readonly #waiting = new Set<Waiting>()
 
   /**
-   * `bodyLimit` returns the maximum size of a body in bytes. `nowMs` is a monotonic clock. `onGarbage` is
-   * called with the bytes of `MemoryAllocation.garbage` when an allocation has been returned.
+   * `bodyLimit` returns the maximum bytes of a request body. `nowMs` returns milliseconds of a monotonic
+   * clock. `onGarbage` is called with the number of bytes when a large amount is returned.
    */
   constructor(bodyLimit: () => number, nowMs: () => number, onGarbage: (bytes: number) => void = () => {}) {
     this.#onGarbage = onGarbage
@@ -72,7 +75,7 @@ export class RequestMemory {
     this.#reserve = new TwoLevelPool({ max: () => RESERVE_BYTES, aloneShare: RESERVE_MAX_PART, nowMs })
   }
 
-  /** Bytes held by all clients. */
+  /** Bytes that all clients together hold. */
   get held(): number {
     let { held } = this.#shared
     for (const { beyond } of this.#exceeding.values()) held += beyond
@@ -85,13 +88,14 @@ export class RequestMemory {
   }
 
   /**
-   * Takes additional bytes, above 0; returns false and changes nothing if the client may not have them now.
+   * Takes additional bytes (more than 0) for an allocation. Returns false and changes nothing if the client
+   * may not have them now.
    */
   take(allocation: MemoryAllocation, bytes: number): boolean {
     const { owner, reserved } = allocation
     if (allocation.bytes + bytes > SMALL_BYTES) {
       if (!this.#shared.take(owner, reserved + bytes)) return false
-      // The amount is no longer small.
+      // The amount is no longer small, so it must not occupy the reserve.
       if (reserved > 0) this.#reserve.give(owner, reserved)
       allocation.reserved = 0
       allocation.shared += reserved + bytes
@@ -102,8 +106,8 @@ export class RequestMemory {
   }
 
   /**
-   * Takes additional bytes, waiting up to `ms` for them; resolves to false if they were not free in time.
-   * `onWait` is called if there is a wait, with a function that ends it.
+   * Takes additional bytes, and waits for up to `ms` milliseconds until they are free. Resolves to false if
+   * they are not. If there is a wait, `onWait` is called with a function that ends it.
    */
   takeInTime(
     allocation: MemoryAllocation,
@@ -115,9 +119,9 @@ export class RequestMemory {
   }
 
   /**
-   * Takes additional bytes for an allocation that cannot do without them, waiting as long as necessary, or for
-   * up to `ms`; `onWait` as above. One allocation of each kind at a time may exceed its share, so that
-   * allocations which each hold part of what they need are completed one after another.
+   * Takes additional bytes for work that cannot go on without them. Waits as long as necessary, or for up to
+   * `ms` milliseconds; `onWait` as in `takeInTime`. One allocation of each kind at a time may exceed its
+   * share: otherwise, allocations that each hold part of what they need could wait for each other forever.
    */
   takeInTurn(
     allocation: MemoryAllocation,
@@ -130,7 +134,7 @@ export class RequestMemory {
     return this.#takeFor(waiting) || this.#wait(waiting, onWait, ms)
   }
 
-  /** Returns `bytes` of an allocation. */
+  /** Returns some of an allocation's bytes. */
   give(allocation: MemoryAllocation, bytes: number): void {
     const { owner } = allocation
     const beyond = Math.min(bytes, allocation.beyond)
@@ -164,9 +168,7 @@ export class RequestMemory {
     })
   }
 
-  /**
-   * Gives free memory to waiting requests: first to the clients that hold least, then in order of arrival.
-   */
+  /** Gives free memory to waiting requests: first to clients that hold least, then in order of arrival. */
   #serveWaiting(): void {
     const usedBy = ({ allocation }: Waiting): number => this.usedBy(allocation.owner.client)
     const inTurn = [...this.#waiting].toSorted((a, b) => usedBy(a) - usedBy(b))
@@ -183,15 +185,15 @@ export class RequestMemory {
 }
 
 /**
- * Bytes that are not counted, so that small responses, and streams of small events, take no memory from the
- * pool.
+ * The first bytes of each response, which are not counted, so that small responses and streams of small
+ * events need no memory from the pool.
  */
 const UNCOUNTED_BYTES = 64 * 1024
 
 /**
- * Memory for the part of an upstream's response that a call holds: all of it, or an incomplete event. Bytes
- * that have arrived cannot be refused, because the upstream is paid for them; while memory is short, the call
- * stops reading.
+ * Memory for the part of an upstream's response that a call holds: the whole response, or an incomplete
+ * event. Bytes that have arrived cannot be refused, because the upstream is paid for them; if there is too
+ * little memory, the call stops reading until there is more.
  */
 export class ResponseMemory {
   readonly #memory: RequestMemory
@@ -204,12 +206,12 @@ export class ResponseMemory {
     this.#allocation = new MemoryAllocation(owner)
   }
 
-  /** Whether more is held than memory was available for. */
+  /** Whether the call holds more bytes than it could take memory for. */
   get isShort(): boolean {
     return this.#allocation.bytes < this.#counted
   }
 
-  /** Sets the number of bytes held. */
+  /** States how many bytes the call holds now, and takes or returns memory for the difference. */
   resize(bytes: number): void {
     const counted = Math.max(0, bytes - UNCOUNTED_BYTES)
     if (counted === this.#counted) return
@@ -220,12 +222,12 @@ export class ResponseMemory {
     else if (missing < 0) this.#memory.give(this.#allocation, -missing)
   }
 
-  /** Whether any memory is taken or waited for. */
+  /** Whether the call holds so many bytes that memory must be taken for them. */
   get isUsed(): boolean {
     return this.#counted > 0
   }
 
-  /** Waits while memory is short, or until nothing is held any more. */
+  /** Waits until memory is taken for all bytes that the call holds, or until it holds none any more. */
   async whenEnough(): Promise<void> {
     let isWanted = true
     while (isWanted && this.isShort) {
@@ -238,13 +240,13 @@ export class ResponseMemory {
       )
     }
     this.#giveUp = undefined
-    // Fewer bytes may be held now than when the wait began.
+    // Fewer bytes may be needed now than when the wait began.
     const surplus = this.#allocation.bytes - this.#counted
     if (surplus > 0) this.#memory.give(this.#allocation, surplus)
   }
 }
 
-/** Memory that a client holds for a longer time, in changing amounts. */
+/** Memory that a client holds for a longer time, and whose size changes. */
 export class ResizableAllocation {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
@@ -259,12 +261,12 @@ export class ResizableAllocation {
     return bytes === 0 || this.#memory.take(this.#allocation, bytes)
   }
 
-  /** Returns taken bytes, as far as they were not released already. */
+  /** Returns bytes that were taken, unless `release` has already returned them. */
   give(bytes: number): void {
     this.#memory.give(this.#allocation, Math.min(bytes, this.#allocation.bytes))
   }
 
-  /** Returns everything. */
+  /** Returns all bytes. */
   release(): void {
     this.give(this.#allocation.bytes)
   }

@@ -1,28 +1,28 @@
 import type { SlotPeers } from './peers.ts'
 
-/** A limit on the number of calls under way, and its subject. */
+/** A limit on the number of calls that run at the same time, and whom it limits. */
 export interface ParallelLimit {
-  /** Name of the subject: `key:17`. */
+  /** Whom it limits, such as `key:17`. */
   readonly subject: string
   /** Always above 0. */
   readonly max: number
 }
 
-/** Counts the calls under way by subject; each call has a slot. */
+/** Counts the running calls of each subject (such as a key); each running call occupies a slot. */
 export interface Semaphore {
   /**
-   * Takes a slot if one is free. Returns a promise only if other nodes have to be asked; it never rejects.
+   * Occupies a slot if one is free. Returns a promise only if other nodes must be asked; it never rejects.
    */
   take(limit: ParallelLimit): boolean | Promise<boolean>
-  /** Whether this node knows of no free slot. Takes no slot. */
+  /** Whether all slots are occupied, by what this node knows. Does not occupy a slot. */
   isFull(limit: ParallelLimit): boolean
   /** Releases a slot that was taken. */
   give(subject: string): void
-  /** Releases all slots, and stops. */
+  /** Releases all slots of this node, and stops. */
   close(): Promise<void>
 }
 
-/** Slots of a node that runs alone: in memory, exact, and always answered synchronously. */
+/** Semaphore for a node without others: in memory, exact, and always synchronous. */
 export class LocalSemaphore implements Semaphore {
   readonly #held = new Map<string, number>()
 
@@ -50,31 +50,31 @@ export class LocalSemaphore implements Semaphore {
 }
 
 const SWEEP_INTERVAL_MS = 100
-/** Maximum number of exchanges that one sweep starts. */
+/** Maximum number of subjects that are reported to the other nodes in one run. */
 const MAX_PER_SWEEP = 500
-/** Maximum number of attempts while the generation changes. */
+/** Maximum number of attempts if the shared store's data is replaced meanwhile. */
 const MAX_TRIES = 3
 
-/** A call that waits for a slot. */
+/** Tells a call that waits for a slot whether it got one. */
 type Waiter = (isAdmitted: boolean) => void
 
-/** One subject: its slots on this node, and the calls that wait for one. */
+/** A subject (such as a key): its slots on this node, and its calls that wait for one. */
 interface SubjectEntry {
   readonly subject: string
   max: number
   held: number
   readonly waiting: Waiter[]
-  /** Number of slots that the other nodes last recorded for this one; undefined if the last exchange failed. */
+  /** Number of slots that this node last reported; undefined if the last report failed. */
   reported: number | undefined
   reportedMs: number
   exchange: Promise<void> | undefined
 }
 
 /**
- * Counts calls under way across nodes; each call needs a slot. Each exchange states how many slots this
- * node has, so that the next one makes up for a lost message, and requests as many as calls wait for. The
- * slots of a node without heartbeats no longer count. A node that cannot reach the others keeps to its share
- * of the limit, at least one slot.
+ * A semaphore that several nodes share. Each report to the others states how many slots this node occupies,
+ * so that a lost report does no lasting harm, and requests as many more as calls are waiting. Slots of a node
+ * that sends no heartbeats are not counted any more. A node that cannot reach the others uses only its share
+ * of the limit, but at least one slot.
  */
 export class SharedSemaphore implements Semaphore {
   readonly #entries = new Map<string, SubjectEntry>()
@@ -83,7 +83,7 @@ export class SharedSemaphore implements Semaphore {
   readonly #sweep: NodeJS.Timeout
   #generation: string | undefined
 
-  /** `onIsolated` is called for each decision made without the other nodes. */
+  /** `onIsolated` is called whenever this node decides without the others. */
   constructor(peers: SlotPeers, onIsolated: () => void = () => {}) {
     this.#peers = peers
     this.#onIsolated = onIsolated
@@ -141,11 +141,11 @@ export class SharedSemaphore implements Semaphore {
     return isAdmitted
   }
 
-  // Runs one exchange of a subject at a time; the next one reports what happened during it.
+  // One report per subject at a time; the next one includes what happened meanwhile.
   #exchange(entry: SubjectEntry): Promise<void> {
     return (entry.exchange ??= this.#runExchange(entry).finally(() => {
       entry.exchange = undefined
-      // Calls may have arrived since the exchange ended.
+      // Calls may have arrived after the report was answered.
       if (entry.waiting.length > 0) void this.#exchange(entry)
       else if (entry.held === 0 && entry.reported === 0) this.#entries.delete(entry.subject)
     }))
@@ -154,7 +154,7 @@ export class SharedSemaphore implements Semaphore {
   async #runExchange(entry: SubjectEntry): Promise<void> {
     const { subject, waiting } = entry
     for (let tries = 1; tries <= MAX_TRIES; ) {
-      // A new generation lacks the slots of nodes that have not reported again.
+      // The store has lost its data, so slots of nodes that have not reported again are missing.
       if (this.#peers.isRefilling) this.#decideIsolated(entry)
       const { held, max, reported } = entry
       const want = waiting.length
@@ -189,7 +189,7 @@ export class SharedSemaphore implements Semaphore {
   #runSweep(): void {
     const { isReachable, generation } = this.#peers
     if (!isReachable) return
-    // Earlier reports are lost with the generation.
+    // If the store's generation has changed, it has lost earlier reports.
     const isNew = generation !== this.#generation
     this.#generation = generation
     const dueMs = performance.now() - this.#peers.refreshMs

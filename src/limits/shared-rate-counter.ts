@@ -3,14 +3,14 @@ import type { PermitPeers } from './peers.ts'
 import { Permits } from './permits.ts'
 import type { LimitDecision } from './sliding-window.ts'
 
-/** Default timeout of a request that waits for other nodes, slightly below the promised 50 ms. */
+/** Milliseconds for which a request waits for the other nodes; slightly less than the promised 50 ms. */
 const WAIT_TIMEOUT_MS = 45
 const SWEEP_INTERVAL_MS = 50
-/** Maximum number of exchanges that one sweep starts. */
+/** Maximum number of entries that are reported to the other nodes in one run. */
 const MAX_PER_SWEEP = 500
-/** Maximum number of windows that one sweep checks. */
+/** Maximum number of entries per run that are checked for whether the store still contains them. */
 const MAX_CHECKS = 50
-/** Maximum number of attempts while the generation changes. */
+/** Maximum number of attempts if the shared store's data is replaced meanwhile. */
 const MAX_TRIES = 3
 
 interface Waiter {
@@ -20,15 +20,15 @@ interface Waiter {
 }
 
 /**
- * Counter that nodes share. A permit in stock lets a request through without asking; otherwise the request
- * waits for an exchange, together with all requests that arrive until then. A node that cannot reach the
- * others keeps to its share.
+ * Rate counter that several nodes share. Each node holds permits with which it allows requests without
+ * asking. Without a permit, a request waits until the other nodes have answered, together with all requests
+ * that arrive meanwhile. A node that cannot reach the others uses only its share of the limit.
  */
 export class SharedRateCounter implements RateCounter {
   readonly #tables = new Map<string, SubjectTable<SubjectEntry>>()
-  /** Entries with something to report. */
+  /** Entries with counts that must be reported to the other nodes. */
   readonly #unreported = new Set<SubjectEntry>()
-  /** Entries whose use the shared store contains; the next one to be checked comes first. */
+  /** Entries that the shared store contains, in the order in which they are checked. */
   readonly #reported = new Set<SubjectEntry>()
   readonly #peers: PermitPeers
   readonly #onIsolated: () => void
@@ -38,8 +38,8 @@ export class SharedRateCounter implements RateCounter {
   #generation: string | undefined
 
   /**
-   * `onIsolated` is called for each verdict given without the other nodes. `nowMs` is a monotonic clock.
-   * `waitTimeoutMs` is the maximum time for which a request waits for the others.
+   * `onIsolated` is called whenever this node decides without the others. `nowMs` returns milliseconds of a
+   * monotonic clock. `waitTimeoutMs` is how long a request waits for the other nodes at most.
    */
   constructor(
     peers: PermitPeers,
@@ -92,10 +92,10 @@ export class SharedRateCounter implements RateCounter {
     this.#unreported.add(entry)
   }
 
-  /** Reports the remaining use, returns all permits, and stops. */
+  /** Reports the remaining counts, returns all permits, and stops. */
   async close(): Promise<void> {
     clearInterval(this.#sweep)
-    // Running exchanges may grant permits, which must be returned as well.
+    // Requests that are still being answered may bring permits, which must be returned too.
     await Promise.all([...this.#entries()].map(async ({ exchange }) => exchange))
     if (!this.#peers.isReachable) return
     for (const entry of this.#unreported) entry.permits.returnAll()
@@ -138,7 +138,7 @@ export class SharedRateCounter implements RateCounter {
   #wait(entry: SubjectEntry, takes: boolean): Promise<LimitDecision> {
     const { promise, resolve } = Promise.withResolvers<LimitDecision>()
     const timer = setTimeout(() => {
-      // After a blocked event loop the response may have arrived without being read yet, so it gets one more
+      // If the event loop was blocked, the response may have arrived without being read, so it gets one more
       // turn.
       setImmediate(() => {
         if (entry.waiting.delete(waiter)) waiter.resolve(this.#decideIsolated(entry, takes))
@@ -151,7 +151,7 @@ export class SharedRateCounter implements RateCounter {
     return promise
   }
 
-  // Runs one exchange of an entry at a time; the next one reports what happened during it.
+  // One request to the others per entry at a time; the next one includes what happened meanwhile.
   #exchange(entry: SubjectEntry): Promise<void> {
     return (entry.exchange ??= this.#runExchange(entry))
   }
@@ -159,7 +159,7 @@ export class SharedRateCounter implements RateCounter {
   async #runExchange(entry: SubjectEntry): Promise<void> {
     const { permits, waiting } = entry
     for (let tries = 1; tries <= MAX_TRIES; ) {
-      // A new generation may lack counts, so waiting requests get this node's share, and the use is still
+      // The store may have lost counts, so waiting requests only get this node's share. The counts are still
       // reported.
       if (this.#peers.isRefilling) this.#serveShares(entry)
       const need = [...waiting].filter(({ takes }) => takes).length
@@ -222,7 +222,7 @@ export class SharedRateCounter implements RateCounter {
     }
   }
 
-  // An exchange finds out whether the store has lost what was reported.
+  // Reports some entries again, to find out whether the store has lost them.
   #checkReported(nowMs: number): void {
     let left = Math.min(MAX_CHECKS, this.#reported.size)
     for (const entry of this.#reported) {
@@ -234,16 +234,17 @@ export class SharedRateCounter implements RateCounter {
     }
   }
 
-  // Earlier reports are lost with the generation, so every entry must report again.
+  // If the store's generation has changed, it has lost earlier reports, so that every entry must be reported
+  // again.
   #markAllUnreported(): void {
     for (const entry of this.#entries()) this.#unreported.add(entry)
   }
 }
 
-/** One subject of a limit: its permits on this node, and the requests that wait for more. */
+/** A limit of one subject (such as a key): the permits of this node, and the requests that wait for more. */
 class SubjectEntry {
   readonly waiting = new Set<Waiter>()
-  /** The running exchange. */
+  /** The request to the other nodes that is not answered yet. */
   exchange: Promise<void> | undefined
   #counted: CountedLimit
   #permits: Permits
@@ -261,7 +262,9 @@ class SubjectEntry {
     return this.#permits
   }
 
-  /** Applies the configured limit. A window with another length starts empty. */
+  /**
+   * Applies the configured limit. If the length of the window has changed, counting starts again from zero.
+   */
   applyLimit(max: number, windowMs: number): void {
     if (max === this.#counted.max && windowMs === this.#counted.windowMs) return
     if (windowMs !== this.#counted.windowMs) this.#permits = new Permits(max, windowMs)

@@ -1,30 +1,34 @@
-/** Maximum number of separate moments; beyond it, neighbours are merged at the later of them. */
+/**
+ * Maximum number of times that are stored separately; beyond it, neighbouring ones are merged into the later
+ * one.
+ */
 const MAX_MOMENTS = 64
 
-/** Decision of a limit about one request. */
+/** What a rate limit decides about a request. */
 export interface LimitDecision {
   readonly allowed: boolean
-  /** Units that are free now. */
+  /** Number of units that are free now. */
   readonly remaining: number
-  /** Milliseconds until the whole limit is free. */
+  /** Milliseconds until all units are free again. */
   readonly resetMs: number
-  /** Milliseconds until the requested amount is free; 0 if it is free now, or never will be. */
+  /** Milliseconds until the requested units are free; 0 if they are free now, or never will be. */
   readonly waitMs: number
 }
 
-/** Time and amount of some use. */
+/** A time in milliseconds, and the amount that was used then. */
 export type Moment = readonly [atMs: number, amount: number]
 
 /**
- * Use within the last `windowMs`, at most `max`. Because the window slides, there is no boundary at which
- * twice as much gets through. Exact up to 64 moments; beyond that, stricter by up to a 64th of the window.
+ * Counts what was used within the last `windowMs` milliseconds. Because the window slides, there is no moment
+ * at which twice the limit can pass. Exact up to 64 separate times; beyond that, stricter by up to a 64th of
+ * the window.
  */
 export class SlidingWindow {
   readonly #times: number[] = []
   readonly #amounts: number[] = []
   #sum = 0
 
-  /** Takes `amount` if it is free. */
+  /** Uses `amount` units if they are free. */
   take(nowMs: number, amount: number, max: number, windowMs: number): LimitDecision {
     const verdict = this.peek(nowMs, amount, max, windowMs)
     if (!verdict.allowed) return verdict
@@ -32,7 +36,7 @@ export class SlidingWindow {
     return { ...verdict, remaining: verdict.remaining - amount, resetMs: windowMs }
   }
 
-  /** Checks like `take`, without taking anything. */
+  /** Checks like `take`, but uses nothing. */
   peek(nowMs: number, amount: number, max: number, windowMs: number): LimitDecision {
     this.#expire(nowMs, windowMs)
     const last = this.#times.at(-1)
@@ -45,7 +49,7 @@ export class SlidingWindow {
     }
   }
 
-  /** Counts use, even beyond the limit. */
+  /** Counts units that were used, even if the limit is exceeded. */
   add(nowMs: number, amount: number, windowMs: number): void {
     this.#sum += amount
     const last = this.#times.length - 1
@@ -60,13 +64,13 @@ export class SlidingWindow {
     }
   }
 
-  /** Use within the last `windowMs`. */
+  /** Number of units used within the last `windowMs` milliseconds. */
   sum(nowMs: number, windowMs: number): number {
     this.#expire(nowMs, windowMs)
     return this.#sum
   }
 
-  /** Times and amounts within the last `windowMs`. */
+  /** Times and amounts of what was used within the last `windowMs` milliseconds. */
   moments(nowMs: number, windowMs: number): readonly Moment[] {
     this.#expire(nowMs, windowMs)
     return this.#times.map((time, i) => [time, this.#amounts[i] ?? 0])

@@ -1,13 +1,13 @@
 import { GatewayError } from '../errors.ts'
 import { MemoryAllocation, type RequestMemory } from './request-memory.ts'
 
-/** Maximum number of reads of one user that run at once, and that wait. */
+/** Maximum number of a user's database reads that run at the same time, and that wait. */
 const MAX_RUNNING = 8
 const MAX_WAITING = 256
-/** Maximum total time for which one read waits, for its turn and for memory. */
+/** Maximum milliseconds for which one read waits in total, for its turn and for memory. */
 const WAIT_MS = 10_000
 
-/** Reads of one user. */
+/** The running and waiting reads of one user. */
 interface ReadsOfUser {
   running: number
   /** Callbacks of waiting reads, in order of arrival; each is called when the read may begin. */
@@ -15,8 +15,8 @@ interface ReadsOfUser {
 }
 
 /**
- * Reads of the store on behalf of requests: a few per user at a time, each within its client's share of the
- * memory. Lookups that every call needs (accounts, signatures) do not count.
+ * Limits database reads for requests: a few per user at a time, and only within the client's share of memory.
+ * Reads that every call needs (accounts, signatures) are not limited.
  */
 export class StoreReads {
   readonly #memory: RequestMemory
@@ -26,7 +26,9 @@ export class StoreReads {
     this.#memory = memory
   }
 
-  /** A read of a user, with any key or session. `body` is the memory of the request, to which it adds. */
+  /**
+   * Starts a read for a user. The memory it takes is added to `body`, the memory of the request, if given.
+   */
   of(userId: number, body?: MemoryAllocation): StoreRead {
     return new StoreRead({
       memory: this.#memory,
@@ -36,7 +38,10 @@ export class StoreReads {
     })
   }
 
-  /** Calls `start` when the user may read; returns a function that ends the read, or its wait. */
+  /**
+   * Calls `start` when the user may begin another read. Returns a function that ends the read or the wait for
+   * it.
+   */
   #enter(userId: number, start: () => void): () => void {
     const user = this.#users.get(userId) ?? { running: 0, waiting: new Set() }
     if (user.running >= MAX_RUNNING && user.waiting.size >= MAX_WAITING) throw tooManyReads()
@@ -58,22 +63,22 @@ export class StoreReads {
   }
 }
 
-/** Dependencies of a read. */
+/** What a read needs. */
 interface StoreReadInputs {
   readonly memory: RequestMemory
   readonly allocation: MemoryAllocation
-  /** Whether the memory is returned at the end. */
+  /** Whether the read returns the memory at its end; otherwise the request does. */
   readonly isOwn: boolean
   readonly enter: (start: () => void) => () => void
 }
 
-/** One read of a request, which lasts until the last byte of what was read has been written to the client. */
+/** A read for one request. It lasts until everything that was read has been sent to the client. */
 export class StoreRead {
   readonly #inputs: StoreReadInputs
   #began: Promise<void> | undefined
   #leave: (() => void) | undefined
   #isOver = false
-  /** Ends the current wait. */
+  /** Ends the current wait; undefined if there is none. */
   #giveUp: (() => void) | undefined
   #leftMs = WAIT_MS
 
@@ -83,16 +88,16 @@ export class StoreRead {
   }
 
   /**
-   * Waits for the turn of the read, once. Rejects with `too_many_reads` if that does not come in time, or once
-   * the read is over: nothing goes on for a client that has disconnected.
+   * Waits until the read may begin; further calls return the same promise. Rejects with `too_many_reads` if
+   * that takes too long, or if the read has ended because the client has disconnected.
    */
   begin(): Promise<void> {
     return this.#isOver ? Promise.reject(tooManyReads()) : (this.#began ??= this.#begin())
   }
 
   /**
-   * Takes memory for bytes that are about to be read, and waits for it. Rejects with `too_many_reads` if it
-   * does not become free in time.
+   * Takes memory for bytes that are about to be read, and waits for it if necessary. Rejects with
+   * `too_many_reads` if that takes too long.
    */
   async hold(bytes: number): Promise<void> {
     if (this.#isOver) throw tooManyReads()
@@ -100,12 +105,12 @@ export class StoreRead {
     const taking = memory.takeInTime(allocation, bytes, this.#leftMs, (giveUp) => (this.#giveUp = giveUp))
     if (!(typeof taking === 'boolean' ? taking : await this.#waited(taking))) throw tooManyReads()
     if (!this.#isOver) return
-    // The client has disconnected during the wait.
+    // The read was ended during the wait, because the client has disconnected.
     memory.give(allocation, bytes)
     throw tooManyReads()
   }
 
-  /** Ends the read, or its wait. */
+  /** Ends the read, or the wait for it. */
   end(): void {
     if (this.#isOver) return
     this.#isOver = true

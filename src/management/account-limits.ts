@@ -8,7 +8,7 @@ import { groupBudget, remainingOf, userBudget } from './remaining.ts'
 const { budget, budget_period, budget_used, budget_held, budget_resets_at } = usageLimitSchema
 const budgetFields = { budget, budget_period, budget_used, budget_held, budget_resets_at }
 
-/** A budget that binds the calls of an account. */
+/** A budget that limits the calls of an account. */
 export const accountBudgetSchema = z.object({
   subject: z.enum(['user', 'group']),
   name: z.string(),
@@ -27,7 +27,7 @@ export const recentKeySchema = z.object({
 /** The budgets of groups, as administrators see them. */
 export const groupBudgetsSchema = z.array(z.object({ group: z.string(), ...budgetFields }))
 
-/** What is left to an account, and the budgets of its user and of the groups that its keys call with. */
+/** What an account may still spend, and the budgets of its user and of the groups that its keys use. */
 interface AccountLimits extends Remaining {
   readonly budgets: z.output<typeof accountBudgetSchema>[]
 }
@@ -58,7 +58,7 @@ export async function accountLimits(
   }
 }
 
-/** The keys of an account that were used last, and how many it has. */
+/** The most recently used API keys of an account, and how many it has. */
 export async function recentKeys(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   userId: number,

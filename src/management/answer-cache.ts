@@ -4,7 +4,7 @@ import type { User } from '../domain/records/user.ts'
 import { textField } from './input-fields.ts'
 import type { AdministrationServices } from './services.ts'
 
-// A filter that cannot be read must not remove everything, so that empty and unknown parameters are refused.
+// Empty and unknown parameters are refused, because a filter that is ignored would remove all answers.
 const id = z
   .string()
   .regex(/^\d{1,15}$/, { error: 'expected an id' })
@@ -12,7 +12,7 @@ const id = z
   .meta({ type: 'integer', minimum: 0 })
   .optional()
 
-/** Which kept answers are removed; all that is given must apply. */
+/** Selects the cached answers to remove: those that match all given parameters. */
 export const cacheRemovalQuery = z.strictObject({
   token: id,
   user: id,
@@ -24,7 +24,10 @@ export const cacheRemovalQuery = z.strictObject({
 /** The number of answers that were removed. */
 export const cacheRemovalSchema = z.object({ removed: z.int() })
 
-/** Removes kept answers, and records that in the audit log: an administrator those of all users, others their own. */
+/**
+ * Removes cached answers, and records that in the audit log. Administrators may remove answers of all users,
+ * others only their own.
+ */
 export async function removeKeptAnswers(
   { answers, store }: Pick<AdministrationServices, 'answers' | 'store'>,
   { token: tokenId, user, model }: z.output<typeof cacheRemovalQuery>,

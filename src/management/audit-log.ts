@@ -93,7 +93,7 @@ export function auditFilter({ from, to, ...wanted }: z.output<typeof auditQuery>
   }
 }
 
-/** Number of entries returned by one read of the store. */
+/** Number of entries that are read from the database at a time. */
 const BATCH = 500
 
 const COLUMNS = [
@@ -113,14 +113,15 @@ const COLUMNS = [
 ]
 
 /**
- * The audit log as CSV, newest first, one line per changed field. Each piece consists of whole lines; for a
- * slow client at most one is buffered.
+ * The audit log as CSV, the newest entries first, with one line per changed field. It is yielded in pieces of
+ * whole lines, so that little is buffered for a slow client.
  */
 export async function* auditCsv(
   { store }: Pick<ManagementServices, 'store'>,
   filter: AuditFilter,
 ): AsyncGenerator<string, void, undefined> {
-  // The header waits for the first read, so that a failure of that read is still sent as an error response.
+  // The header is sent with the first entries, so that a failure of the first read can still be an error
+  // response.
   let head = csvLine(COLUMNS)
   for (let beforeId: number | null = null; ; ) {
     const entries: readonly AuditEntry[] = await store.read('auditBefore', { filter, beforeId, limit: BATCH })

@@ -1,10 +1,7 @@
 import type { Origin } from '../domain/audit.ts'
 import type { ManagementServices } from './services.ts'
 
-/**
- * Services for work with one origin: every change made through them is recorded in the audit log with that
- * origin.
- */
+/** Services through which every change is recorded in the audit log with this origin. */
 export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' | 'ledger'>>(
   services: Parts,
   origin: Origin,
@@ -23,7 +20,7 @@ export function withAuditOrigin<Parts extends Pick<ManagementServices, 'store' |
   return { ...services, ...recorded }
 }
 
-/** The origin of commands, which anyone who may use the data folder can run. */
+/** The origin of changes made by commands, which anybody with access to the data folder can run. */
 export function commandOrigin(actor: string, nowMs: number): Origin {
   return { actorId: 0, actor, via: 'command', address: '', atMs: nowMs }
 }

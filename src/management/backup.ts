@@ -22,13 +22,16 @@ const INPUT = z.object(
 export interface Backup {
   readonly file: string
   readonly bytes: number
-  /** The file of the secret, which the copy needs and does not contain; null if GATEWAY_SECRET is used. */
+  /**
+   * File with the secret that is needed to use the copy, but is not part of it; null if GATEWAY_SECRET is
+   * used.
+   */
   readonly secret_file: string | null
 }
 
 /**
- * Copies a snapshot of the embedded database into a file that only its owner may read. The copy has a
- * different name until it is complete and durable. An existing file is replaced only with `force`.
+ * Copies the embedded database into a file that only its owner may read. The copy has another name until it
+ * is complete and written to disk. An existing file is replaced only with `force`.
  */
 export async function backup(
   { dataDir, databaseUrl, secretFile }: BackupInputs,
@@ -61,7 +64,7 @@ function pathOf(databaseUrl: string): string {
   )
 }
 
-/** Files of a data folder, including those that do not exist yet. */
+/** Matches the names of files that belong to a data folder, whether or not they exist yet. */
 const DATA_FILES =
   /^(?:secret|secret\.unfinished|(?:sluice|node|lock)\.db(?:-wal|-shm|-journal)?|control\.sock)$/
 
@@ -98,7 +101,7 @@ function syncFolder(path: string): void {
   closeSync(folder)
 }
 
-/** Converts an error with either file to a message for the operator. */
+/** Converts an error with the source or target file to a message for the operator. */
 function asFileError(target: string, error: unknown): unknown {
   if (error instanceof GatewayError) return error
   const reason = error instanceof Error ? error.message : String(error)

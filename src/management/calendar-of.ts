@@ -1,7 +1,7 @@
 import { Calendar } from '../domain/calendar.ts'
 import { GatewayError } from '../errors.ts'
 
-/** The calendar of a zone in a query. Throws `invalid_request` if there is no such zone. */
+/** The calendar of the time zone `tz`. Throws `invalid_request` if there is no such zone. */
 export function calendarOf(tz: string): Calendar {
   try {
     return new Calendar(tz)

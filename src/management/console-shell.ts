@@ -16,7 +16,7 @@ import { remainingSchema } from './remaining.ts'
 import { userNotFound } from './users/list-users.ts'
 import { groupsSchema, profileObject, profileSchema, usableGroupsObject } from './users/user-object.ts'
 
-/** The data that every page of the console needs. `docs/api.md: Console`. */
+/** Data that every page of the console needs. `docs/api.md: Console`. */
 export const consoleShellSchema = z.object({
   user: profileSchema,
   version: z.string(),
@@ -38,10 +38,10 @@ export const consoleShellSchema = z.object({
   incidents: z.array(incidentSchema).nullable().describe('null below role 10'),
 })
 
-/** Number of newest calls, of all users, that are searched for one with a response. */
+/** Number of most recent calls, of all users, among which one with a response is looked for. */
 const SEARCHED_CALLS = 20
 
-/** The data for the pages of an account, read at one moment. */
+/** Collects the data that every page of the console needs. */
 export async function consoleShell(
   services: AdministrationServices,
   user: User,

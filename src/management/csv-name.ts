@@ -1,6 +1,9 @@
 import { Calendar } from '../domain/calendar.ts'
 
-/** A period in Unix seconds, both ends included; an absent start is the beginning, an absent end is now. */
+/**
+ * A period in Unix seconds, including both ends. Without `start` it begins with the oldest data; without
+ * `end` it lasts until now.
+ */
 interface NamedPeriod {
   readonly start?: number | undefined
   readonly end?: number | undefined
@@ -8,8 +11,8 @@ interface NamedPeriod {
 }
 
 /**
- * The name of a CSV file: `sluice-calls-2026-11.csv` for a whole month of the zone, otherwise with its first and
- * last day.
+ * The name of a CSV file. For a whole calendar month in the time zone it contains the month
+ * (`sluice-calls-2026-11.csv`), otherwise the first and the last day.
  */
 export function csvName(what: string, { start, end, tz = 'UTC' }: NamedPeriod, nowMs: number): string {
   if (!start) return `sluice-${what}.csv`

@@ -2,15 +2,15 @@
 export type Cell = string | number | boolean | null
 
 /**
- * Prefixes that a spreadsheet may take for a formula, including full-width signs, and signs after spaces,
- * control characters and separators, at which some spreadsheets split cells again. Cells must not begin with
- * a tab or a line break either.
+ * Matches texts that a spreadsheet may take for a formula, including full-width signs, and signs after
+ * spaces, control characters and separators, at which some spreadsheets split cells again. Texts that begin
+ * with a tab or a line break match too.
  */
 const FORMULA = /^[\t\r\n]|^[\s\p{C}\p{Z},;|"]*[=+\-@＝＋－＠]/u
 
 /**
- * A line of RFC 4180, with its line end. A text that a spreadsheet would run as a formula is prefixed with an
- * apostrophe, because users choose names, and other people open the file.
+ * A line of a CSV file (RFC 4180), with its line end. An apostrophe is put before a text that a spreadsheet
+ * would run as a formula, because users choose such texts and other people open the file.
  */
 export function csvLine(cells: readonly Cell[]): string {
   return `${cells.map(escaped).join(',')}\r\n`

@@ -3,11 +3,12 @@ import { textField } from './input-fields.ts'
 
 const EXPECTED = 'expected the version of the object that the change is based on'
 
-/** The version on which a change is based; without one, the change applies to any version. */
+/** The version of the object on which a change is based. Without it, the change applies to any version. */
 export const versionField = textField(EXPECTED).max(100, { error: EXPECTED })
 
 /**
- * Makes a change. An error about an old version includes the current object, so that the client can compare.
+ * Makes a change. If it fails because the object has changed meanwhile, the current object is added to the
+ * error, so that the client can compare.
  */
 export async function addCurrentObject<Changed>(
   change: () => Promise<Changed>,

@@ -9,7 +9,7 @@ import type { AdministrationServices } from './services.ts'
 const MAX_FOUND = 20
 const CALL_ID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/
 
-/** What is sought. */
+/** Query parameters of a search. */
 export const findQuery = z.object({
   q: textField('expected what to find').max(200, { error: 'expected at most 200 characters' }),
 })
@@ -24,14 +24,16 @@ const found = z.object({
   path: z.string().meta({ description: 'A page of the console' }),
 })
 
-/** What was found, the best first. */
+/** Search results, the best first. */
 export const findSchema = z.object({ items: z.array(found) })
 
 type Found = z.output<typeof found>
 
 type Services = Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig' | 'modelEnds'>
 
-/** Objects by their names, keys also by their last four characters, calls by their ids. `docs/api.md: Find`. */
+/**
+ * Finds objects by name, API keys also by their last four characters, and calls by id. `docs/api.md: Find`.
+ */
 export async function find(services: Services, q: string, user: User): Promise<z.output<typeof findSchema>> {
   const query = q.trim().toLowerCase()
   if (query === '') return { items: [] }
@@ -46,7 +48,10 @@ export async function find(services: Services, q: string, user: User): Promise<z
   return { items: items.slice(0, MAX_FOUND) }
 }
 
-/** Calls by id and keys by their ends are exact; then come names that begin with what is sought. */
+/**
+ * The rank of a result, lower is better: calls and exact matches come first, then names that begin with the
+ * query.
+ */
 function rank({ kind, label, detail }: Found, query: string): number {
   if (kind === 'call') return 0
   const name = label.toLowerCase()

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Settings } from '../domain/settings.ts'
 import { version } from '../domain/version.ts'
 
-/** `docs/administration.md: Status`: what clients of one-api and new-api read before they sign in. */
+/** `docs/administration.md: Status`: what clients of One API and New API read before they sign in. */
 export const statusSchema = z.object({
   version: z.string(),
   start_time: z.int().describe('Unix seconds'),
@@ -35,14 +35,14 @@ export function gatewayStatus(settings: Settings): z.infer<typeof statusSchema> 
     password_login_enabled: settings.login.password,
     oidc_enabled: settings.login.oidc.length > 0,
     oidc_providers: settings.login.oidc.map(({ name }) => name),
-    // Only administrators create users.
+    // Users cannot register themselves; administrators create them.
     register_enabled: false,
     password_register_enabled: false,
     email_verification: false,
   }
 }
 
-/** The conversion of quota units for display; `docs/configuration.md: Options`. */
+/** How quota units are converted for display; `docs/configuration.md: Options`. */
 export interface QuotaDisplay {
   /** Quota units in one US dollar. */
   readonly quota_per_unit: number

@@ -20,10 +20,10 @@ import { textField } from './input-fields.ts'
 import type { AdministrationServices } from './services.ts'
 import { isKept, makeRoom, removeUpload, UPLOAD_ID, uploadPath } from './uploads.ts'
 
-/** Maximum size of an upload. */
+/** Maximum size of an uploaded file in bytes. */
 export const MAX_UPLOAD_BYTES = 512 * 2 ** 20
 
-/** A user with its tokens, and their lines. */
+/** A user with its tokens to be imported, and their lines in the report. */
 export interface PlannedAccount {
   readonly account: ImportedAccount
   readonly lines: readonly ReportLine[]
@@ -34,21 +34,26 @@ export interface PlannedImport {
   readonly source: ImportSourceName
   readonly entries: readonly StoredEntry[]
   readonly channels: readonly ChannelDefinition[]
-  /** Lines of the report, those that need attention first; the first ones if there are very many. */
+  /**
+   * Lines of the report, those that need attention first. If there are very many lines, only the first ones.
+   */
   readonly lines: readonly ReportLine[]
   /** Counts of all lines. */
   readonly counts: ImportCounts
-  /** Number of users whose password does not carry over. */
+  /** Number of users whose password cannot be imported. */
   readonly passwordsLeft: number
-  /** Sentence about the conversion of amounts; null if they were not converted. */
+  /** A sentence about how amounts were converted; null if they were not. */
   readonly unitsConverted: string | null
-  /** The accounts in parts. */
+  /** The users to be imported, in parts. */
   accounts(): AsyncIterable<readonly PlannedAccount[]>
 }
 
-/** Reads uploads and plans their import. */
+/** Reads uploaded files and plans what their import would write. */
 export interface ImportPlanner {
-  /** Calls `use` with the plan. Rejects with `invalid_request` and a sentence if the file cannot be planned. */
+  /**
+   * Calls `use` with the plan. Rejects with `invalid_request` and an explanation if the file cannot be
+   * imported.
+   */
   plan<Result>(
     upload: { readonly path: string; readonly shown: string; readonly apply: boolean },
     use: (plan: PlannedImport) => Promise<Result>,
@@ -78,23 +83,23 @@ const importReportSchema = z.object({
   units_converted: z.string().nullable(),
 })
 
-/** The report on an upload. */
+/** The report on an uploaded file, before anything is written. */
 export const importPlanSchema = importReportSchema
 
-/** The report on what was written. */
+/** The report on what was written; `failed` is the number of accounts that could not be written. */
 export const importResultSchema = importReportSchema.extend({ failed: z.int() })
 
 type ImportReport = z.output<typeof importReportSchema>
 
-/** The name of the file, for messages. */
+/** Query parameters with the name of the file, which messages show. */
 export const importQuery = z.object({ name: textField('expected a text').optional() })
 
-/** The id of an upload, in a path. */
+/** Path parameters with the id of an upload. */
 export const importParams = z.object({
   id: z.string().regex(UPLOAD_ID, { error: 'expected the id of an upload' }),
 })
 
-/** Reads an upload and reports what its import would write. Nothing is written. */
+/** Reads an uploaded file and reports what its import would write. Nothing is written yet. */
 export async function readImport(
   { dataDir, imports }: Pick<AdministrationServices, 'dataDir' | 'imports'>,
   { name }: z.output<typeof importQuery>,
@@ -116,8 +121,8 @@ export async function readImport(
 }
 
 /**
- * Writes what the report on an upload announced, while calls continue: settings and channels in one step each,
- * and each user with its tokens in one. Rows that exist stay unchanged, so that it can be repeated.
+ * Imports an uploaded file, while calls continue: all settings in one step, all channels in one, and each
+ * user with its tokens in one. What exists already stays unchanged, so that an import can be repeated.
  */
 export async function applyImport(
   services: Pick<
@@ -142,7 +147,7 @@ export async function applyImport(
           try {
             await store.write('importAccount', account)
           } catch (error) {
-            // An error of one account does not stop the others; an unavailable database does.
+            // If one account fails, the others are still imported, unless the database is unavailable.
             if (error instanceof StoreUnavailable) throw error
             failed += 1
             refused.push(...lines.map((line) => notWritten(line, error)))
@@ -150,7 +155,7 @@ export async function applyImport(
         }
       }
     } finally {
-      // The key may be cached as unknown, because it was called before the import.
+      // An imported key may be cached as unknown, if it was used before the import.
       apiKeys.forgetUnknown()
     }
     const { lines, counts } = withRefused(plan, refused)
@@ -182,7 +187,7 @@ function notWritten(line: ReportLine, error: unknown): ReportLine {
   return { ...line, fate: 'left', notes: [`it could not be written: ${reason}`] }
 }
 
-/** The report in which lines of accounts that could not be written replace those of the plan. */
+/** The report in which lines of accounts that could not be written replace the planned lines. */
 function withRefused(
   { lines, counts }: PlannedImport,
   refused: readonly ReportLine[],

@@ -4,7 +4,7 @@ import type { Settings } from '../domain/settings.ts'
 import { fitsInBytes, TEXT_BYTES } from '../domain/text-length.ts'
 import { GatewayError } from '../errors.ts'
 
-/** Validates input; throws `invalid_request` with a message that names every invalid field. */
+/** Validates input. Throws `invalid_request` with a message that names every invalid field. */
 export function readInput<S extends z.ZodType>(schema: S, given: unknown): z.output<S> {
   const read = schema.safeParse(given)
   if (read.success) return read.data
@@ -24,7 +24,7 @@ export const userField = z
 /** The input of operations on one user. */
 export const userInput = z.object({ user: userField }, { error: 'expected an object that names a user' })
 
-/** A text of at most `bytes` bytes. `expected` is the error if another type is given. */
+/** A text of at most `bytes` bytes. `expected` is the error message if the value is not a text. */
 export function textField(expected: string, bytes: number = TEXT_BYTES.plain) {
   return z
     .string({ error: expected })
@@ -40,18 +40,20 @@ export function anyField(bytes: number = TEXT_BYTES.plain) {
     .meta({ 'x-max-bytes': bytes })
 }
 
-/** The message of a union with a text: that the text is too long if it is, otherwise `expected`. */
+/**
+ * Returns the error message for a union that includes a text: that the text is too long, or else `expected`.
+ */
 export function unionErrorMessage(expected: string) {
   return ({ errors = [] }: { readonly errors?: readonly (readonly { readonly message: string }[])[] }) =>
     errors.flat().find(({ message }) => message.endsWith(' bytes'))?.message ?? expected
 }
 
-/** The message for a text with more bytes. */
+/** The error message for a text that is longer than this many bytes. */
 export function tooLong(bytes: number): string {
   return `expected at most ${bytes} bytes`
 }
 
-/** The texts within a JSON value, including names of members. */
+/** All texts in a JSON value, including names of members. */
 function textsOf(value: unknown): string[] {
   const texts: string[] = []
   const pending = [value]
@@ -66,7 +68,7 @@ function textsOf(value: unknown): string[] {
   return texts
 }
 
-/** A whole number in a query; an empty parameter counts as absent. */
+/** A whole number in a query; an empty parameter counts as missing. */
 export function wholeNumber() {
   const error = 'expected a whole number of at most 15 digits'
   return z
@@ -77,7 +79,7 @@ export function wholeNumber() {
     .optional()
 }
 
-/** A text in a query that is compared for equality; an empty parameter counts as absent. */
+/** A text in a query, for an exact comparison; an empty parameter counts as missing. */
 export function equalityFilterField() {
   return z
     .string()
@@ -88,7 +90,7 @@ export function equalityFilterField() {
 
 const SEVERAL = new WeakSet<object>()
 
-/** Whether a parameter of a query may be given several times. */
+/** Whether a query parameter with this schema may be given several times. */
 export function isRepeatable(schema: unknown): boolean {
   return typeof schema === 'object' && schema !== null && SEVERAL.has(schema)
 }
@@ -97,8 +99,8 @@ export function isRepeatable(schema: unknown): boolean {
 const MAX_SEVERAL = 100
 
 /**
- * Texts in a query of which one must match; the parameter may be given several times. Empty values count as
- * absent.
+ * A query parameter that may be given several times; one of its texts must match. Empty values count as
+ * missing.
  */
 export function textsFilter() {
   const schema = several(textFilter)
@@ -110,7 +112,7 @@ export function textsFilter() {
 
 const textFilter = textField('expected a text').max(2000, { error: 'expected at most 2000 characters' })
 
-/** Ids in a query of which one must match, like `textsFilter`. */
+/** A query parameter that may be given several times; one of its ids must match. Like `textsFilter`. */
 export function idsFilter() {
   const schema = several(textField('expected an id').regex(/^\d{0,15}$/, { error: 'expected an id' }))
     .transform((values) => (values.length === 0 ? undefined : values.map(Number)))
@@ -122,14 +124,14 @@ export function idsFilter() {
 function several(value: z.ZodString) {
   return z
     .union([value, z.array(value).max(MAX_SEVERAL, { error: `expected at most ${MAX_SEVERAL} values` })], {
-      // The first alternative is one text, the second a list.
+      // The union has two alternatives: one text, or a list of texts.
       error: ({ errors: [ofText = [], ofList = []], input }) =>
         (Array.isArray(input) ? ofList : ofText)[0]?.message ?? 'expected a text',
     })
     .transform((given): readonly string[] => (typeof given === 'string' ? [given] : given).filter(Boolean))
 }
 
-/** Names in a query, several with commas between them; `choices` are the ones that there are. */
+/** A query parameter with several of these names, separated by commas. */
 export function namesFilter(choices: readonly string[]) {
   const expected = `expected ${choices.join(', ')}`
   const schema = several(textFilter)
@@ -142,8 +144,8 @@ export function namesFilter(choices: readonly string[]) {
 }
 
 /**
- * Schemas of the ids of `kind`, whole numbers from 1 to 2^53 − 1: in JSON, in a path, and as a list in a
- * body.
+ * Schemas for ids (whole numbers from 1 to 2^53 − 1): in JSON, in a path, and as a list in a body. `kind`
+ * names the object.
  */
 export function idFields(kind: 'token' | 'channel', notAList: string) {
   const error = `expected the id of a ${kind}`
@@ -153,7 +155,7 @@ export function idFields(kind: 'token' | 'channel', notAList: string) {
     .regex(/^[1-9]\d{0,15}$/, { error })
     .transform(Number)
     .pipe(id)
-  // Validated as a whole, so that a thousand invalid ids cause a single issue.
+  // The list is validated as a whole, so that a thousand invalid ids cause only one error.
   const ids = z
     .array(z.unknown().meta({ type: 'integer' }), { error: notAList })
     .refine((given) => given.length > 0 && given.every((one) => id.safeParse(one).success), {
@@ -168,13 +170,14 @@ export function idFields(kind: 'token' | 'channel', notAList: string) {
   }
 }
 
-/** The maximum quota, in quota units. */
+/** The maximum quota, in quota units, at the present `quota_per_unit`. */
 export function maxQuota({ options }: Settings): number {
   return MAX_QUOTA_USD * options.quota_per_unit
 }
 
 /**
- * Throws `invalid_request` for a quota below `min` or above the maximum; `field` is its name in the message.
+ * Throws `invalid_request` if a quota is below `min` or above the maximum; `field` is its name in the
+ * message.
  */
 export function requireQuota(field: string, quota: number, min: number, settings: Settings): void {
   const max = maxQuota(settings)

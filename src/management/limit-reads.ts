@@ -3,7 +3,7 @@ import { isSizedRead } from '../store/sized-reads.ts'
 import type { ManagementServices } from './services.ts'
 
 const KIB = 1024
-/** Maximum result size in bytes of reads that return or scan many rows; all others return few rows. */
+/** Maximum bytes that a read which returns or scans many rows may return. All other reads return few rows. */
 const BOUNDS: ReadonlyMap<string, number> = new Map([
   ['scanUsage', 2048 * KIB],
   ['listUsage', 128 * KIB],
@@ -22,20 +22,20 @@ const BOUNDS: ReadonlyMap<string, number> = new Map([
 ])
 const FEW_ROWS = 16 * KIB
 /**
- * Number of copies of a result that exist at a time: rows, the message with them, objects made of them, the
- * response's text and bytes, and about as much garbage.
+ * Number of copies of a result that exist in memory at the same time: rows, the message with them, objects
+ * made of them, the response as text and as bytes, and about as much garbage.
  */
 const COPIES = 6
 
 /**
- * The store as one request reads it: reads of a user take turns, and each read is within the client's share
- * of the memory. A repeated read, as in an export, replaces the memory of the previous one.
+ * Wraps the database for one request of a user: the user's reads take turns, and each read needs memory from
+ * the client's share. A read that is repeated, as in an export, reuses the memory of the previous one.
  */
 export function limitedStore(
   store: ManagementServices['store'],
   reading: StoreRead,
 ): ManagementServices['store'] {
-  /** Bytes held, by the name of the read. */
+  /** Bytes of memory that are held, by the name of the read. */
   const held = new Map<string, number>()
   const hold = async (name: string, bytes: number): Promise<void> => {
     const more = bytes * COPIES - (held.get(name) ?? 0)

@@ -19,8 +19,8 @@ import { listUsers } from './users/list-users.ts'
 import { usageByDimension } from './usage/sum-usage.ts'
 
 /**
- * Account management by name. Every operation validates its own input, which may be untrusted, and returns
- * JSON. Errors are `GatewayError`s whose messages may be shown to the client.
+ * The operations of account management, by name. Each validates its input, which may be untrusted, and
+ * returns JSON. Errors are `GatewayError`s whose messages clients may see.
  */
 export const operations = {
   backup,

@@ -6,10 +6,13 @@ const MAX_PAGE_SIZE = 100
 
 const queryText = z.string().optional()
 
-/** The page parameters of a query. Values other than numbers from 1 are ignored. */
+/** Query parameters of a page. Values that are not whole numbers from 1 on are ignored. */
 export const pageQuery = z.object({ p: queryText, page_size: queryText, ps: queryText, size: queryText })
 
-/** The order of a list: ascending unless given; ties are sorted by id. */
+/**
+ * Query parameters for the order of a list. It is ascending by default, and objects that are equal are sorted
+ * by id.
+ */
 export function orderQuery<const Names extends readonly [string, ...string[]]>(names: Names) {
   return z.object({
     sort: z.enum(names, { error: `expected one of ${names.join(', ')}` }).optional(),
@@ -17,7 +20,7 @@ export function orderQuery<const Names extends readonly [string, ...string[]]>(n
   })
 }
 
-/** The order that a query requests; undefined for the default order of the list. */
+/** The order that a query asks for; undefined for the usual order of the list. */
 export function orderOf<Name>({
   sort,
   order,
@@ -34,18 +37,18 @@ export interface Page {
   readonly pageSize: number
 }
 
-/** The page of a query. Of the parameters for its size, the first valid one is used. */
+/** The page that a query asks for. If several parameters state its size, the first valid one counts. */
 export function pageOf({ p, page_size, ps, size }: z.output<typeof pageQuery>): Page {
   const pageSize = count(page_size) ?? count(ps) ?? count(size) ?? DEFAULT_PAGE_SIZE
   return { page: count(p) ?? 1, pageSize: Math.min(pageSize, MAX_PAGE_SIZE) }
 }
 
-/** The number of items on the preceding pages. */
+/** The number of items on all pages before this one. */
 export function offsetOf({ page, pageSize }: Page): number {
   return (page - 1) * pageSize
 }
 
-/** A page of items in responses. `total` is the number of items on all pages. */
+/** A page of items as responses show it. `total` is the number of items on all pages. */
 export function pageObject<Item>({ page, pageSize }: Page, total: number, items: Item[]) {
   return { page, page_size: pageSize, total, items }
 }
@@ -55,7 +58,7 @@ export function pageSchema<Item extends z.ZodType>(item: Item) {
   return z.object({ page: z.int(), page_size: z.int(), total: z.int(), items: z.array(item) })
 }
 
-// Twelve digits are more pages than can exist, and keep offsets safe integers.
+// At most twelve digits are accepted: that is more pages than can exist, and offsets stay safe integers.
 function count(text: string | undefined): number | undefined {
   const number = text !== undefined && /^\d{1,12}$/.test(text) ? Number(text) : 0
   return number > 0 ? number : undefined

@@ -9,10 +9,10 @@ import {
   type NamesWith,
 } from '../domain/records/record.ts'
 
-/** Schema whose input and output have the same type. */
+/** A schema that does not change the type of a value. */
 type Schema<V> = z.ZodType<V, V>
 
-/** Schema of the JSON type of a value. `entryOf` returns the schema of the entries of a list or an object. */
+/** The schema of a value's JSON type. `entryOf` returns the schema of the entries of a list or an object. */
 function baseOf(
   { json, items }: Pick<FieldType, 'json' | 'items'>,
   params?: { readonly error: string },
@@ -24,7 +24,7 @@ function baseOf(
   return { boolean: z.boolean, integer: z.int, number: z.number, string: z.string }[json](params)
 }
 
-/** Schema of a value that a client sends; without one of the type, it says what is expected. */
+/** The schema of a value that a client sends. For an invalid value, the error says what was expected. */
 export function valueSchema<V, C extends Stored, J>(type: FieldType<V, C, J>): Schema<J> {
   return baseOf(type, { error: `expected ${type.expected}` }, valueSchema)
     .superRefine((value, ctx) => {
@@ -37,7 +37,10 @@ export function valueSchema<V, C extends Stored, J>(type: FieldType<V, C, J>): S
     }) as unknown as Schema<J>
 }
 
-/** Fields of a body that can be set; null in an optional one counts as absent. */
+/**
+ * Schemas for the fields of a request body that a client can set. An optional field that is null counts as
+ * missing.
+ */
 export function bodyShape<const F extends Fields, const For extends 'new' | 'change'>(fields: F, usage: For) {
   const shape = Object.entries<Field>(fieldsWith(fields, 'edit')).map(([name, { type, isRequired }]) => {
     const schema = valueSchema(type)
@@ -50,7 +53,10 @@ export function bodyShape<const F extends Fields, const For extends 'new' | 'cha
   }
 }
 
-/** The given fields in their stored form; null counts as absent, except where it is a value. */
+/**
+ * Converts the given fields to the form in which they are stored. Null counts as missing, unless the field's
+ * type allows it.
+ */
 export function storedFields<const F extends Fields>(
   fields: F,
   given: { readonly [Name in NamesWith<F, 'edit'>]?: unknown },
@@ -63,14 +69,14 @@ export function storedFields<const F extends Fields>(
   return stored as Edits<F>
 }
 
-/** Field of responses: a field of a record, or a value computed from the object. */
+/** A field of responses: a field of a record, or a value that `of` computes from the object. */
 type ResponseField = Pick<Field, 'type' | 'as' | 'about' | 'shown' | 'secret' | 'default'> & {
   readonly of?: (object: never) => unknown
 }
 
 type ResponseFields = Readonly<Record<string, ResponseField>>
 
-/** Reader of responses; administrators see more fields. */
+/** Who reads a response; administrators see more fields. */
 type Audience = 'holder' | 'admin'
 
 type HiddenFrom<A extends Audience> =
@@ -85,7 +91,10 @@ type Answer<F extends ResponseFields, A extends Audience> = {
       : Name]: JsonOf<F[Name]>
 }
 
-/** Returns the schema of responses with these fields, in order, and the function that builds them. */
+/**
+ * Returns the schema of responses with these fields, and a function that makes such a response from an
+ * object.
+ */
 export function declareResponse<const F extends ResponseFields, A extends Audience>(fields: F, audience: A) {
   const shown = Object.entries<ResponseField>(fields)
     .filter(([, { shown = audience, secret }]) => shown === audience && !secret)

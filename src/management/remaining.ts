@@ -5,7 +5,10 @@ import type { User } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { BudgetUses, OwnedBudget } from './usage-limits.ts'
 
-/** What may still be spent, in responses; calls under way are left out. `docs/api.md: Token`. */
+/**
+ * What may still be spent, as responses show it. Quota reserved by running calls is not subtracted.
+ * `docs/api.md: Token`.
+ */
 export const remainingSchema = {
   left: z.int().nullable().describe('quota units; null if nothing limits it'),
   left_by: z.enum(SPENDING_LIMITS).nullable().describe('the limit that has the least left'),
@@ -19,12 +22,12 @@ export function userBudget({ id, budget }: Pick<User, 'id' | 'budget'>): OwnedBu
   return { owner: `u:${id}`, budget }
 }
 
-/** The budget of a group, whose name may be unknown. */
+/** The budget of a group, which may not exist. */
 export function groupBudget({ groups }: Settings, name: string): OwnedBudget {
   return { owner: `g:${name}`, budget: groups.get(name)?.budget }
 }
 
-/** The budgets to which the calls of a token, or of a user as a whole, are charged. */
+/** The budgets against which calls count: those of a token, or without a token those of a user. */
 export function budgetsOf(
   settings: Settings,
   user: Pick<User, 'id' | 'group' | 'budget'>,
@@ -37,7 +40,7 @@ export function budgetsOf(
   } satisfies Record<string, OwnedBudget>
 }
 
-/** What the calls of a token, or of a user as a whole, may still spend. */
+/** How much the calls of a token, or without a token those of a user, may still spend. */
 export function remainingOf(settings: Settings, uses: BudgetUses, user: Holder, token?: Key): Remaining {
   const budgets = Object.entries(budgetsOf(settings, user, token)).map(([name, owned]) => {
     const use = uses(owned)
@@ -50,7 +53,7 @@ export function remainingOf(settings: Settings, uses: BudgetUses, user: Holder, 
   })
 }
 
-/** Whether a budget of the token, its user or its group refuses calls. */
+/** Whether a budget of the token, its user or its group is used up, so that calls are refused. */
 export function isStoppedByBudget(
   settings: Settings,
   uses: BudgetUses,

@@ -27,30 +27,33 @@ import type { UpstreamClient } from '../upstreams/upstream-client.ts'
 import type { ImportPlanner } from './imports.ts'
 import type { LiveCalls } from './usage/live-calls.ts'
 
-/** The inputs of a database backup. */
+/** What a backup of the database needs. */
 export interface BackupInputs {
   /** The data folder. */
   readonly dataDir: string
-  /** `sqlite:PATH`, or the URL of a server. */
+  /** `sqlite:PATH`, or the URL of a PostgreSQL server. */
   readonly databaseUrl: string
-  /** The file of the secret; undefined if it comes from GATEWAY_SECRET. */
+  /** File with the secret; undefined if the secret is in GATEWAY_SECRET. */
   readonly secretFile: string | undefined
 }
 
-/** The services of account management, shared with calls, so that a change applies to the next call. */
+/**
+ * What account management needs. It uses the same objects as calls do, so that a change applies to the next
+ * call.
+ */
 export interface ManagementServices extends BackupInputs {
   readonly store: Pick<Store, 'read' | 'write'>
   readonly ledger: Pick<Ledger, 'changeToken' | 'changeUser'>
   readonly apiKeys: ApiKeys
   readonly passwords: Passwords
-  /** What was said in calls, where it is kept. */
+  /** The content log: requests and answers of calls, if they are kept. */
   readonly content: Pick<ContentLog, 'delete'>
-  /** The live settings. */
+  /** Returns the current settings. */
   readonly settings: () => Settings
   readonly nowMs: () => number
 }
 
-/** Observations about channels, from the calls of this node. */
+/** What this node has observed about channels in its calls. */
 interface ChannelObservations {
   readonly health: ChannelHealth
   readonly keyRings: KeyRings
@@ -58,59 +61,62 @@ interface ChannelObservations {
   readonly minutes: ChannelMinutes
 }
 
-/** Questions to the other nodes, `kind` or `kind:argument`, and the answers of this one. */
+/** Asks the other nodes (`kind` or `kind:argument`), and answers their questions. */
 interface NodeQuestions {
   others(question?: string): Promise<readonly string[]>
   answerWith(report: (argument: string) => Promise<string>, kind?: string): void
 }
 
-/** Which kept answers are meant; absent fields match everything. */
+/** Selects kept answers; undefined fields match everything. */
 interface AnswerFilter {
   readonly userId: number | undefined
   readonly tokenId: number | undefined
   readonly model: string | undefined
 }
 
-/** The calls under way on this node. */
+/** The calls that are running on this node. */
 interface RunningSource {
   list(): readonly RunningCall[]
-  /** Stops a call of this user, or of any user if undefined. Returns false if there is no such call. */
+  /**
+   * Stops a running call of this user, or of any user if `userId` is undefined. Returns false if there is no
+   * such call.
+   */
   stop(id: string, userId: number | undefined): boolean
 }
 
-/** Additional services, for sign-ins and the administration of channels, options and prices. */
+/** What is needed in addition for sign-ins and for the administration of channels, options and prices. */
 export interface AdministrationServices extends ManagementServices {
   readonly liveConfig: LiveSettings
   readonly upstreams: UpstreamClient
   readonly channels: ChannelObservations
   /** The name of this node. */
   readonly node: string
-  /** Reports of the other nodes; undefined if there cannot be any. */
+  /** Asks the other nodes; undefined if there cannot be any. */
   readonly otherNodes: NodeQuestions | undefined
   readonly running: RunningSource
   readonly imports: ImportPlanner
-  /** The answers that are kept for equal calls. */
+  /** The answer cache. */
   readonly answers: { remove(filter: AnswerFilter & { readonly kind: 'cache' }): Promise<number> }
   readonly liveCalls: LiveCalls
-  /** Determines where a call would go, without making it. */
+  /** Determines which channels a call would try, without making it. */
   readonly simulate: (caller: Caller, call: SimulatedCall) => Promise<Simulation>
   readonly signIns: SignIns
   readonly oidc: OidcSignIns
   readonly modelEnds: ModelEnds
-  /** What guards have decided on this node. */
+  /** Statistics of what guards have decided on this node. */
   readonly guardFigures: GuardFigures
   readonly content: Pick<ContentLog, 'find' | 'read' | 'delete' | 'bytesToRead'>
-  /** Takes memory for bytes that are about to be read on behalf of a user, in turn with its other reads. */
+  /** Takes memory for bytes that are about to be read for a user, after the user's earlier reads. */
   readonly holdToRead: (bytes: number) => Promise<void>
-  /** Undefined if the environment names no collector. */
+  /** Undefined unless the environment names an OpenTelemetry collector. */
   readonly telemetry: Telemetry | undefined
-  /** Receivers of alerts: their tags, and what was last sent to each. */
+  /** Alert receivers: hashes that identify them, and the last delivery to each. */
   readonly alerts: { readonly tag: (url: string) => string; readonly deliveries: LastDeliveries }
-  /** Computes the hash by which the store looks up access tokens. */
+  /** Computes the hash by which the database finds an access token. */
   readonly hashAccessToken: (accessToken: string) => string
 }
 
-/** The settings declared by the configuration file or the environment, which can be changed only there. */
+/** The settings that gateway.yaml or the environment declares. They can be changed only there. */
 export interface DeclaredSettings {
   readonly channels: readonly Channel[]
   /** Where the channels are declared. */
@@ -118,44 +124,47 @@ export interface DeclaredSettings {
   readonly options: ReadonlySet<string>
   readonly groups: ReadonlySet<string>
   readonly models: ReadonlySet<string>
-  /** Models whose price is in gateway.yaml. */
+  /** Models whose price gateway.yaml states. */
   readonly prices: ReadonlySet<string>
-  /** Models that the prices file lists. */
+  /** Models that the prices file contains. */
   readonly listed: ReadonlySet<string>
-  /** Values of the file with their lines. */
+  /** The settings in gateway.yaml, with their lines. */
   readonly file: DeclaredFile
 }
 
-/** The price of a model in the data that come with the gateway, with their source and day. */
+/** The price of a model in the built-in data, with their source and date. */
 export interface BuiltInPrice extends DataSource {
   readonly price: Price | undefined
-  /** The vendor whose list contains it. */
+  /** The vendor in whose list the model was found. */
   readonly vendor: string | undefined
 }
 
-/** The part of the live configuration that can be changed over HTTP. */
+/** The configuration as it applies now, and changes of it over HTTP. */
 export interface LiveSettings {
   readonly declared: DeclaredSettings
-  /** The stored channel with that name, enabled or disabled; undefined if it conflicts with the file. */
+  /**
+   * The stored channel of that name, enabled or disabled; undefined if it is ignored because it conflicts
+   * with the file.
+   */
   storedChannel(name: string): Channel | undefined
-  /** Ids of channels that get no new calls while others can serve them. */
+  /** Ids of drained channels: they get no new calls while others can serve them. */
   readonly drained: ReadonlySet<number>
-  /** The price of a model in the built-in data, from the list of a vendor. */
+  /** The built-in price of a model, preferably from the list of this vendor. */
   builtInPrice(model: string, vendor: string | undefined): BuiltInPrice
-  /** Reads a price as gateway.yaml would. Throws `invalid_request` with what is wrong. */
+  /** Parses a price in the form of gateway.yaml. Throws `invalid_request`, which states the error. */
   readPrice(value: Json): Price
-  /** Reads a guard as gateway.yaml would. Throws `invalid_request` with what is wrong. */
+  /** Parses a guard in the form of gateway.yaml. Throws `invalid_request`, which states the error. */
   readGuard(value: Json): Guard
-  /** Reads the stored settings again, which another node may have changed. */
+  /** Reads the stored settings again, because another node may have changed them. */
   reread(): Promise<void>
   /**
-   * The channels set over HTTP, by name, as they would be after a change that is not made. Throws if the
-   * change would.
+   * The channels set over HTTP, by name, as they would be after a change. Nothing is changed. Throws if the
+   * change would be refused.
    */
   preview(next: (stored: StoredConfiguration) => StoredConfiguration): Promise<ReadonlyMap<string, Channel>>
   /**
-   * Changes the stored settings: `next` returns the new ones, `write` stores them. If they conflict with the
-   * file, throws `invalid_request` with the schema's message and writes nothing. Resolves when they are live.
+   * Changes the settings that are stored: `next` returns the new ones, `write` stores them. If they conflict
+   * with gateway.yaml, throws `invalid_request` and writes nothing. Resolves when the change is in effect.
    */
   change<T>(next: (stored: StoredConfiguration) => StoredConfiguration, write: () => Promise<T>): Promise<T>
 }

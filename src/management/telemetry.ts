@@ -1,7 +1,10 @@
 import { z } from 'zod'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 
-/** The export of one signal by the process that answers. `docs/administration.md: Telemetry`. */
+/**
+ * How the export of one signal (such as traces) is going in this process. `docs/administration.md:
+ * Telemetry`.
+ */
 const signalSchema = z.object({
   signal: z.enum(['traces', 'metrics', 'logs']),
   host: z.string().describe('of the collector'),
@@ -13,10 +16,10 @@ const signalSchema = z.object({
   last_error: z.string().nullable().describe('why the last export failed; null if it did not'),
 })
 
-/** What is exported; empty if no collector is named. */
+/** The signals that are exported; empty if no collector is configured. */
 export const telemetrySchema = z.array(signalSchema)
 
-/** The exports of this process since its start. */
+/** What this process has exported since its start. */
 export function telemetryState(telemetry: Telemetry | undefined): z.output<typeof telemetrySchema> {
   if (!telemetry) return []
   return [...telemetry.counts.states].map(([signal, state]) => ({

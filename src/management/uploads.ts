@@ -1,19 +1,19 @@
 import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Time for which an upload is kept. */
+/** Milliseconds for which an upload is kept. */
 const KEPT_MS = 30 * 60_000
 
 /** Maximum number of uploads that are kept. */
 const MAX_KEPT = 3
 
 const PREFIX = '.import-'
-/** The form of the id of an upload. */
+/** Matches the id of an upload. */
 export const UPLOAD_ID = /^[0-9a-f]{32}$/
 
 /**
- * Path of an upload in the data folder. A file is found by its name, because another worker may apply the import
- * than the one that received the upload.
+ * Path of an upload in the data folder. It follows from the id, because the worker that applies an import may
+ * not be the one that received the upload.
  */
 export function uploadPath(folder: string, id: string): string {
   return join(folder, `${PREFIX}${id}`)

@@ -11,7 +11,8 @@ import { requireQuota } from './input-fields.ts'
 import { bodyShape } from './record-schemas.ts'
 
 /**
- * Fields of the budget and the rate limit of a token or a user; null counts as absent. `docs/api.md: Token`.
+ * Input fields for the budget and the rate limit of a token or a user; null counts as missing. `docs/api.md:
+ * Token`.
  */
 export const usageLimitFields = bodyShape(USAGE_LIMIT_FIELDS, 'change')
 
@@ -19,13 +20,13 @@ type GivenUsageLimits = {
   readonly [Name in keyof typeof usageLimitFields]?: z.output<(typeof usageLimitFields)[Name]>
 }
 
-/** The same fields in responses, with the use of the budget in the current period. */
+/** The same fields as responses show them, and how much of the budget is used in the current period. */
 export const usageLimitSchema = {
   budget: z.int(),
   budget_period: z.string(),
   budget_used: z.int(),
   budget_held: z.int().describe('quota units held for calls under way, in addition to those used'),
-  /** Unix seconds; 0 if there is no budget. */
+  /** Unix seconds at which the next period of the budget begins; 0 if there is no budget. */
   budget_resets_at: z.int(),
   rate_limit_requests: z.int(),
   rate_limit_tokens: z.int(),
@@ -36,11 +37,11 @@ export const usageLimitSchema = {
   }),
 }
 
-/** Budget and rate limit in responses. */
+/** Budget and rate limit as responses show them. */
 export type UsageLimitsObject = z.output<z.ZodObject<typeof usageLimitSchema>>
 
 /**
- * The changes that these fields make; absent fields stay unchanged. Throws if a budget has no period, or
+ * The changes that given fields make; missing fields stay unchanged. Throws if a budget has no period, or
  * exceeds the maximum quota.
  */
 export function usageLimitChanges(
@@ -86,29 +87,29 @@ function rateLimitChange(given: GivenUsageLimits): Partial<CallRateLimit> {
 /** A token or a user, with its budget and its rate limit. */
 export interface LimitedOwner extends UsageLimits {
   readonly owner: BudgetOwner
-  /** Whether an operator set any of them. */
+  /** Whether an operator set any of these limits. */
   readonly isByOperator: boolean
 }
 
-/** A budget, and who has it. */
+/** A budget and its owner. */
 export type OwnedBudget = Pick<LimitedOwner, 'budget' | 'owner'>
 
-/** The use of a budget in its current period. */
+/** How much of a budget is used in its current period. */
 export interface BudgetUse {
-  /** Quota units. */
+  /** Quota units that were charged. */
   readonly used: number
-  /** Quota units held for calls under way. */
+  /** Quota units that are reserved by running calls. */
   readonly held: number
-  /** Start of the next period in Unix seconds. */
+  /** Start of the next period, in Unix seconds. */
   readonly resetsAt: number
-  /** Whether calls are refused by it: nothing is left, or the latest call was refused. */
+  /** Whether the budget refuses calls: nothing is left, or it refused the latest call. */
   readonly isUsedUp: boolean
 }
 
-/** The use of each of the budgets that were read; undefined for an owner without a budget. */
+/** Returns how much of a budget is used; undefined if the owner has no budget. */
 export type BudgetUses = (owned: OwnedBudget) => BudgetUse | undefined
 
-/** Reads the use of budgets in their current periods. */
+/** Reads how much of each budget is used in its current period. */
 export async function budgetUses(
   store: Pick<Store, 'read'>,
   all: readonly OwnedBudget[],
@@ -124,7 +125,8 @@ export async function budgetUses(
     if (!budget) return undefined
     const { name, resetsMs } = budgetAt(budget, owner, nowMs)
     const { used, full } = byName.get(name) ?? { used: 0, full: null }
-    // A call that was refused for its hold leaves a crossing; a later charge shows that others go on.
+    // A call that was refused because too little was left is recorded in `full`. If something was charged
+    // since, other calls are still accepted.
     const isRefused = full !== null && full.amount >= budget.amount && full.used === used
     return {
       used,
@@ -135,7 +137,9 @@ export async function budgetUses(
   }
 }
 
-/** Reads the sums of the open holds on accounts; without those that have none. */
+/**
+ * Reads how many quota units running calls have reserved on each account; accounts without any are left out.
+ */
 export async function heldSums(
   store: Pick<Store, 'read'>,
   accounts: readonly AccountName[],
@@ -144,7 +148,7 @@ export async function heldSums(
   return new Map(sums.map(({ account, held }) => [account, held]))
 }
 
-/** A budget in responses, with its use in the current period. */
+/** A budget as responses show it, and how much of it is used in the current period. */
 export function budgetObject(
   { budget }: OwnedBudget,
   use: BudgetUse | undefined,
@@ -158,7 +162,7 @@ export function budgetObject(
   }
 }
 
-/** The limits of a token or a user in responses, with the use of the budget. */
+/** The limits of a token or a user as responses show them, and how much of the budget is used. */
 export function usageLimitsWithUse(owner: LimitedOwner, uses: BudgetUses): UsageLimitsObject {
   const { rateLimit, isByOperator } = owner
   return {
@@ -171,7 +175,7 @@ export function usageLimitsWithUse(owner: LimitedOwner, uses: BudgetUses): Usage
   }
 }
 
-/** Reads the limits of tokens or users for responses, in the given order. */
+/** Reads the limits of tokens or users, and converts them for responses, in the given order. */
 export async function usageLimitsObjects(
   store: Pick<Store, 'read'>,
   owners: readonly LimitedOwner[],
@@ -181,7 +185,7 @@ export async function usageLimitsObjects(
   return owners.map((owner) => usageLimitsWithUse(owner, uses))
 }
 
-/** Reads the limits of one token or user for a response. */
+/** Reads the limits of a token or a user, and converts them for a response. */
 export async function usageLimitsObject(
   store: Pick<Store, 'read'>,
   owner: LimitedOwner,

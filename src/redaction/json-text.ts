@@ -4,7 +4,7 @@ import { type PieceSink, ScreenStream, type Screening } from './screen-stream.ts
 
 const SPACE = /[ \t\r\n]/
 const STRUCTURE = /[{}[\],:]/
-/** What a value without quotes may be so far: a number, or one of three words. */
+/** Matches what can still become a value without quotes: a number, `true`, `false` or `null`. */
 const BARE = /^(?:-?[0-9][-+.0-9eE]{0,39}|-|t(?:r(?:ue?)?)?|f(?:a(?:l(?:se?)?)?)?|n(?:u(?:ll?)?)?)$/
 const ESCAPES: Readonly<Record<string, string>> = {
   '"': '"',
@@ -18,53 +18,62 @@ const ESCAPES: Readonly<Record<string, string>> = {
 }
 
 /**
- * A text that is JSON and arrives in pieces, such as the arguments of a tool call. Each string is decoded, screened by itself
- * and escaped anew; what is not changed keeps its bytes. A number that matches becomes a string. From the first character on
- * that JSON does not allow, the text is screened as it stands.
+ * Screens a JSON text that arrives in pieces, such as the arguments of a tool call. Each string is decoded,
+ * screened by itself and escaped again; unchanged parts keep their bytes. A number that matches becomes a
+ * string. From the first character that JSON does not allow, the text is screened without decoding.
  */
 export class JsonTextStream {
   readonly counts: number[]
   readonly #screen: Screening
   readonly #pseudonyms: Pseudonyms | undefined
   #output = ''
-  /** The string or the plain text that is read. */
+  /** Screens the current string, or the text that turned out not to be JSON. */
   #stream: ScreenStream | undefined
   #isPlain = false
-  /** Characters of the string that were decoded, and the next ones that are not pushed yet. */
+  /**
+   * Number of decoded characters of the current string, and the last of them, which `#stream` has not
+   * received yet.
+   */
   #decoded = 0
   #pending = ''
   #isWhole = false
-  /** How characters were escaped, by position, where JSON.stringify writes them otherwise. */
+  /**
+   * The original spelling of escaped characters, by position in the string, if `JSON.stringify` would write
+   * them differently.
+   */
   readonly #escapes = new Map<number, string>()
   #escape = ''
   #bare = ''
   #blockedBy: number | undefined
 
-  /** @param pseudonyms As for a ScreenStream: only for a text that is read whole. */
+  /** @param pseudonyms Only for a text that is screened with `whole`. */
   constructor(screen: Screening, pseudonyms?: Pseudonyms) {
     this.#screen = screen
     this.#pseudonyms = pseudonyms
     this.counts = screen.rules.map(() => 0)
   }
 
-  /** The number of the rule that ended the text. */
+  /** Index of the rule that blocked the rest of the text; undefined if none did. */
   get blockedBy(): number | undefined {
     return this.#blockedBy
   }
 
-  /** Characters of a string, of its last escape or of a number that wait, decoded. */
+  /**
+   * Number of characters that are held back: of the current string (decoded), of an unfinished escape, or of
+   * a number.
+   */
   get held(): number {
     return (this.#stream?.held ?? 0) + this.#escape.length + this.#bare.length
   }
 
-  /** Returns what may be passed on now. */
+  /** Screens the next piece. Returns the text that can be passed on now. */
   push(chunk: string): string {
     this.#read(chunk)
     if (this.#pending !== '') this.#flush()
     return this.#taken()
   }
 
-  /** Ends the text, and returns the rest. */
+  /** Screens the end of the text. Returns all text that was held back. */
   end(): string {
     if (this.#bare !== '') this.#endBare()
     if (this.#escape !== '') this.#add(this.#escape, this.#escape)
@@ -155,7 +164,7 @@ export class JsonTextStream {
     if (this.#blockedBy === undefined) this.#output += '"'
   }
 
-  /** A character of a string, and how it was written. */
+  /** Adds a character of a string; `written` is its spelling in the JSON text. */
   #add(text: string, written: string): void {
     if (JSON.stringify(text).slice(1, -1) !== written) this.#escapes.set(this.#decoded, written)
     for (let unit = 1; unit < text.length; unit++) this.#escapes.set(this.#decoded + unit, '')
@@ -180,7 +189,7 @@ export class JsonTextStream {
     else this.#add(character, escape)
   }
 
-  /** What JSON does not allow as an escape stands for itself, but for a quote, which ends the string. */
+  /** Adds the characters of an escape that JSON does not allow, unchanged. A quote in it ends the string. */
   #spoiled(escape: string): void {
     const isEnd = escape.endsWith('"')
     for (const unit of (isEnd ? escape.slice(0, -1) : escape).split('')) this.#add(unit, unit)
@@ -219,7 +228,7 @@ export class JsonTextStream {
     this.#stream = undefined
   }
 
-  /** Writes a part of a string as it was written. */
+  /** Escapes a part of a string, with the original spelling of its escapes. */
   #written(text: string, position: number): string {
     if (this.#escapes.size === 0) return JSON.stringify(text).slice(1, -1)
     let result = ''
@@ -238,14 +247,17 @@ export class JsonTextStream {
   }
 }
 
-/** Screens a whole text that is JSON. */
+/** Screens a complete JSON text. */
 export function applyToJson(screen: Screen, text: string, pseudonyms?: Pseudonyms): Screened {
   const stream = new JsonTextStream(screen, pseudonyms)
   const screened = stream.whole(text)
   return { text: screened, counts: stream.counts, blockedBy: stream.blockedBy }
 }
 
-/** Neither a quote, nor a backslash, nor a control character. */
+/**
+ * Whether a UTF-16 code unit can be in a JSON string without an escape: not a quote, a backslash or a control
+ * character.
+ */
 function isPlainUnit(unit: number): boolean {
   return unit !== 0x22 && unit !== 0x5c && unit >= 0x20
 }

@@ -1,29 +1,32 @@
 import { createHmac } from 'node:crypto'
 
-/** What tokens are made with. */
+/** What the tokens of a request are computed from. */
 export interface PseudonymOptions {
-  /** A secret of the gateway: without it nobody can tell the value of a token by trying values. */
+  /** Secret of the gateway. Without it nobody can find the value of a token by trying values. */
   readonly key: Uint8Array
-  /** Whose values they are: the same value of another user has another token. */
+  /** User who sent the values; another user gets a different token for the same value. */
   readonly user: string
 }
 
 const MAX_KIND_LENGTH = 64
 const DIGITS = 8
 const OPENING = '[['
-/** A whole token at the beginning of a text. */
+/** A complete token at the beginning of a text. */
 const TOKEN = new RegExp(`^\\[\\[[A-Z0-9_]{1,${MAX_KIND_LENGTH}}_[0-9a-f]{${DIGITS}}\\]\\]`)
-/** What can still become a token. */
+/** The beginning of a text that can still become a token. */
 const BEGUN = new RegExp(`^\\[(?:$|\\[(?:[A-Z0-9_]{0,${MAX_KIND_LENGTH}}(?:_[0-9a-f]{0,${DIGITS}}\\]?)?)?$)`)
 
 /**
- * The tokens of one request: each stands for a value that was taken out of it, and is put back in its answer. Tokens that
- * this request did not make stay as they are, so that nobody reads another's values by sending a token.
+ * Tokens that replace values of one request, such as `[[EMAIL_1a2b3c4d]]`. In the answer, each token is
+ * replaced by its value again. Tokens that this request did not create are left unchanged, so that nobody can
+ * read values of others by sending a token.
  */
 export class Pseudonyms {
-  /** Characters that the longest token has, which a stream holds back at most. */
+  /**
+   * Length of the longest possible token in characters, which is also the maximum that a stream holds back.
+   */
   static readonly mostToken = 2 * OPENING.length + MAX_KIND_LENGTH + 1 + DIGITS
-  /** Characters of the tokens and values that are kept, in bytes. */
+  /** Approximate memory for the tokens and values, in bytes. */
   bytes = 0
   readonly #options: PseudonymOptions
   readonly #tokens = new Map<string, string>()
@@ -33,17 +36,20 @@ export class Pseudonyms {
     this.#options = options
   }
 
-  /** Tokens that were made. */
+  /** Number of tokens that were created. */
   get size(): number {
     return this.#values.size
   }
 
-  /** The tokens that were made, with their values. */
+  /** The tokens that were created, with their values. */
   entries(): Iterable<readonly [string, string]> {
     return this.#values.entries()
   }
 
-  /** The token of a value; the same for the same value in every request of the user, unless two values of one request collide. */
+  /**
+   * Returns the token of a value. A value has the same token in all requests of the user, unless two values
+   * of one request would share a token.
+   */
   tokenFor(kind: string, value: string): string {
     const name = `${kind} ${value}`
     const known = this.#tokens.get(name)
@@ -57,19 +63,22 @@ export class Pseudonyms {
     return token
   }
 
-  /** Puts the values back in a whole text. */
+  /** Replaces the tokens in a complete text by their values. */
   restore(text: string): string {
     const restorer = this.restorer()
     return restorer.push(text) + restorer.end()
   }
 
-  /** Puts the values back in a text that is JSON, where they are written as parts of strings. */
+  /** Replaces the tokens in a complete JSON text by their values, escaped as parts of JSON strings. */
   restoreJson(text: string): string {
     const restorer = this.restorer({ json: true })
     return restorer.push(text) + restorer.end()
   }
 
-  /** Puts the values back in a text that arrives in pieces. With `json` the text is JSON. */
+  /**
+   * Creates a restorer for a text that arrives in pieces. With `json`, values are escaped as parts of JSON
+   * strings.
+   */
   restorer({ json = false } = {}): Restorer {
     return new Restorer(this.#values, json)
   }
@@ -81,7 +90,10 @@ export class Pseudonyms {
   }
 }
 
-/** Puts values in the place of tokens. A token that has begun is held back until it is whole, or cannot become one. */
+/**
+ * Replaces tokens by their values in a text that arrives in pieces. The beginning of a token is held back
+ * until the token is complete or cannot become one.
+ */
 export class Restorer {
   readonly #values: ReadonlyMap<string, string>
   readonly #json: boolean
@@ -92,7 +104,7 @@ export class Restorer {
     this.#json = json
   }
 
-  /** Characters that wait for the rest of a token. */
+  /** Number of characters that are held back because they may be the beginning of a token. */
   get held(): number {
     return this.#held.length
   }

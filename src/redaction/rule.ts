@@ -18,10 +18,10 @@ export type TextMatch =
   | { readonly secrets: true }
   | { readonly pii: readonly PiiKind[] }
 
-/** A compiled rule. It may be shared by any number of texts and streams; what it keeps is bounded. */
+/** A compiled rule. Any number of texts and streams can share it; the memory of its automatons is limited. */
 export interface Rule {
   readonly name: string
-  /** Characters of a stream that it holds back at most. */
+  /** Maximum number of characters that a stream holds back for this rule. */
   readonly most: number
   readonly searches: readonly (Search & { readonly kind: string })[]
 }
@@ -36,8 +36,9 @@ const MAX_WORDS = 10_000
 const MAX_WORD_LENGTH = 200
 
 /**
- * Compiles what a rule looks for.
- * @param name Names the kind of its matches, where the match itself names none.
+ * Compiles a rule.
+ * @param name Name of the rule. Its matches are of this kind unless the detector defines one, such as
+ * `EMAIL`.
  * @throws RuleError
  */
 export function compileRule(name: string, match: TextMatch): Rule {
@@ -107,7 +108,7 @@ function checkedWords(kind: string, words: readonly string[]): Detector {
 
 const searches = new WeakMap<Detector, Rule['searches'][number]>()
 
-/** The search of a detector. Rules share those of the detectors that exist once. */
+/** Returns the search of a detector. Rules that use the same detector share one search. */
 function detectorSearch(detector: Detector): Rule['searches'][number] {
   const known = searches.get(detector)
   if (known) return known

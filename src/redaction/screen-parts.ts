@@ -1,18 +1,18 @@
 import type { Screen } from './screen.ts'
 import { ScreenStream } from './screen-stream.ts'
 
-/** What became of a text that is in several parts. */
+/** Result of screening a text that consists of several parts. */
 export interface ScreenedParts {
   readonly parts: readonly string[]
-  /** Matches by rule. */
+  /** Number of matches by the index of the rule. */
   readonly counts: readonly number[]
   readonly blockedBy: number | undefined
 }
 
 /**
- * Screens a text that is in several parts, such as the lines of subtitles: a match may begin in one and end in another.
- * What stands in the place of a match is in the part where it begins. Parts without a space between them are words of their
- * own.
+ * Screens a text that consists of several parts, such as the lines of subtitles. A match may begin in one
+ * part and end in another; its replacement is put into the part where it begins. A word never continues from
+ * one part to the next.
  */
 export function screenParts(screen: Screen, parts: readonly string[]): ScreenedParts {
   const starts: number[] = []
@@ -34,7 +34,7 @@ export function screenParts(screen: Screen, parts: readonly string[]): ScreenedP
       for (let from = position; from < end; ) {
         moveTo(from)
         const next = Math.min(end, starts[at + 1] ?? Number.POSITIVE_INFINITY)
-        // What is between two parts belongs to neither.
+        // Skips the space that was inserted between two parts.
         result[at] += kept.slice(from - position, Math.max(0, Math.min(next, endOf(at)) - position))
         from = next
       }

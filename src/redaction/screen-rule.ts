@@ -2,27 +2,27 @@ import type { Span } from './automaton/scanner.ts'
 import type { Rule } from './rule.ts'
 
 /**
- * What happens to the matches of a rule. `replace` writes a token that stands for the value, `flag` only counts, `block`
- * ends the text before the match.
+ * What a rule does with its matches. `redact` writes a fixed text instead, `replace` writes a token that
+ * stands for the value, `flag` only counts, `block` ends the text before the match.
  */
 export type Action = 'redact' | 'replace' | 'flag' | 'block'
 
-/** A rule of a screen. */
+/** A rule of a screen, with its action. */
 export interface ScreenRule {
   readonly rule: Rule
   readonly do: Action
-  /** What `redact` writes; `[REDACTED]` by default. */
+  /** Text that `redact` writes; `[REDACTED]` by default. */
   readonly with?: string
 }
 
-/** A match as a scanner finds it, with its place in the list of rules. */
+/** A match that a scanner found. `rule` is the index of its rule. */
 export interface Found {
   readonly span: Span
   readonly rule: number
   readonly kind: string
 }
 
-/** The order in which matches count. */
+/** Orders matches by start, then by rule: the order in which they are applied. */
 export function byStart(a: Found, b: Found): number {
   return a.span.start - b.span.start || a.rule - b.rule
 }

@@ -4,18 +4,18 @@ import { byStart, type Found, type ScreenRule } from './screen-rule.ts'
 
 const DEFAULT_WITH = '[REDACTED]'
 
-/** The rules of a stream, in their order. */
+/** The rules of a stream, in order. */
 export interface Screening {
   readonly rules: readonly ScreenRule[]
-  /** Whether text waits for a rule. */
+  /** Whether text is held back until the rule cannot match it any more. */
   readonly holds: (rule: ScreenRule) => boolean
 }
 
-/** Receives what a stream passes on, told apart. */
+/** Receives the output of a stream, with original text and replacements in separate calls. */
 export interface PieceSink {
-  /** A part of the text itself, and its position in it. */
+  /** Receives a part of the original text, and its position there. */
   readonly keep: (text: string, position: number) => void
-  /** What stands in the place of a match. */
+  /** Receives the replacement of a match. */
   readonly write: (text: string) => void
 }
 
@@ -26,34 +26,40 @@ interface RuleScanner {
 }
 
 /**
- * One text that arrives in pieces. Each character is given out as soon as no rule can match it any more, and the result is the
- * same however the text is cut.
+ * Screens one text that arrives in pieces. Each character is passed on as soon as no rule can match it any
+ * more. The result does not depend on how the text is cut into pieces.
  */
 export class ScreenStream {
   readonly counts: number[]
   readonly #screen: Screening
   readonly #pseudonyms: Pseudonyms | undefined
   readonly #sink: PieceSink | undefined
-  /** Of the rules that text waits for, and of those that only count. */
+  /** Scanners of rules that hold text back, and of rules that only count. */
   readonly #holding: RuleScanner[] = []
   readonly #counting: RuleScanner[] = []
   readonly #found: Found[] = []
   #alsoFound: Found[] = []
   #growing: Found[] = []
-  /** End of the last match of each rule. */
+  /** End of the last match of each rule, by the index of the rule. */
   readonly #ends: number[]
   #text = ''
-  /** Position of the first character of #text. */
+  /** Position of the first character of `#text` in the whole text. */
   #base = 0
-  /** Characters before this one were given out or replaced. */
+  /** Text before this position was passed on or replaced. */
   #passed = 0
-  /** End of the matches that were replaced last. */
+  /** End of the latest match that was replaced. */
   #covered = 0
   #blockedBy: number | undefined
-  /** Matches that overlap and begin with one that becomes a token, as far as they were looked at. */
+  /**
+   * A group of overlapping matches; the first one becomes a token. `looked` is the number of matches that
+   * were examined, `end` is where the group ends, and `open` contains the matches that may still grow.
+   */
   #run: { readonly first: Found; looked: number; end: number; open: Span[] } | undefined
 
-  /** @param pseudonyms Makes the tokens of rules that replace: all of a match waits for its end. */
+  /**
+   * @param pseudonyms Creates the tokens of rules with the action `replace`. Text is then held back until the
+   * whole match is known.
+   */
   constructor(screen: Screening, pseudonyms?: Pseudonyms, sink?: PieceSink) {
     this.#sink = sink
     this.#screen = screen
@@ -67,27 +73,32 @@ export class ScreenStream {
     }
   }
 
-  /** The number of the rule that ended the text: what was returned until then is all that may be passed on. */
+  /**
+   * Index of the rule that blocked the rest of the text. Only what was returned until then may be passed on.
+   */
   get blockedBy(): number | undefined {
     return this.#blockedBy
   }
 
-  /** Characters that were pushed, and neither returned nor replaced yet. */
+  /** Number of characters that were pushed, but neither returned nor replaced so far. */
   get held(): number {
     return this.#blockedBy === undefined ? this.#base + this.#text.length - this.#passed : 0
   }
 
-  /** Characters that are kept, also those of rules that only count: at most the largest `most` of all rules. */
+  /**
+   * Number of characters in memory, including those that rules which only count still need. The maximum is
+   * the largest `most` of all rules.
+   */
   get retained(): number {
     return this.#text.length
   }
 
-  /** Returns what may be passed on now. */
+  /** Screens the next piece. Returns the text that can be passed on now. */
   push(chunk: string): string {
     return this.#read(chunk, false)
   }
 
-  /** Ends the text, and returns the rest. */
+  /** Screens the end of the text. Returns all text that was held back. */
   end(): string {
     return this.#read('', true)
   }
@@ -97,7 +108,10 @@ export class ScreenStream {
     return this.#read(text, true)
   }
 
-  /** Like `push`, for a text that is there as a whole: reads on to a position, and ends with the last one. */
+  /**
+   * Screens a complete text up to the position `end`. Returns what can be passed on. If `end` is the end of
+   * the text, this ends the stream.
+   */
   readTo(whole: string, end: number): string {
     if (this.#blockedBy !== undefined) return ''
     this.#text = end < whole.length ? whole.slice(0, end) : whole
@@ -116,7 +130,10 @@ export class ScreenStream {
     return result
   }
 
-  /** Reads on to the end of the text. Returns what may be passed on, and from where on the text is needed again. */
+  /**
+   * Scans the text in memory. Returns what can be passed on, and the position from which the text is still
+   * needed.
+   */
   #scan(isEnd: boolean): { readonly result: string; readonly needed: number } {
     const text = this.#text
     const length = this.#base + text.length
@@ -137,7 +154,7 @@ export class ScreenStream {
     return { result: this.#compose(isEnd ? Infinity : safe), needed }
   }
 
-  /** Counts the matches of rules for which no text waits, as far as each of them is decided. */
+  /** Counts the matches of rules that only count, if these matches cannot change any more. */
   #countFlagged(isEnd: boolean): void {
     if (this.#growing.length > 0) this.#grow()
     const decided = new Map<number, number>()
@@ -153,7 +170,7 @@ export class ScreenStream {
   #take(scanner: Scanner, rule: number, kind: string, into: Found[]): void {
     const [first] = scanner.spans
     if (!first) return
-    // Matches that wait may be many: only those after the first new one can be out of order.
+    // There may be many waiting matches; only those after the first new one can be in the wrong order.
     const later = into.findLastIndex(({ span }) => span.start < first.start) + 1
     const added = into.splice(later)
     for (const span of scanner.spans) added.push({ span, rule, kind })
@@ -162,7 +179,10 @@ export class ScreenStream {
     for (const one of added) into.push(one)
   }
 
-  /** The text up to a position before which all is decided, with the matches replaced. */
+  /**
+   * Returns the text with its matches replaced, up to the position `decided`, before which all matches are
+   * known.
+   */
   #compose(decided: number): string {
     let safe = decided
     const base = this.#base
@@ -208,8 +228,8 @@ export class ScreenStream {
   }
 
   /**
-   * Whether what a token will stand for is not known yet: the match may become longer, or others that overlap it may
-   * begin or grow. Each match is looked at once, however often this is asked.
+   * Whether it is not known yet which text a token will stand for: the match may become longer, or
+   * overlapping matches may begin or grow. Each match is examined once, even if this is called repeatedly.
    */
   #isUnsettled(next: Found, at: number, safe: number): boolean {
     const { span } = next
@@ -230,7 +250,7 @@ export class ScreenStream {
     return run.open.length > 0 || run.end > safe
   }
 
-  /** Matches that were counted may have become longer. */
+  /** Updates the ends of counted matches that have become longer. */
   #grow(): void {
     for (const { span, rule } of this.#growing) {
       this.#ends[rule] = Math.max(this.#ends[rule] as number, span.end)

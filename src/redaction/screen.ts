@@ -3,7 +3,10 @@ import type { Pseudonyms } from './pseudonyms.ts'
 import { byStart, type Found, type ScreenRule } from './screen-rule.ts'
 import { ScreenStream } from './screen-stream.ts'
 
-/** A match: positions in UTF-16 code units, the number of its rule, and its kind in capitals (`EMAIL`, `SECRET`). */
+/**
+ * A match: its start and end in UTF-16 code units, the index of its rule, and its kind in capitals (`EMAIL`,
+ * `SECRET`).
+ */
 export interface Match {
   readonly start: number
   readonly end: number
@@ -11,22 +14,22 @@ export interface Match {
   readonly kind: string
 }
 
-/** What became of a text. */
+/** Result of screening a text. */
 export interface Screened {
   /** The text that may be passed on. The same string if nothing was changed. */
   readonly text: string
-  /** Matches by rule. Matches of one rule that overlap count once. */
+  /** Number of matches by the index of the rule. Overlapping matches of one rule count once. */
   readonly counts: readonly number[]
-  /** The number of the rule that blocked the rest. */
+  /** Index of the rule that blocked the rest of the text; undefined if none did. */
   readonly blockedBy: number | undefined
 }
 
-/** An ordered set of rules with what each does. It may be shared by any number of texts and streams. */
+/** An ordered list of rules with their actions. Any number of texts and streams can share it. */
 export class Screen {
   readonly rules: readonly ScreenRule[]
-  /** Characters of a stream that are held back at most. */
+  /** Maximum number of characters that a stream holds back. */
   readonly most: number
-  /** Whether a match can end a text. */
+  /** Whether a rule can end a text. */
   readonly canBlock: boolean
 
   constructor(rules: readonly ScreenRule[]) {
@@ -35,12 +38,15 @@ export class Screen {
     this.most = Math.max(0, ...rules.map((rule) => (this.holds(rule) ? rule.rule.most : 0)))
   }
 
-  /** Whether text waits for a rule. One that only counts makes nothing wait, unless its count ends with a block. */
+  /**
+   * Whether text is held back for a rule. A rule that only counts holds text back if another rule can block:
+   * matches after the block must not count.
+   */
   holds(rule: ScreenRule): boolean {
     return rule.do !== 'flag' || this.canBlock
   }
 
-  /** The matches of a text, by start, then by rule. Those of one rule that overlap are one. */
+  /** The matches of a text, ordered by start, then by rule. Overlapping matches of one rule are joined. */
   find(text: string): readonly Match[] {
     const matches: { start: number; end: number; rule: number; kind: string }[] = []
     const lastOf: ({ start: number; end: number } | undefined)[] = this.rules.map(() => undefined)
@@ -57,7 +63,7 @@ export class Screen {
     return matches
   }
 
-  /** Screens a whole text. With `pseudonyms` the rules that replace write their tokens. */
+  /** Screens a complete text. With `pseudonyms`, rules with the action `replace` write tokens. */
   apply(text: string, pseudonyms?: Pseudonyms): Screened {
     const stream = new ScreenStream(this, pseudonyms)
     const screened = stream.whole(text)

@@ -1,14 +1,17 @@
 import { hash } from 'node:crypto'
 import { createClient, type RedisClientType } from '@redis/client'
 
-/** Default timeout of connecting, and of each command sent here; on a timeout the connection is closed. */
+/**
+ * Default timeout for connecting, and for each command sent by this module. After a timeout the connection is
+ * closed.
+ */
 const TIMEOUT_MS = 1_000
-/** Interval of heartbeats, and of attempts to connect. */
+/** Interval of heartbeats, and time between attempts to connect. */
 const HEARTBEAT_MS = 250
 
 /** Callbacks of a connection. */
 export interface RedisConnectionHandlers {
-  /** Called once for each connection, before anything else. A rejection closes the connection. */
+  /** Called once for each new connection, before the other callbacks. A rejection closes the connection. */
   onConnected?(client: RedisClientType): Promise<void>
   /**
    * Called every quarter of a second, to check that the server answers. A rejection closes the connection.
@@ -21,8 +24,8 @@ export interface RedisConnectionHandlers {
 }
 
 /**
- * Connection to a Redis server that is restored whenever it is refused, lost or silent. While it is down,
- * commands are rejected at once instead of queued.
+ * Connection to a Redis server. It is opened again after it was refused, lost or stopped answering. While
+ * there is no connection, commands are rejected at once.
  */
 export class RedisConnection {
   readonly #url: string
@@ -54,7 +57,7 @@ export class RedisConnection {
     return this.#client
   }
 
-  /** Sends the next heartbeat at once, because the server is suspected not to answer. */
+  /** Sends the next heartbeat at once, because the server may have stopped answering. */
   checkNow(): void {
     this.#wake()
   }
@@ -118,8 +121,8 @@ export class RedisConnection {
   async #withTimeout(work: Promise<unknown> | undefined): Promise<void> {
     const { promise, reject } = Promise.withResolvers<never>()
     const late = new Error(`no answer within ${this.#timeoutMs} ms`)
-    // After a blocked event loop the response may have arrived without being read yet, so it gets one more
-    // turn.
+    // If the event loop was blocked, the response may have arrived without being read yet, so it gets one
+    // more turn.
     const timer = setTimeout(() => setImmediate(() => reject(late)), this.#timeoutMs).unref()
     try {
       await Promise.race([work, promise])
@@ -130,7 +133,7 @@ export class RedisConnection {
 }
 
 /**
- * A Lua script, which Redis runs atomically. Its text is sent to each server once, after that only its
+ * A Lua script, which Redis runs atomically. Each server gets the text once, and afterwards only its SHA-1
  * digest.
  */
 export class RedisScript {

@@ -9,14 +9,14 @@ import type { TracedAttempt } from '../telemetry/telemetry.ts'
 /** Maximum attempts that are recorded for one call. */
 const MAX_ENTRIES = 50
 
-/** An upstream that broke off in the middle of its response. */
+/** How an upstream broke off in the middle of its response. */
 export interface UpstreamCut {
   readonly cause: string
   /** The upstream's error message, redacted, if there was one. */
   readonly upstreamMessage: string | undefined
 }
 
-/** An attempt, with the upstream's words and where it went. */
+/** An attempt, the upstream's error message, and the target. */
 interface LoggedAttempt {
   readonly entry: AttemptEntry
   readonly said: string | undefined
@@ -51,7 +51,7 @@ export class AttemptLog {
     this.#request = request
   }
 
-  /** Delays of the call so far. */
+  /** Delays of the call so far, in milliseconds. */
   get delays(): CallDelays {
     return { queuedMs: this.#firstMs ?? this.#elapsedMs, connectMs: this.#request?.connectDurationMs ?? 0 }
   }
@@ -75,8 +75,8 @@ export class AttemptLog {
 
   /**
    * The attempts as JSON, the successful one last; undefined if there was only one attempt and it was
-   * complete. `cut`: how the last one broke off, if it did. `words`: texts of the request, which are removed
-   * from the providers' error messages before they are stored; undefined if no messages are stored.
+   * complete. `cut`: how the last attempt broke off, if it did. `words`: texts of the request, which are
+   * removed from the providers' error messages before these are stored; undefined if messages are not stored.
    */
   text(cut: UpstreamCut | undefined, words: RequestWords | undefined): string | undefined {
     if (!this.#failed && cut === undefined) return undefined
@@ -87,7 +87,9 @@ export class AttemptLog {
     return JSON.stringify(entries satisfies AttemptEntry[])
   }
 
-  /** The attempts for telemetry, the successful one last. */
+  /**
+   * The attempts for telemetry, the successful one last. `cut`: how the last attempt broke off, if it did.
+   */
   traced(cut: UpstreamCut | undefined): TracedAttempt[] {
     return this.#all(cut).map(({ entry, target }) => ({
       ...entry,

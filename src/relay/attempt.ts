@@ -201,7 +201,7 @@ class ErrorResponse {
     this.#head = head
   }
 
-  /** Adds bytes of the body. Returns true once there are enough. */
+  /** Adds bytes of the body. Returns true once the maximum is reached. */
   add(chunk: Buffer): boolean {
     this.#chunks.push(chunk)
     this.#length += chunk.length

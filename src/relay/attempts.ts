@@ -51,7 +51,7 @@ export interface AttemptServices {
 interface Candidate {
   readonly plan: ChannelPlan
   readonly keys: readonly UpstreamKey[]
-  /** Whether no key can take the call, as far as its provider has stated. */
+  /** Whether every key has reached a limit that its provider stated, so that the channel is tried last. */
   readonly isSpent?: true
 }
 
@@ -94,8 +94,8 @@ export class Attempts {
 
   /**
    * Tries models, channels and keys, in this order, until a response is settled. Rejects with the error for
-   * the client, as long as nothing was sent to it. A channel that has reached its rate limit is skipped; if
-   * all have, the error is `rate_limited`.
+   * the client, as long as nothing was sent to the client. A channel that has reached its rate limit is
+   * skipped; if all channels have, the error is `rate_limited`.
    */
   async run(call: Call, plans: readonly Plan[]): Promise<void> {
     using failed = new FailedAttempts(this.#services.failureLog, this.#services.minutes)
@@ -103,7 +103,8 @@ export class Attempts {
     // Preparing a request may fetch files, which can take as long as an upstream.
     call.response.needsUpstream()
     const counted = new Set<Plan>()
-    // A model is skipped if all of its channels are, unless those of all models are.
+    // A model is skipped if all of its channels are skipped. If that is true of all models, they are tried
+    // after all.
     for (const maySkip of plans.length > 1 ? [true, false] : [false]) {
       for (const plan of plans)
         if (await this.#tryModel(call, plan, failed, maySkip, counted)) {
@@ -135,7 +136,7 @@ export class Attempts {
     failed.nextModel(plan.request.model)
     call.goOnWith(plan)
     for (const candidate of candidates) {
-      // A prompt whose tokens are known at one channel may have more at another.
+      // The prompt may have more tokens at another channel than at one where its tokens are known.
       const refusal = call.prompts && (await call.prompts.hold(call, plan, candidate.plan))
       if (refusal) {
         if (call.response.isAborted) failed.leave()
@@ -198,7 +199,7 @@ export class Attempts {
     return false
   }
 
-  /** Completes a request with what is the same for all keys. */
+  /** Completes a request with everything that is the same for all keys of the channel. */
   #adapted(
     { affinity, incoming }: Call,
     prepared: AttemptRequest,
@@ -226,8 +227,9 @@ export class Attempts {
     return rateLimitError(waitMs, 'every channel for this model')
   }
 
-  // Skips channels that are drained, no longer serve the model, have an open circuit breaker or recently did not have the model, and keys
-  // that were recently refused. If no others are left, they are tried anyway, unless the model may be skipped.
+  // Skips channels that are drained, no longer serve the model, have an open circuit breaker or recently
+  // lacked the model, and keys that were recently refused. If nothing is left, all are tried anyway, unless
+  // `maySkip` allows skipping the model.
   #candidates({ affinity }: Call, plan: Plan, maySkip: boolean): Candidate[] {
     const {
       channels,
@@ -365,15 +367,15 @@ export class Attempts {
 }
 
 /**
- * The keys of the account to which the request belongs; all keys if it belongs to none or if that key no
- * longer exists.
+ * The keys of the provider account to which the request is bound; all keys if the request is not bound to an
+ * account or the account's key no longer exists.
  */
 function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
   const own = keys.filter((key) => plan.isOfKey?.(key) ?? true)
   return own.length > 0 ? own : keys
 }
 
-/** Reports whether the upstream failed, rather than the client or the gateway. */
+/** Whether the upstream caused the failure, rather than the client or the gateway. */
 function isOfUpstream(failure: Failure): boolean {
   const isOwn =
     failure === CLIENT_GONE ||
@@ -405,8 +407,8 @@ function noteAttempt(
 }
 
 /**
- * Failed attempts of one call. Each is logged when the reaction to it is known: at the next attempt, with the
- * final error, or on disposal.
+ * Failed attempts of one call. Each failure is logged together with what happens next: another attempt, the
+ * final error, or the end of the call.
  */
 class FailedAttempts implements Disposable {
   readonly #log: FailureLog
@@ -414,7 +416,7 @@ class FailedAttempts implements Disposable {
   readonly #failures: Failure[] = []
   /** Channels that failed; undefined before the first one. */
   #channels: Set<Channel> | undefined
-  /** The error of a channel to which no request could be made; undefined if there is none. */
+  /** The first error of a channel for which no request could be prepared; undefined if there is none. */
   unaskable: unknown
   #model: string | undefined
   #unlogged: (UpstreamFailure & { readonly failure: Failure }) | undefined
@@ -429,7 +431,7 @@ class FailedAttempts implements Disposable {
     return this.#failures.length > 0
   }
 
-  /** Adds a failure that needs no warning about an upstream. */
+  /** Adds a failure of which no warning is logged, for instance the client's disconnect. */
   add(failure: Failure): void {
     this.#failures.push(failure)
   }
@@ -452,7 +454,7 @@ class FailedAttempts implements Disposable {
     this.#unlogged = { call, channel, key, cause, failure, ...stated, upstreamMessage }
   }
 
-  /** Logs the last failure with the reaction: another attempt at this channel begins. */
+  /** Logs the last failure, now that another attempt begins at this channel. */
   nextAttemptAt(channel: Channel): void {
     if (this.#unlogged) this.#writeLog(this.#unlogged.channel === channel ? 'next key' : 'next channel')
   }
@@ -463,7 +465,7 @@ class FailedAttempts implements Disposable {
     this.#model = name
   }
 
-  /** Records that another attempt settled the call, at the channel with that name. */
+  /** Records which channel settled the call. The failed ones count the call as rescued by another channel. */
   answeredBy(name: string | undefined): void {
     for (const channel of this.#channels ?? [])
       if (channel.name !== name) this.#minutes.noteCall(channel, 'rescued')

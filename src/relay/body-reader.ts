@@ -13,12 +13,12 @@ import { PendingBody, SlowBodies } from './slow-bodies.ts'
 import { Spool, type SpoolFile } from './spool.ts'
 import { ZstdFrames } from './zstd-frames.ts'
 
-/** Memory of a decoder, independent of how much it decodes. */
+/** Memory of a decompressor in bytes, independent of the size of the body. */
 const DECODER_BYTES = 64 * 1024
 
-/** Copies of a request during its conversion: the parsed one, and the request that is sent. */
+/** Number of copies of a request during its conversion: the parsed one, and the request that is sent. */
 const CONVERSION_COPIES = 2
-/** Bytes of a request for whose copies no memory is allocated. */
+/** Size in bytes up to which no memory is allocated for the copies of a request. */
 const SMALL_CONVERSION_BYTES = 4 * 1024 * 1024
 /** Maximum milliseconds for which a conversion waits for others. */
 const CONVERSION_WAIT_MS = 10_000
@@ -31,15 +31,16 @@ const DECODERS = new Map<string, () => Transform>([
   ['zstd', () => new ZstdFrames()],
 ])
 
-/** A decoded request body. Its memory and disk space are held until `release`. */
+/** A decoded request body. Its memory and disk space are allocated until `release`. */
 interface StoredBody {
   /** The allocation for its memory. */
   readonly allocation: MemoryAllocation
   /** Allocates memory for more bytes. Throws `overloaded` if none is left for the client. */
   readonly hold: (bytes: number) => void
   /**
-   * Allocates memory, once, for the copies that a conversion of so many bytes makes; returns a promise if it
-   * has to wait, which rejects with `overloaded` after a time.
+   * Allocates memory for the copies that the conversion of a request with `bytes` bytes makes; only the first
+   * call allocates. Returns a promise if the allocation has to wait, which rejects with `overloaded` after
+   * `CONVERSION_WAIT_MS`.
    */
   readonly holdCopies: (bytes: number) => Promise<void> | undefined
   readonly release: () => void
@@ -56,7 +57,7 @@ export interface FormBody extends StoredBody, FormContent {
   readonly contentType: string
 }
 
-/** A request and its response, on which `100 Continue` can be sent. */
+/** A request, and the response on which `100 Continue` can be sent. */
 export interface HttpExchange {
   readonly request: Request
   readonly response: Response
@@ -99,8 +100,8 @@ export class BodyReader {
   }
 
   /**
-   * Resolves to a form, under the same rules. Rejects with `invalid_request` if the body is not a form. A
-   * large form is stored on disk.
+   * Like `read`, for a form. Rejects with `invalid_request` if the body is not a form. A large form is stored
+   * on disk.
    */
   async readForm(exchange: HttpExchange, options: BodyOptions): Promise<FormBody> {
     const contentType = exchange.request.headers['content-type'] ?? ''
@@ -121,7 +122,7 @@ export class BodyReader {
       const { release } = await this.#readInto(new FileSink(file), exchange, options)
       release()
     } finally {
-      // The caller may remove the file.
+      // Closed before this method returns, so that the caller can remove the file.
       await file.close()
     }
   }
@@ -179,7 +180,7 @@ export class BodyReader {
     return new Promise((resolve, reject) => {
       let state: 'coming' | 'complete' | 'over' = 'coming'
       let decoder: Transform | undefined
-      /** Number of the sink's promises that are not settled. */
+      /** Number of promises returned by the sink that are not settled yet. */
       let unsettled = 0
       const over = (): void => {
         state = 'over'
@@ -318,11 +319,12 @@ const MAX_FORM_MEMORY = 1024 * 1024
 interface BodySink<Content> {
   /** Number of bytes received. */
   readonly length: number
-  /** Bytes of memory that it holds. */
+  /** Bytes of memory that the sink occupies. */
   readonly heldBytes: number
   /**
-   * Adds bytes. Throws the error for the client if they cannot be stored. Returns a promise if no more may be
-   * added until it settles: it resolves to the number of bytes that were moved out of memory.
+   * Adds bytes. Throws the error for the client if they cannot be stored. If it returns a promise, no more
+   * bytes may be added until that settles; it resolves to the number of bytes that were moved from memory to
+   * disk.
    */
   add(bytes: Buffer): Promise<number> | undefined
   /** Ends the body. Throws the error for the client if it is incomplete. */
@@ -382,7 +384,7 @@ class FileSink implements BodySink<undefined> {
   }
 }
 
-/** Content of a form: its parts, and the bytes in which they are. */
+/** Content of a form: its parts, and the bytes that contain them. */
 interface FormContent {
   readonly parts: readonly FormPart[]
   readonly bytes: StoredBytes

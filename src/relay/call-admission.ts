@@ -25,7 +25,7 @@ import { rateAsked } from './served-price.ts'
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
-/** Services that admitting calls needs. */
+/** Services that `CallAdmission` needs. */
 export interface AdmissionServices extends CallServices {
   readonly ledger: Ledger
   readonly prompts: PromptMemory
@@ -34,7 +34,10 @@ export interface AdmissionServices extends CallServices {
   readonly content: ContentLogForCalls
 }
 
-/** Admits calls: holds what they may cost, has them attempted, and ensures that each hold is settled. */
+/**
+ * Admits calls: reserves their maximum cost as a hold, lets `Attempts` make the call, and ensures that each
+ * hold is settled.
+ */
 export class CallAdmission {
   readonly #services: AdmissionServices
   readonly #rates: CallRates
@@ -48,7 +51,7 @@ export class CallAdmission {
     this.#running = running
   }
 
-  /** Holds what a request may cost, and makes its call. */
+  /** Reserves the maximum cost of a request and makes its call. */
   async admit(
     { dialect, body, caller, settings, request, routes, guards, received = body }: AdmittedRequest,
     incoming: IncomingCall,
@@ -74,8 +77,8 @@ export class CallAdmission {
     const priceVersion = priceVersionOf(settings, plans)
     for (const plan of plans) if (plan.rate !== this.#rates.free) ledger.priceSets.note(plan, priceVersion)
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
-    // The accounts are found and charged in one turn of the event loop, without an `await` for those in the
-    // cache; in between they might be removed from it and read a second time.
+    // Accounts in the cache are found and charged in the same turn of the event loop. After an `await` they
+    // might have been evicted and read a second time.
     const found = payerOf(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
     const payer = found instanceof Promise ? await found : found
     const { account, budgets } = payer
@@ -96,7 +99,7 @@ export class CallAdmission {
         input: first.estimate.promptTokens + first.estimate.unknownTokens,
       }),
     }
-    // The gateway may have stopped while the body arrived.
+    // The gateway may have begun to stop while the request body was arriving.
     if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
     const hold = request.isFree
       ? OpenHold.unrecorded(account, facts)
@@ -126,7 +129,7 @@ export class CallAdmission {
     if (this.#services.telemetry) call.sessionName = this.#services.affinity.nameOf(caller.user.id, request)
     const entry = this.#running.add(call, caller)
     try {
-      // The gateway may have stopped while the call waited for others.
+      // The gateway may have begun to stop while the call waited for quota.
       if (this.#attempts.isStopped) throw GATEWAY_STOPPING.refusal
       if (!ledger.isWritable) await hold.whenDurable()
       if (hold.writeFailure) throw hold.writeFailure

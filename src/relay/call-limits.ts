@@ -36,8 +36,8 @@ export class CallLimits {
   readonly #limits: RateLimiter
   readonly #semaphore: Semaphore
   /**
-   * Callers whose key or user has a token limit of its own, by token. Settling a call needs them later, when
-   * the caller is no longer at hand.
+   * Callers whose key or user has its own token limit, by token id. They are needed when a call is settled,
+   * at which time only the token id is known.
    */
   readonly #callers = new Map<number, Caller>()
 
@@ -47,8 +47,8 @@ export class CallLimits {
   }
 
   /**
-   * Counts a call as in progress. Throws `rate_limited` if its key or its user already has the maximum. The
-   * returned function ends it.
+   * Counts a call as running. Throws `rate_limited` if its key or its user already has the maximum of running
+   * calls. The returned function ends the count.
    */
   begin(caller: Caller): (() => void) | Promise<() => void> {
     const { token, user } = caller
@@ -101,8 +101,7 @@ export class CallLimits {
   }
 
   /**
-   * What remains of the limits of a key, its user and, if the call has a known one, its model; undefined if
-   * none applies.
+   * What remains of the limits of a key, its user and, if known, its model; undefined if no limit applies.
    */
   figures({ rateLimits }: Settings, caller: Caller, model: Model | undefined): LimitFigures | undefined {
     const limits = limitsKnown(rateLimits.key, caller, model)
@@ -114,8 +113,8 @@ export class CallLimits {
     return this.#limits.refresh(limitsKnown(rateLimits.key, caller, model))
   }
 
-  // Without other nodes, the limits are counted in the turn in which they were checked: no other call may come
-  // in between.
+  // If there are no other nodes, limits are counted in the same turn of the event loop in which they were
+  // checked, so that no other call comes in between.
   #takeAll(limits: readonly OwnedLimit[]): void | Promise<void> {
     for (const [index, limited] of limits.entries()) {
       const taken = this.#limits.take(limited)
@@ -165,7 +164,7 @@ export class CallLimits {
     return afterVerdict(this.#limits.take({ name, subject, limit }), (verdict) => verdict?.allowed ?? true)
   }
 
-  /** Counts the tokens of a call, prompt and output. */
+  /** Counts the prompt and output tokens of a call against the limits of its key, user, model and channel. */
   spend(
     { rateLimits }: Settings,
     tokenId: number,
@@ -182,7 +181,7 @@ export class CallLimits {
     if (channel) this.#spend(LIMIT_NAMES.channel, channel.name, channel.rate_limit, tokens)
   }
 
-  /** Counts them only for a model. */
+  /** Counts tokens against the limit of a model only. */
   spendOfModel({ name, rate_limit }: Model, tokens: number): void {
     this.#spend(LIMIT_NAMES.model, name, rate_limit, tokens)
   }
@@ -192,7 +191,7 @@ export class CallLimits {
   }
 }
 
-/** The limits of a call that are not off: of its key, its user and its model. */
+/** The limits of a call that are switched on: of its key, its user and its model. */
 function limitsOfCall(
   ofKeys: RateLimit,
   caller: Caller,
@@ -203,12 +202,12 @@ function limitsOfCall(
   return [...clientLimits(ofKeys, caller), ofModel].filter((one) => !isOff(one.limit))
 }
 
-/** The limits of a call of which the model may not be known yet. */
+/** The limits that apply to a call whose model may not be known yet. */
 function limitsKnown(ofKeys: RateLimit, caller: Caller, model: Model | undefined): readonly OwnedLimit[] {
   return limitsOfCall(ofKeys, caller, model?.name ?? '', model?.rate_limit ?? NO_LIMIT)
 }
 
-/** The limits on calls under way of a key and of its user. */
+/** The limits on the number of running calls of a key and of its user. */
 function parallelLimits({ token, user }: Caller): readonly ParallelLimit[] {
   return [
     { subject: `key:${token.id}`, max: token.rateLimit.parallel },
@@ -221,8 +220,8 @@ function noSlot(limit: ParallelLimit): GatewayError {
 }
 
 /**
- * The limits of a key and of its user. A limit that an operator has set for the key replaces that for all
- * keys.
+ * The limits of a key and of its user. If an operator has set a limit for this key, it replaces the limit for
+ * all keys.
  */
 function clientLimits(ofKeys: RateLimit, { token, user }: Caller): readonly OwnedLimit[] {
   const isReplaced = token.operator_terms.rateLimit !== undefined

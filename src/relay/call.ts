@@ -64,22 +64,22 @@ export interface CallServices {
   readonly metrics: Metrics
   readonly limits: CallLimits
   readonly unpriced: UnpricedTools
-  /** Undefined if the environment names no collector. */
+  /** Undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
 }
 
-/** Reasons for which calls ended early; `stopped` if a user or an administrator stopped the call. */
+/** Settlement reasons that become `stopped` if a user or an administrator stopped the call. */
 const CUT_SHORT: ReadonlySet<SettlementReason> = new Set(['cut', 'failed'])
 
 /** What a stream has generated so far. */
 export interface OutputSoFar {
   readonly tokens: number
   readonly uses: readonly ToolUse[]
-  /** What a stream has stated about how it is served. */
+  /** How the provider serves the stream, such as its service tier, as stated so far. */
   readonly served: Served | undefined
 }
 
-/** An attempt under way, as its call sees it. */
+/** The running attempt, as its call sees it. */
 interface RunningAttempt {
   /** Output tokens and cost so far, by the gateway's own count. */
   readonly progress: { readonly tokens: number; readonly cost: number }
@@ -100,31 +100,31 @@ export class Call implements MediaRequester {
   readonly takeMemory: Plan['takeMemory']
   /** How the upstream's response broke off, if it did. */
   cut: UpstreamCut | undefined
-  /** Texts of the request, for comparing messages of providers with them. */
+  /** Texts of the request, with which the error messages of providers are compared. */
   readonly words: RequestWords
   prompts: CallPrompts | undefined
   affinity: CallAffinity | undefined
   breaks: CallBreaks | undefined
   /** Guards of the call; undefined if there are none. */
   guards: CallGuards | undefined
-  /** The `x-gateway-cache` of its answer; undefined without a cache. */
+  /** Value of the response's `x-gateway-cache` header; undefined without an answer cache. */
   cacheStatus: 'miss' | 'bypass' | undefined
   /** How the call was settled; undefined before. */
   settlement: Settlement | undefined
-  /** Collects what is said, if it is kept. */
+  /** Collects the request and the response for the content log; undefined if they are not logged. */
   content: ContentCapture | undefined
-  /** What the client calls the session, if telemetry is on and it has a name. */
+  /** The client's own id of its session, if telemetry is on and the client sent one. */
   sessionName: string | undefined
-  /** Set if telemetry is on and the call is a stream. */
+  /** Measures the pauses between chunks. Set if telemetry is on and the call is a stream. */
   readonly chunkGaps: ChunkGaps | undefined
   #names: AnswerNames | undefined
   #cacheBreak: CacheBreak | '' = ''
   #cacheVerdict = ''
   #error: AnsweredError | undefined
-  /** What the head of the upstream's response states about the tier; undefined if nothing. */
+  /** What the head of the upstream's response states about the service tier; undefined if nothing. */
   servedByHead: ServedByHead | undefined
   #served: ServedCall | undefined
-  /** The attempt under way. */
+  /** The running attempt. */
   attempt: RunningAttempt | undefined
   #isStopped = false
   #firstByteMs: number | null = null
@@ -191,7 +191,10 @@ export class Call implements MediaRequester {
     return (await this.#prompt.shownTokens(count)) + (request.contextTokens ?? 0)
   }
 
-  /** Tokens of the sent prompt for the charge. Parts that the request only refers to count as in the hold. */
+  /**
+   * Tokens of the sent prompt for the charge. For parts that the request only refers to, the estimate of the
+   * hold is used.
+   */
   async countChargedPrompt(): Promise<number> {
     const { estimate, request } = this.plan
     const named = (request.contextTokens ?? 0) + estimate.unknownTokens
@@ -219,7 +222,10 @@ export class Call implements MediaRequester {
     return this.#isStopped
   }
 
-  /** Ends the call at once; what was delivered is charged. Returns false if it has ended or was stopped already. */
+  /**
+   * Ends the call at once; what was delivered is charged. Returns false if the call has already ended or was
+   * stopped before.
+   */
   stop(): boolean {
     if (this.hold.isSettled || this.#isStopped) return false
     this.#isStopped = true
@@ -232,12 +238,12 @@ export class Call implements MediaRequester {
     return this.#firstByteMs !== null
   }
 
-  /** Records the output and the tools used so far. From now on they are charged even after a crash. */
+  /** Records the cost of the output and the tool uses so far, so that they are charged even after a crash. */
   mark(target: Target, soFar: OutputSoFar): void {
     this.hold.markProgress(this.costOf(target, soFar) - this.hold.facts.prompt_amount)
   }
 
-  /** The charge of the prompt as it was estimated, this output and these uses of tools. */
+  /** Cost in quota units of the estimated prompt, this output and these tool uses. */
   costOf(target: Target, { tokens, uses, served }: OutputSoFar): number {
     const { estimate } = this.plan
     const input = estimate.promptTokens + estimate.unknownTokens
@@ -252,7 +258,10 @@ export class Call implements MediaRequester {
     this.services.metrics.add('upstreamErrors', 1, channel, cause)
   }
 
-  /** Records the error that the client gets, for the row of the call. The first one counts. */
+  /**
+   * Records the error that the client gets, for the call's row in the usage log. Only the first error is
+   * recorded.
+   */
   noteError(error: AnsweredError): void {
     this.#error ??= error
     this.incoming.hasFailed = true
@@ -260,8 +269,8 @@ export class Call implements MediaRequester {
 
   /**
    * Ends the call with its charge, or without one if `basis` is undefined because nothing was delivered.
-   * Resolves with the charged usage when the charge is durable. `delivered`: whether the client received any
-   * of the response. `lasting`: the response, if the client knows of it.
+   * Resolves to the charged usage when the charge is durable. `delivered`: whether the client received any of
+   * the response. `lasting`: the response, if the client can refer to it later.
    */
   settle(
     target: Target | undefined,
@@ -285,16 +294,18 @@ export class Call implements MediaRequester {
       const told = this.breaks?.answered({ plan, target, usage, diagnosis: basis.diagnosis })
       return told instanceof Promise ? told.then(bookNow) : bookNow(told)
     }
-    // If nothing must be counted, the hold is settled at once, together with the end of the response.
+    // If no tokens must be counted, the hold is settled in the same turn as the end of the response.
     return priced instanceof Promise ? priced.then(book) : book(priced)
   }
 
-  /** Records how an answer was served, for its charge and its row. */
+  /** Records how the response was served, for its charge and its row in the usage log. */
   noteServed(target: Target, stated: Served | undefined): ServedCall {
     return (this.#served = servedAt(this, target, stated))
   }
 
-  /** Warns the operator of tools without a price that the request offered. Returns whether there are any. */
+  /**
+   * Warns the operator about tools offered in the request that have no price. Returns whether there are any.
+   */
   noteUnlisted(target: Target): boolean {
     return reportUnpricedTools(this, target, this.services.unpriced)
   }
@@ -376,7 +387,7 @@ export class Call implements MediaRequester {
     return this.hold.settle(settlement).then(() => usage)
   }
 
-  // A free call has no row and is no inference: its request is a span like any other.
+  // A free call has no row in the usage log and is traced like any other HTTP request.
   #trace(target: Target | undefined, settlement: Settlement): void {
     const { telemetry } = this.services
     if (!telemetry || this.plan.request.isFree) return
@@ -388,7 +399,7 @@ export class Call implements MediaRequester {
     return this.plan.settings.options.error_details
   }
 
-  /** Why the call failed; nothing if the client left before it got an answer. */
+  /** Why the call failed; undefined if no error was recorded. */
   get #failure(): Pick<Settlement, 'cause' | 'error_status' | 'error'> | undefined {
     const error = this.#error
     if (!error) return undefined
@@ -411,7 +422,7 @@ function headerText(name: string): string {
   return name.replace(/[^\t -~]/gu, (character) => encodeURIComponent(character))
 }
 
-/** Prices a response of the target; nothing if there is none. */
+/** Prices a response of the target; the result is `NOTHING_DELIVERED` without one. */
 function priceResponse(
   call: Call,
   target: Target | undefined,
@@ -425,8 +436,8 @@ function priceResponse(
 }
 
 /**
- * Removes an implausible token total from the basis of a charge, judged by the maximum that was sent to the
- * target. The ignored total is written to the call's log line.
+ * Removes an implausible token total from the basis of a charge: one above the maximum of output tokens that
+ * was sent to the target. The ignored total is written to the call's log line.
  */
 function credibleBasis({ incoming, plan }: Call, target: Target, basis: ChargeBasis): ChargeBasis {
   const reported = basis.reported && withSentLifetime(basis.reported, target)
@@ -439,13 +450,13 @@ function credibleBasis({ incoming, plan }: Call, target: Target, basis: ChargeBa
 
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)
 
-/** The prompt of a request without one. */
+/** The prompt of a request that has none. */
 const NO_PROMPT: PromptText = { text: '', extraTokens: 0, chargedExtraTokens: 0 }
 
 /** Prompt of a request as it is sent to one target. It is read only if its tokens must be counted. */
 class SentPrompt {
   readonly request: AttemptRequest | undefined
-  /** Tokens of its texts, if they were counted already. */
+  /** Tokens of the prompt's texts, if they were counted already. */
   #tokens: number | undefined
 
   constructor(request: AttemptRequest | undefined) {

@@ -8,36 +8,36 @@ import { timeOfId } from '../store/usage-id.ts'
 import type { CallContent, Telemetry } from '../telemetry/telemetry.ts'
 import type { Body, FormBody } from './body-reader.ts'
 
-/** What calls need of the content log. */
+/** The part of the content log that calls use. */
 export type ContentLogForCalls = Pick<ContentLog, 'capture' | 'redact'>
 
-/** A call whose content may be kept. */
+/** A call whose content may be logged. */
 export interface CapturableCall {
   readonly id: string
   readonly caller: Caller
   readonly settings: Settings
   readonly response: Response
-  /** As it was received: what guards have made of it is not that. */
+  /** The body as the client sent it, before guards changed it. */
   readonly body: Body | FormBody
   /** Names of the groups that may serve the call. */
   readonly groups: readonly string[]
-  /** The group that has served it, once it is over. */
+  /** Returns the group that served the call, once the call is over. */
   readonly servedBy: () => string
 }
 
-/** Where content goes. */
+/** Receivers of the content of calls. */
 interface ContentReceivers {
   readonly content: ContentLogForCalls
   readonly telemetry: Telemetry | undefined
 }
 
-/** Begins to collect what is said in a call; undefined if nothing of it is kept. */
+/** Begins to collect the content of a call; undefined if it is not logged. */
 export function captureOf(receivers: ContentReceivers, call: CapturableCall): ContentCapture | undefined {
   const { caller, settings, response } = call
   const { contentLog, groups } = settings
   const { user, token } = caller
   let drawn: number | undefined
-  // One number for all groups, so that a call of which a share is kept is not asked twice.
+  // One random number for all groups, so that a call has a single chance to be in the sample that is logged.
   const random = (): number => (drawn ??= Math.random())
   const policyIn = (group: string): ContentPolicy | undefined =>
     contentPolicy(contentLog, groups.get(group)?.contentLog, user, token, random)
@@ -45,7 +45,7 @@ export function captureOf(receivers: ContentReceivers, call: CapturableCall): Co
   if (policies.every((policy) => policy === undefined)) return undefined
   const { id } = call
   const capture = receivers.content.capture(
-    // Content is found by the time in the id, which may be on another day than the start.
+    // Content is looked up by the time in the call's id, which may be on another day than the call's start.
     { id, userId: user.id, tokenId: token.id, startedMs: timeOfId(id) },
     receivedBytes(call.body),
     () => policyIn(call.servedBy()),
@@ -63,7 +63,7 @@ function receivedBytes({ bytes }: Body | FormBody): Buffer | undefined {
   return Buffer.isBuffer(bytes) ? bytes : undefined
 }
 
-/** Hands what is kept of a call to telemetry, as the client sent and got it. */
+/** Passes the logged content of a call to telemetry, as the client sent and received it. */
 function exportContent(
   { content: log, telemetry }: ContentReceivers,
   id: string,
@@ -84,7 +84,10 @@ function exportContent(
   }
 }
 
-/** Rejects if that takes too much. What cannot be screened is left out; without a request, everything. */
+/**
+ * Resolves to the redacted content; undefined if the request cannot be redacted. Leaves out an answer that
+ * cannot be redacted. Rejects if this would take too much memory or time.
+ */
 async function redacted(
   log: ContentLogForCalls,
   { request, answer }: CallContent,

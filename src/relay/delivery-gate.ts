@@ -1,8 +1,8 @@
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 
 /**
- * Gate before the first byte of a stream. It opens once the call's hold is durable and, if the upstream
- * continues without its client, parked. `docs/ledger.md: Durability before delivery`.
+ * Gate before the first byte of a stream. It opens once the call's hold is durable. If the upstream continues
+ * without its client, the hold must also be parked. `docs/ledger.md: Durability before delivery`.
  */
 export class DeliveryGate {
   readonly #hold: OpenHold
@@ -12,14 +12,14 @@ export class DeliveryGate {
     this.#hold = hold
   }
 
-  /** Whether the hold is or is being parked: the upstream continues even if the stream fails. */
+  /** Whether the hold is parked or being parked. If so, the upstream continues even if the stream fails. */
   get isParking(): boolean {
     return this.#parking !== undefined
   }
 
   /**
-   * Returns undefined if the gate is open; otherwise a promise of whether it opens. `goOn` parks the hold of
-   * a call that continues without its client.
+   * Returns undefined if the gate is open; otherwise a promise that resolves to whether it opens. `goOn`
+   * parks the hold of a call that continues without its client.
    */
   open(goOn: (() => Promise<boolean>) | undefined): Promise<boolean> | undefined {
     const hold = this.#hold

@@ -11,14 +11,15 @@ import { withAmountText } from './shown-refusal.ts'
 
 /** Error of a stream whose upstream broke off. */
 export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }
-/** Sentence about a stream whose upstream broke off. */
+/** Error message of a stream whose upstream broke off. */
 export const CUT_SENTENCE = 'the upstream broke off before the response was complete'
 /** Ends an event of which only a part was sent, so that the error after it is a separate event. */
 const BLANK_LINE = Buffer.from('\n\n')
 const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
 
 /**
- * The upstream's error, redacted. If the client speaks the upstream's dialect, everything else is unchanged.
+ * Frame with the upstream's error, redacted. If the client speaks the upstream's dialect, the rest of the
+ * frame is unchanged.
  */
 export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError): Buffer {
   const own = tap.errorFrame && redactFrame(tap.errorFrame, target.channel)
@@ -38,7 +39,7 @@ function afterHeld(own: Buffer | undefined, target: Target, tap: Tap, error: Str
   )
 }
 
-/** The end of a stream whose cost exceeded its hold, because quota or a budget is used up. */
+/** Frame that ends a stream whose cost exceeded its hold, because quota or a budget is used up. */
 export function holdUsedUpFrame(call: Call, tap: Tap): Buffer {
   const { type, code, message } = spentError(call)
   return gatewayErrorFrame(call, tap, { type, code }, message)
@@ -56,7 +57,8 @@ export function spentError(call: Call): AnsweredError {
 /** The error of a stream that ended before it was complete. */
 export function cutError(failure: Failure): AnsweredError {
   const { failureCause, inStream = UPSTREAM_CUT } = failure
-  // Whatever ended a response that had begun: the client has a part of it.
+  // The cause is `provider_broken` even if the provider had not failed, because the client has a part of the
+  // response.
   const isOurs = failureCause === 'gateway' || failureCause === 'stopped'
   const cause = isOurs ? failureCause : 'provider_broken'
   return { cause, status: 200, ...inStream, message: failure.refusal?.message ?? CUT_SENTENCE }
@@ -67,14 +69,14 @@ export function errorInStream({ type, code, message, status = 500 }: ErrorConten
   return { cause: causeOfStatus(status), status: 200, type, code, message }
 }
 
-/** The end of a stream whose charge is written later, because the database refuses writes. */
+/** Frame that ends a stream whose charge is written later, because the database refuses writes. */
 export function storageErrorFrame(call: Call, tap: Tap): Buffer {
   const kind = { type: 'gateway_error', code: 'storage_unavailable' }
   call.incoming.record.failure = kind.code
   return gatewayErrorFrame(call, tap, kind, STORAGE_UNAVAILABLE)
 }
 
-/** The gateway's own reason for ending a stream. */
+/** Frame that ends a stream for a reason of the gateway's own. */
 export function gatewayErrorFrame(
   call: Call,
   tap: Tap,

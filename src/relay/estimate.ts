@@ -19,7 +19,7 @@ import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
 import { possibleService } from './served-price.ts'
 import { toolsAt } from './tool-pricing.ts'
 
-/** Limits that the output of a call is expected to respect. */
+/** Limits on the output of a call that its hold assumes. */
 export interface OutputBudget {
   /** Output tokens that the hold covers at first. */
   readonly tokens: number
@@ -74,7 +74,7 @@ export function estimate(
   const bounds = channels.map(boundsOf(endpoint))
   const { tokens, maximum, addedPrompt } = callBounds(bounds, channels, holdTokens, steps)
   const context = request.contextTokens ?? 0
-  // However many parts are referred to, together they fit into the model's context.
+  // Parts that the request only refers to fit into the model's context together, however many there are.
   const unknown = request.namesPrompt ? model.contextTokens : 0
   const rates = ratesHeld(channels, endpoint, request, rate, settings)
   const lifetimes = lifetimesOf(request, channels)
@@ -99,12 +99,12 @@ export function estimate(
   }
 }
 
-/** Lifetimes for which any of the channels may write the prompt to a cache. */
+/** Lifetimes with which any of the channels may write the prompt to a cache. */
 function lifetimesOf(
   { body: composed, contextTokens = 0, namesPrompt, lifetimes: named }: ParsedRequest,
   channels: readonly ChannelPlan[],
 ): readonly CacheLifetime[] {
-  // A prompt that is stored elsewhere may contain directives.
+  // A part of the prompt that is stored elsewhere may contain cache directives.
   if (composed || contextTokens > 0 || namesPrompt) return ALL_LIFETIMES
   const [first, ...others] = channels.map((plan) => lifetimesAt(plan, named))
   if (!first) return ALL_LIFETIMES
@@ -112,14 +112,14 @@ function lifetimesOf(
 }
 
 /**
- * The maximum of output tokens that is sent to a channel, for all choices together; undefined if there is
- * none.
+ * The maximum of output tokens that is sent to a channel, for all choices together; undefined if no maximum
+ * is sent.
  */
 export function outputMaximum(endpoint: Endpoint, plan: ChannelPlan): number | undefined {
   return boundsOf(endpoint)(plan).output
 }
 
-/** The rates at which any of the channels may serve a request. */
+/** The rates at which any of the channels may charge a request. */
 function ratesHeld(
   channels: readonly ChannelPlan[],
   endpoint: Endpoint,
@@ -141,12 +141,12 @@ function boundsOf(endpoint: Endpoint): (plan: ChannelPlan) => EditedBounds {
   return ENDPOINTS[endpoint].isEdited ? editedBounds : uneditedBounds
 }
 
-/** The output tokens that a stream's hold covers at first, at one channel. */
+/** Returns the output tokens that a stream's hold covers at first, for one channel. */
 type FirstStep = (plan: ChannelPlan, bounds: EditedBounds) => number
 
 /**
- * The hold of a stream grows in steps, because its output is seen as it is generated. The first step includes the
- * thinking that the stream may not show.
+ * Returns how much output the first hold of a stream covers. The hold then grows in steps, because the output
+ * is seen as it is generated. The first step includes thinking that the stream may not show.
  */
 function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, holdTokens: number): FirstStep {
   return (plan, { output, named }) => {
@@ -176,7 +176,10 @@ function editedRequest(
   }
 }
 
-/** The output that a hold covers at first at any of the channels, and the maximum that is sent to each of them. */
+/**
+ * The output that the first hold must cover, whichever channel answers, and the maximum that is sent to every
+ * channel.
+ */
 function callBounds(
   bounds: readonly EditedBounds[],
   channels: readonly ChannelPlan[],
@@ -208,8 +211,8 @@ const UNSTATED_USES = 4
 const NONE: readonly PricedTool[] = []
 
 /**
- * The most expensive tool uses that a hold covers at any of the channels. For a whole response that is the
- * maximum that the request allows; for a stream one use of each tool, because its hold grows.
+ * The tool uses that a hold covers: those of the channel where they are most expensive. For a whole response,
+ * the maximum that the request allows; for a stream one use of each tool, because its hold grows.
  */
 function toolsToHold(
   channels: readonly ChannelPlan[],
@@ -240,7 +243,7 @@ function toolsToHoldAt(
     return [{ kind, count, price: priceOfUse({ kind, form }, pricing) }]
   })
   if (stream || offered.maxCalls === undefined) return uses
-  // The maximum applies to all tools together; the most expensive ones may use all of it.
+  // The maximum applies to all tools together, so the most expensive tools are assumed to use it up.
   let left = offered.maxCalls
   return uses
     .toSorted((one, other) => (isMore(one.price, other.price) ? -1 : 1))
@@ -255,18 +258,18 @@ function toolsToHoldAt(
 export interface EditedBounds {
   /** Tokens that the changes may add to the prompt. */
   readonly prompt: number
-  /** Maximum output tokens; undefined if none are stated. */
+  /** Maximum output tokens; undefined if the request states none. */
   readonly output: number | undefined
   /** Whether a maximum is sent to the channel and the channel is expected to respect it. */
   readonly named: boolean
 }
 
-/** Tokens that an upstream adds for one more message. */
+/** Tokens that an upstream adds for each further message. */
 const MESSAGE_TOKENS = 16
-/** Reads the maxima of output that a request may have after an override. */
+/** Reads the possible maxima of output tokens of a request after a channel's override. */
 type MaximaReader = (override: Override, stated: number | undefined) => (number | undefined)[]
 
-/** How the maxima of output are read in each protocol. */
+/** Readers of the maxima of output tokens, by protocol. */
 const MAXIMA: Readonly<Record<ProtocolName, MaximaReader>> = {
   chat: chatMaxima,
   messages: maximaOf,
@@ -276,12 +279,12 @@ const MAXIMA: Readonly<Record<ProtocolName, MaximaReader>> = {
   rerank: maximaOf,
 }
 
-/** Members with the maximum in chat requests; an upstream may accept either. */
+/** Members of chat requests with the maximum of output tokens; an upstream may accept either. */
 const OF_CHAT = ['max_tokens', 'max_completion_tokens'] as const
 
 /**
- * Upper bounds of a request that its channel changes. The operator's instructions and values are charged like
- * the client's own.
+ * Upper bounds of a request that its channel changes. What the operator adds is charged like the client's own
+ * content.
  */
 export function editedBounds({ channel, outputMaximum: stated, choices }: ChannelPlan): EditedBounds {
   if (!isEdited(channel)) return { prompt: 0, output: times(stated, choices), named: stated !== undefined }
@@ -326,7 +329,7 @@ function changed({ set, default: usual }: Override, name: string): number | unde
   return text === undefined ? undefined : numberIn(text)
 }
 
-// A value that is not a number counts as no maximum.
+// A value that is not a number is treated as if there were no maximum.
 function isWithout({ set, remove }: Override, name: string): boolean {
   const text = set.get(name)
   if (text === undefined) return remove.includes(name)
@@ -343,7 +346,7 @@ function numberIn(text: string): number | undefined {
   return typeof value === 'number' && value >= 0 ? value : undefined
 }
 
-// A token has at least one byte.
+// Counts every byte as a token, which is the upper bound, because a token has at least one byte.
 function addedTokens({ system_prompt, override: { set, default: usual } }: ChannelEdits): number {
   const texts = [...set.values(), ...usual.values()]
   const prompt = system_prompt === '' ? 0 : Buffer.byteLength(system_prompt) + MESSAGE_TOKENS

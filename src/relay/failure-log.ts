@@ -5,7 +5,7 @@ import type { Failure } from './failure.ts'
 import { storableMessage, type RequestWords } from './provider-words.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
-/** Maximum log lines for one channel or guard and cause per window. */
+/** Maximum number of log lines per window, for each channel or guard and cause. */
 const MAX_LINES = 5
 /** Length of a window in milliseconds. */
 const WINDOW_MS = 60_000
@@ -19,7 +19,7 @@ export type FailureReaction =
   | 'ended the stream'
   | 'gave up'
 
-/** Facts of a call for a warning. Nothing of the client's body may be logged. */
+/** Facts about a call that a warning may contain. Nothing of the client's request body may be logged. */
 interface FailedCall {
   readonly incoming: Pick<IncomingCall, 'id'>
   readonly plan: { readonly request: Pick<ParsedRequest, 'model'> }
@@ -33,7 +33,7 @@ export interface UpstreamFailure extends Pick<Failure, 'cause' | 'status' | 'ups
   readonly key: UpstreamKey
 }
 
-/** What failed: a channel, or the service of a guard. */
+/** What failed: a channel, or a guard's service. */
 type Failed = { readonly channel: string } | { readonly guard: string }
 
 interface Window {
@@ -45,19 +45,19 @@ interface Window {
 }
 
 /**
- * Warnings about failed upstreams and services of guards: five lines per minute for each of them and cause, and at the end of the
- * minute the number of suppressed ones. `docs/operations.md: Logs`.
+ * Warns about failed upstreams and guards' services: at most five lines per minute for each of them and each
+ * cause. At the end of the minute, the number of suppressed warnings is logged. `docs/operations.md: Logs`.
  */
 export class FailureLog {
   readonly #log: Pick<Logger, 'warn' | 'isLevelEnabled'>
-  /** Current windows by what failed and cause. */
+  /** Current windows, by what failed and the cause. */
   readonly #windows = new Map<string, Window>()
 
   constructor(log: Pick<Logger, 'warn' | 'isLevelEnabled'>) {
     this.#log = log
   }
 
-  /** Logs a failure, or counts it if there were enough lines of its kind. */
+  /** Logs a failure, or only counts it if the window already has `MAX_LINES` of its kind. */
   report(
     { call, channel, key, cause, status, upstreamMessage }: UpstreamFailure,
     reaction: FailureReaction,
@@ -81,7 +81,9 @@ export class FailureLog {
     )
   }
 
-  /** Logs that the service of a guard could not decide about a call, or counts it. */
+  /**
+   * Logs that a guard's service could not decide about a call, or only counts it if there were enough lines.
+   */
   reportGuard(guard: string, id: string, cause: string, nowMs: number): void {
     if (!this.#log.isLevelEnabled('warn') || !this.#mayLog({ guard }, cause, nowMs)) return
     this.#log.warn({ id, guard, cause }, GUARD_FAILED)

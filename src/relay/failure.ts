@@ -23,14 +23,14 @@ export type NextStep = 'same-again' | 'next-key' | 'next-channel' | 'nowhere'
 /** Maximum characters of an upstream's message that are forwarded. */
 const MAX_MESSAGE_LENGTH = 4096
 
-/** An attempt that delivered nothing. */
+/** Why an attempt delivered nothing, and what may be tried next. */
 export interface Failure {
   readonly next: NextStep
-  /** What gets a cooldown: a refused or limited key, a missing model, or a failing channel. */
+  /** What is avoided for a while: a refused or limited key, a missing model, or a failing channel. */
   readonly blames: 'key' | 'model' | 'channel' | 'none'
-  /** Milliseconds of cooldown that the upstream demands. */
+  /** Time in milliseconds for which the upstream asks not to be called. */
   readonly cooldownMs: number | undefined
-  /** The error for the client if no other attempt follows. */
+  /** The error for the client if there is no further attempt. */
   readonly refusal: UpstreamRefusal | GatewayError | undefined
   /** The cause in a few fixed words, used as a label of metrics. */
   readonly cause: string
@@ -40,9 +40,12 @@ export interface Failure {
   readonly status?: number
   /** The upstream's message, redacted; it may repeat parts of the request. */
   readonly upstreamMessage?: string | undefined
-  /** Type and code of the error in a stream that has begun; those of a broken upstream if absent. */
+  /**
+   * Type and code of the error that ends a stream that has begun; if absent, those of an upstream that broke
+   * off.
+   */
   readonly inStream?: { readonly type: string; readonly code: string }
-  /** Whether no warning is needed, because this is an ordinary response of the endpoint. */
+  /** Whether no warning is needed, because the endpoint often responds like this. */
   readonly isExpected?: boolean
 }
 
@@ -52,16 +55,16 @@ export interface ErrorEnvelope {
   readonly body: Buffer
 }
 
-/** Facts of an upstream's refusal other than its message. */
+/** Facts of an upstream's refusal apart from its message. */
 interface RefusalFacts {
   readonly status: number
   readonly type: string
-  /** Whether the type comes from the upstream and not from the status. */
+  /** Whether the error type comes from the upstream, rather than from the status. */
   readonly hasOwnType: boolean
   readonly code: string
-  /** Whether the code comes from the upstream and not from the status. */
+  /** Whether the error code comes from the upstream, rather than from the status. */
   readonly hasOwnCode: boolean
-  /** The header as the upstream sent it. */
+  /** The `retry-after` header as the upstream sent it. */
   readonly retryAfter: string | undefined
   /** The redacted body, otherwise unchanged, for clients that speak the protocol of the error. */
   readonly envelope: ErrorEnvelope | undefined
@@ -81,9 +84,9 @@ export class UpstreamRefusal extends Error {
 interface StatusRule {
   readonly next: NextStep
   readonly blames: Failure['blames'] | 'key at its limit'
-  /** The type if the upstream names none. Without one, the status is not forwarded. */
+  /** The error type if the upstream names none. If this is absent too, the status is not forwarded. */
   readonly type?: string
-  /** The code if the upstream names none. */
+  /** The error code if the upstream names none. */
   readonly code?: string
 }
 
@@ -108,7 +111,7 @@ const STATUSES = new Map<number, StatusRule>([
 
 const UNLISTED: StatusRule = { next: 'next-channel', blames: 'channel' }
 
-/** Channel that responded, the dialect of its request, and the client's dialect. */
+/** Channel that responded, the dialect of the request to it, and the client's dialect. */
 interface UpstreamContext {
   readonly channel: Channel
   readonly client: ProtocolName
@@ -147,7 +150,7 @@ export function failureOfStatus(
 /** How the error bodies of a protocol are read. */
 interface ErrorForm {
   readonly read: (body: Buffer) => Partial<GeminiErrorText> & UpstreamErrorText
-  /** The body for clients of the same protocol, if it is passed on to them. */
+  /** Returns the body that clients of the same protocol get, if it may be passed on to them. */
   readonly passedOn?: typeof passedOnError
 }
 
@@ -156,7 +159,7 @@ const ERRORS: Readonly<Record<ProtocolName, ErrorForm>> = {
   chat: COMMON,
   messages: { read: readUpstreamError, passedOn: passedOnError },
   responses: COMMON,
-  // Google reports in the body what others report in a header or by the status.
+  // Google reports in the body what other providers report in a header or by the status.
   gemini: { read: readGeminiError, passedOn: passedOnGeminiError },
   converse: COMMON,
   rerank: COMMON,
@@ -260,7 +263,7 @@ export function streamErrorText(context: UpstreamContext, data: string): ErrorCo
 
 const TIMEOUTS: ReadonlySet<string> = new Set(['first byte time-out', 'idle time-out', 'total time-out'])
 
-/** Causes of responses that began, or that were complete but unusable. */
+/** Causes of failures in which a response began, or was complete but unusable. */
 const BROKEN: ReadonlySet<string> = new Set([
   'an event was too large',
   'answer too large',
@@ -310,7 +313,7 @@ export function missingEndpointFailure(failure: Failure): Failure {
   return { ...failure, next: 'nowhere', blames: 'none', isExpected: true }
 }
 
-/** The gateway stops. Clients can retry at another node or after the next start. */
+/** The gateway is stopping. Clients can retry at another node or after the next start. */
 export const GATEWAY_STOPPING: Failure = {
   next: 'nowhere',
   blames: 'none',
@@ -320,7 +323,7 @@ export const GATEWAY_STOPPING: Failure = {
   failureCause: 'gateway',
 }
 
-/** Somebody stopped the call. `docs/api.md: Calls under way`. */
+/** A user or an administrator stopped the call. `docs/api.md: Calls under way`. */
 export const CALL_STOPPED: Failure = {
   next: 'nowhere',
   blames: 'none',
@@ -334,7 +337,7 @@ export const CALL_STOPPED: Failure = {
 /** Cause of failures created by `unwrittenFailure`. */
 export const UNWRITTEN_CAUSE = 'unwritten'
 
-/** The failure to write what must be durable before the client receives anything of a call. */
+/** The failure to write something that must be durable before the client receives anything of the call. */
 export function unwrittenFailure(error: Error | undefined): Failure {
   const refusal = storeRefusal(error)
   return {
@@ -347,7 +350,7 @@ export function unwrittenFailure(error: Error | undefined): Failure {
   }
 }
 
-/** The client left before an attempt began. */
+/** The client disconnected before an attempt began. */
 export const CLIENT_GONE: Failure = {
   next: 'nowhere',
   blames: 'none',
@@ -358,8 +361,8 @@ export const CLIENT_GONE: Failure = {
 }
 
 /**
- * The error for the client after every channel failed: the last one that can be forwarded. A 404 is used only
- * if all channels returned it, because a channel that failed in another way may have the model.
+ * The error for the client after every channel failed: the last one that can be forwarded. A 404 is forwarded
+ * only if all channels returned it, because a channel that failed for another reason may have the model.
  */
 export function finalError(failures: readonly Failure[]): Error {
   const others = failures.filter(({ blames }) => blames !== 'model')
@@ -382,14 +385,15 @@ export function storeRefusal(error: unknown): GatewayError {
     : new GatewayError('storage_unavailable', STORAGE_UNAVAILABLE, RETRY_AFTER)
 }
 
-/** The cause of a failure that the gateway reports by its own error, not by an upstream's. */
+/** The cause of a failure that the gateway reports with its own error, rather than an upstream's. */
 function causeOfOwn({ code, kind }: GatewayError): FailureCause {
   if (code === 'call_stopped') return 'stopped'
   return kind.status < 500 ? causeOfStatus(kind.status) : 'gateway'
 }
 
 /**
- * The error that a client gets, with its cause: that of the last attempt if no upstream's error is forwarded.
+ * The error that a client gets, with its cause. If no upstream's error is forwarded, the cause is that of the
+ * last attempt.
  */
 export function answeredError(thrown: unknown, last: Failure | undefined): AnsweredError {
   if (thrown instanceof UpstreamRefusal) {

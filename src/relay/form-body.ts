@@ -2,7 +2,7 @@ import type { OutgoingBody } from '@sluice/http1'
 import type { FormPart } from '@sluice/wire/multipart'
 import type { SpoolFile } from './spool.ts'
 
-/** Size of the pieces in which a body is read from disk while it is sent. */
+/** Size in bytes of the pieces in which a body is read from disk while it is sent. */
 const PIECE_BYTES = 65_536
 
 /** Bytes of a body, in memory or on disk. */
@@ -12,7 +12,7 @@ export type StoredBytes = Buffer | SpoolFile
 export class EditedForm implements OutgoingBody {
   readonly length: number
   readonly #bytes: StoredBytes
-  /** Pieces in order, with the position of each in the edited body. */
+  /** Pieces in order, each with its position in the edited body. */
   readonly #pieces: readonly Piece[]
 
   /** `replacements` must not overlap. */
@@ -68,7 +68,7 @@ interface Piece {
   readonly source: Buffer | { readonly from: number }
 }
 
-/** Reads bytes of a body from memory, or from disk at most a piece of them. Rejects if they are not there. */
+/** Reads bytes of a body. From disk, at most one piece is read. Rejects if the bytes do not exist. */
 export async function readBytes(bytes: StoredBytes, from: number, length: number): Promise<Buffer> {
   if (Buffer.isBuffer(bytes)) return bytes.subarray(from, from + length)
   const read = await bytes.read(from, Math.min(length, PIECE_BYTES))

@@ -1,21 +1,19 @@
 import type { Worker } from 'node:worker_threads'
 import type { Logger } from 'pino'
 
-/**
- * Pause before a thread that could not be started is tried again. It doubles each time, up to the maximum.
- */
+/** Pause in milliseconds before starting a thread is tried again. It doubles each time, up to the maximum. */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
 
 interface Missing {
   readonly pauseMs: number
-  /** Undefined while the thread is being started again. */
+  /** Timer for the next try; undefined while the thread is being started. */
   timer: NodeJS.Timeout | undefined
 }
 
 /**
- * Starts helper threads. If one cannot be started, for example because the system allows no more threads, it
- * is tried again after a pause; until then its results are estimated.
+ * Starts helper threads. If a thread cannot be started, for example because the system allows no more, it is
+ * tried again after a pause. Until then, the results that it would compute are estimated.
  */
 export class HelperThreads {
   readonly #log: Pick<Logger, 'error' | 'info'>
@@ -32,8 +30,8 @@ export class HelperThreads {
   }
 
   /**
-   * Starts a thread. Returns undefined if that is impossible now; `retry` is called after the pause and must
-   * start it again.
+   * Starts a thread. Returns undefined if that fails; `retry` is then called after the pause and must start
+   * the thread again.
    */
   start(name: string, make: () => Worker, retry: () => void): Worker | undefined {
     if (this.#missing.get(name)?.timer) return undefined

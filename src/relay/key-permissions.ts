@@ -6,7 +6,7 @@ import { parseVendorRoutes } from '../domain/vendor-routes.ts'
 import { GatewayError } from '../errors.ts'
 import { truncateName } from './truncate-name.ts'
 
-/** The token without limits on its models. */
+/** A copy of the token without restrictions on models. */
 export function withAnyModel(token: Token): Token {
   return { ...token, model_limits_enabled: false }
 }
@@ -37,7 +37,8 @@ export function routesOf(token: Token): ReadonlyMap<string, string> {
 }
 
 /**
- * The group for a vendor's models: the token's for this vendor, otherwise the token's, otherwise the user's.
+ * The group for a vendor's models: the one that the token assigns to this vendor, otherwise the token's
+ * group, otherwise the user's.
  */
 export function groupName(
   { token, user }: Caller,

@@ -6,20 +6,20 @@ import { type SlotEntry, FairSemaphore } from '../limits/fair-semaphore.ts'
 import type { Conversation, MediaPart, Part, Turn } from '@sluice/wire/conversation'
 import { MediaUnavailable } from '../upstreams/media-unavailable.ts'
 
-/** Maximum fetches at a time, for all calls together. */
+/** Maximum number of files that are fetched at the same time, for all calls together. */
 const MAX_FETCHES = 16
-/** Share of the fetches that one key may have. */
+/** Share of these slots that one API key may occupy. */
 const MAX_PART_OF_KEY = 1 / 2
-/** Maximum fetches that may wait for a slot. */
+/** Maximum number of fetches that may wait for a slot. */
 const MAX_WAITING = 10_000
-/** Maximum bytes of all URLs of one request, the same as for a request body. */
+/** Maximum bytes of all files that the URLs of one request lead to; the same as for a request body. */
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024
-/** Memory per byte of a file: its base64, and the request that contains it. */
+/** Memory per byte of a file: for its base64 form, and for the request that contains it. */
 const BYTES_PER_BYTE = 2 * (4 / 3)
-/** Media types that do not identify the content. */
+/** Media types that do not state what a file contains. */
 const GENERIC_TYPES: ReadonlySet<string> = new Set(['', 'application/octet-stream', 'binary/octet-stream'])
 
-/** The client on whose behalf files are fetched. */
+/** The call on whose behalf files are fetched. */
 export interface MediaRequester {
   /** The id of the token. */
   readonly client: PoolClient
@@ -39,7 +39,7 @@ export class Media {
   #agent: Agent | undefined
   #agentFor: Options['media'] | undefined
 
-  /** `nowMs`: a monotonic clock. */
+  /** `nowMs`: a monotonic clock in milliseconds. */
   constructor(options: () => Options['media'], nowMs: () => number) {
     this.#options = options
     this.#slots = new FairSemaphore({
@@ -52,9 +52,9 @@ export class Media {
   }
 
   /**
-   * Returns the conversation with all media inline for which `mustFetch` returns true. Throws
-   * `invalid_request` with the reason if a fetch failed, and `overloaded` if no fetch could begin in time.
-   * Fetches end when the client leaves.
+   * Returns the conversation in which the media for which `mustFetch` returns true are replaced by their
+   * content. Throws `invalid_request` with the reason if a fetch failed, and `overloaded` if a fetch could
+   * not begin in time. Fetches end when the client leaves.
    */
   async inline(
     conversation: Conversation,
@@ -151,7 +151,7 @@ export class Media {
 
 type Inline = Extract<MediaPart['source'], { kind: 'inline' }>
 
-/** Fetches of one request. */
+/** The fetches of one request. */
 class MediaBatch {
   readonly #requester: MediaRequester
   readonly #fetches = new Map<string, Promise<Inline>>()
@@ -164,7 +164,7 @@ class MediaBatch {
     this.#requester = requester
   }
 
-  /** Requests a slot for a fetch, or waits for one; after an abort it gets none. */
+  /** Requests a slot for a fetch. After `abort`, none is granted. */
   enter(slots: FairSemaphore): SlotEntry {
     const entry = slots.enter(this.#requester.client)
     if (this.isAborted) entry.leave()
@@ -183,8 +183,8 @@ class MediaBatch {
   }
 
   /**
-   * Whether a fetch without a slot failed for its own request's sake: other fetches of the request had used
-   * up its time, or it was aborted.
+   * Whether a fetch got no slot because of its own request: the request's other fetches had used up its time,
+   * or it was aborted.
    */
   get isLate(): boolean {
     return this.isAborted || this.#signal !== undefined
@@ -201,13 +201,13 @@ class MediaBatch {
   /** Ends all fetches, because one of them failed or the client left. */
   abort(): void {
     this.#aborted.abort()
-    // Fetches that have a slot are ended by the signal.
+    // Fetches that have a slot are ended by the signal; the others must leave the queue.
     for (const entry of this.#entries) if (!entry.isIn) entry.leave()
   }
 
   /** Allocates memory for bytes that have arrived. */
   take(bytes: number): void {
-    // The call may have ended.
+    // The call may have ended, and its memory must not grow after that.
     if (this.isAborted) throw new MediaUnavailable('another URL of this request failed')
     this.#requester.takeMemory(Math.ceil(bytes * BYTES_PER_BYTE))
   }
@@ -245,7 +245,7 @@ function hasMedia(part: Part): boolean {
   )
 }
 
-/** Reports whether a type identifies the content; a family such as `image/*` does not. */
+/** Whether a media type states what a file contains; a family such as `image/*` does not. */
 function isSpecific(mediaType: string): boolean {
   return !GENERIC_TYPES.has(mediaType) && !mediaType.includes('*')
 }

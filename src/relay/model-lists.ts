@@ -18,19 +18,19 @@ import { modelOf, plainName } from './routing.ts'
 /** A model that a key may call. */
 export interface ListedModel {
   readonly id: string
-  /** Undefined if unknown. */
+  /** Vendor of the model; undefined if unknown. */
   readonly vendor: string | undefined
   readonly endpointTypes: readonly EndpointType[]
-  /** The endpoints that serve it. */
+  /** The endpoints that serve the model. */
   readonly endpoints: readonly Endpoint[]
-  /** Undefined if no end is known. */
+  /** Date on which the model ends; undefined if no end is known. */
   readonly end: ModelEnd | undefined
 }
 
 /** A model and the groups that have a channel for it. */
 interface ServedModel {
   readonly id: string
-  /** The name without the thinking suffix. */
+  /** The model's name without a thinking suffix. */
   readonly plain: string
   readonly inGroups: ReadonlyMap<string, ListedModel>
   readonly vendor: string | undefined
@@ -52,8 +52,8 @@ export class ModelLists {
   }
 
   /**
-   * All models that a key may call, sorted by name. Throws `group_not_allowed` if it may use no group. Keys
-   * without restrictions of their own get the same array as long as the settings do not change.
+   * Lists all models that a key may call, sorted by name. Throws `group_not_allowed` if the key may use no
+   * group. Keys without restrictions of their own get the same array as long as the settings do not change.
    */
   list(settings: Settings, caller: Caller): readonly ListedModel[] {
     const listed = lookup(settings, caller)
@@ -68,7 +68,7 @@ export class ModelLists {
     return list
   }
 
-  /** The listed model of this name; undefined if there is none. */
+  /** Returns the listed model of this name; undefined if the key may not call it or it does not exist. */
   find(settings: Settings, caller: Caller, id: string): ListedModel | undefined {
     const listed = lookup(settings, caller)
     const model = this.#of(settings).get(id)

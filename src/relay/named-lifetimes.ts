@@ -11,12 +11,17 @@ const DIRECTIVES = ['cache_control', 'prompt_cache_', 'cachePoint'] as const
 
 const NONE: readonly CacheLifetime[] = []
 const SHORTEST: readonly CacheLifetime[] = ['5m']
-/** Lifetimes of directives that name none of an hour or more. Some upstreams have only one of the two. */
+/**
+ * Lifetimes that are possible if no directive names an hour or more. Some upstreams have only one of the two.
+ */
 const SHORT: readonly CacheLifetime[] = ['5m', '30m']
-/** All lifetimes. */
+/** All lifetimes of provider caches. */
 export const ALL_LIFETIMES: readonly CacheLifetime[] = ['5m', '30m', '1h', '12h']
 
-/** Lifetimes that the cache directives of a client's request name. All of them if names may be spelled with escapes. */
+/**
+ * Returns the lifetimes that the cache directives of a client's request name; all lifetimes if members may be
+ * written with escapes and therefore not be recognised.
+ */
 export function namedLifetimes({ notes }: ScannedObject): readonly CacheLifetime[] {
   if (!notes.cacheMember) return NONE
   if (notes.longLifetime) return ALL_LIFETIMES
@@ -24,9 +29,9 @@ export function namedLifetimes({ notes }: ScannedObject): readonly CacheLifetime
 }
 
 /**
- * Lifetimes for which the request as sent to a channel may write to a cache: those that the client named, which
- * conversion may lengthen, and those that the channel causes, by directives of its operator or by writing without
- * directives.
+ * Returns the lifetimes with which the request to a channel may write to a cache: those that the client
+ * named, which conversion may lengthen, and those that the channel adds by the operator's directives or by
+ * caching without directives.
  */
 export function lifetimesAt(
   { channel, tools, sent }: ChannelPlan,
@@ -42,8 +47,8 @@ export function lifetimesAt(
 }
 
 /**
- * The upstreams of a dialect that take half an hour as a lifetime. The others are sent an hour instead, also chat
- * upstreams, which get `cache_control`.
+ * Which upstreams of a dialect accept a lifetime of half an hour. All others are sent an hour instead, and so
+ * are chat upstreams that get `cache_control`.
  */
 const HALF_HOURS: Readonly<Record<ProtocolName, 'all' | 'of OpenAI' | 'none'>> = {
   chat: 'of OpenAI',
@@ -54,7 +59,7 @@ const HALF_HOURS: Readonly<Record<ProtocolName, 'all' | 'of OpenAI' | 'none'>> =
   rerank: 'none',
 }
 
-/** Models that write to their cache without a directive. */
+/** Models that write to their cache even without a directive. */
 const WRITES_ALWAYS = /gpt-(?:5\.(?:[6-9]|\d\d)|[6-9]|\d\d)/i
 
 function addsDirectives({ override: { set, default: usual } }: ChannelEdits): boolean {

@@ -7,13 +7,16 @@ import type { IncomingCall } from './request-stages.ts'
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
-/** Texts of the fields of a form; undefined if one is too long to be in memory. */
+/** Texts of the fields of a form; undefined if one of them is too long to be held in memory. */
 export function fieldsOf({ parts }: FormBody): readonly string[] | undefined {
   const fields = parts.filter(({ filename }) => filename === undefined).map(({ text }) => text)
   return fields.every((text) => text !== undefined) ? fields : undefined
 }
 
-/** Records what is shown of a call that is refused, without what its sentence repeats from the body. */
+/**
+ * Records the facts of a refused call that are shown to users. Text that the error message repeats from the
+ * request is removed.
+ */
 export function noteRefusal(
   incoming: IncomingCall,
   { token, user }: Caller,
@@ -30,8 +33,8 @@ export function noteRefusal(
     ...(Buffer.isBuffer(sources) ? { body: sources } : sources),
     url: incoming.request.url,
   }))
-  // Only errors about the content of a request quote it. Those of a limit, which a flood of calls meets, state
-  // names and amounts, so that no body has to be searched for them.
+  // Only errors about a request's content (status 400) quote the request. Errors of limits, which may be very
+  // frequent, contain only names and amounts, so bodies are not searched for them.
   const quotes = error.kind.status === 400
   const message =
     (error.limit ? '' : storableMessage(error.message, words)) || (quotes ? '' : shortSentence(error.message))

@@ -1,11 +1,15 @@
-/** Maximum bytes held until the first event. */
+/** Maximum number of bytes that are held before a stream's first event. */
 const MAX_HELD_BYTES = 4_096
-/** Maximum time they are held: clients and proxies treat a silent connection as dead. */
+/**
+ * Maximum time in milliseconds for which they are held: clients and proxies treat a silent connection as
+ * dead.
+ */
 const MAX_HELD_MS = 5_000
 
 /**
- * Bytes for the client's next write. Comments before a stream's first event are held until that event: if it
- * is an error, nothing was sent yet, and another upstream can be tried. `docs/api.md: Events`.
+ * Collects bytes for the client's next write. Comments before a stream's first event are held until that
+ * event. If the event is an error, nothing has been sent, and another upstream can be tried. `docs/api.md:
+ * Events`.
  */
 export class OutgoingBytes {
   /**
@@ -17,7 +21,7 @@ export class OutgoingBytes {
   #bufferedSince = 0
   #isHeldBack = true
 
-  /** Adds bytes. `isEvent`: whether an event has begun, in these bytes or before them. */
+  /** Adds bytes. `isEvent`: whether an event begins in these bytes or has begun before. */
   add(bytes: Buffer, isEvent: boolean): void {
     this.#chunks.push(bytes)
     if (!this.#isHeldBack) return
@@ -36,7 +40,7 @@ export class OutgoingBytes {
     if (this.#bufferedSince > 0 && nowMs - this.#bufferedSince >= MAX_HELD_MS) this.release()
   }
 
-  /** Makes all bytes due; nothing is held for an event any more. */
+  /** Makes all bytes due, even without an event. */
   release(): void {
     this.#isHeldBack = false
   }

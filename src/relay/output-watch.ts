@@ -9,7 +9,7 @@ import type { Target } from './request-stages.ts'
 
 /** Minimum bytes of text per token, so that estimates are rather too high than too low. */
 const BYTES_PER_TOKEN = 3
-/** Part of the budget at which a hold starts to grow. */
+/** Fraction of the budget that must be used before the hold grows. */
 const GROW_AT = 0.8
 /** Factor by which the local count may exceed a maximum that the upstream enforces with its own count. */
 const TOLERANCE = 1.25
@@ -31,7 +31,7 @@ export class OutputWatch {
   readonly #tools: ToolWatch
   #budget: number
   #sliceQuota: number | undefined
-  // The last exact count, and the stream's output at that time.
+  // The tokens at the last exact count, and how much output the stream had then.
   #counted = { tokens: 0, bytes: 0, frames: 0 }
 
   constructor(call: Call, target: Target, emitted: WatchedOutput) {
@@ -42,22 +42,22 @@ export class OutputWatch {
     this.#budget = call.plan.estimate.budget.tokens
   }
 
-  /** Estimated output tokens so far, at least one per event. */
+  /** Estimated output tokens so far; each event counts as at least one. */
   get tokens(): number {
     const { emittedBytes, contentFrames } = this.#emitted
     const { tokens, bytes, frames } = this.#counted
     return tokens + Math.max(contentFrames - frames, Math.ceil((emittedBytes - bytes) / BYTES_PER_TOKEN))
   }
 
-  /** Output so far, and what it costs together with the prompt. */
+  /** Output tokens so far, and the cost in quota units of this output and the prompt. */
   get progress(): { readonly tokens: number; readonly cost: number } {
     const { tokens } = this
     return { tokens, cost: this.#call.costOf(this.#target, this.#soFar) }
   }
 
   /**
-   * Number of bytes of the stream that cannot contain more output than the hold covers or can grow to. Text
-   * is only a small part of an event.
+   * Number of further bytes of the stream that certainly contain no more output than the hold covers or can
+   * grow to. Text is only a small part of an event.
    */
   get affordableBytes(): number {
     const { plan, hold } = this.#call
@@ -78,8 +78,8 @@ export class OutputWatch {
   }
 
   /**
-   * Makes the hold grow in time. Returns false if it seems to be used up and cannot grow; `isUsedUp` then
-   * makes sure.
+   * Lets the hold grow before it is used up. Returns false if it seems to be used up and cannot grow; then
+   * `isUsedUp` must be asked.
    */
   isWithinHold(mayGrow: boolean): boolean {
     if (mayGrow && !this.#tools.isWithinHold()) return false
@@ -110,7 +110,8 @@ export class OutputWatch {
     return !this.#tools.isWithinHold() || this.tokens > this.#limit()
   }
 
-  // Upstreams count with their own vocabularies; one that respects its maximum must not be cut off.
+  // Upstreams count with their own vocabularies. A stream must not be cut off if its upstream respects the
+  // maximum by its own count.
   #limit(): number {
     const { maximum, slice } = this.#call.plan.estimate.budget
     if (this.#budget !== maximum) return this.#budget
@@ -118,7 +119,10 @@ export class OutputWatch {
   }
 }
 
-/** Watches that the tool uses of a stream stay within what its hold covers: one more than have begun. */
+/**
+ * Watches that the tool uses of a stream stay within its hold, which must always cover one more use than have
+ * begun.
+ */
 class ToolWatch {
   readonly #call: Call
   readonly #target: Target
@@ -134,7 +138,7 @@ class ToolWatch {
     this.#tap = tap
   }
 
-  /** Makes the hold grow with each use that began. Returns false if it cannot cover one. */
+  /** Lets the hold grow with each use that has begun. Returns false if the hold cannot cover a use. */
   isWithinHold(): boolean {
     const { begun } = this.#tap.tools
     for (; this.#seen < begun.length; this.#seen++) {

@@ -21,7 +21,7 @@ export function bodyOptions({ token, user }: Caller, { options }: Settings): Bod
   return { owner: { client: user.id, key: token.id }, limit: options.body_limit }
 }
 
-/** Reads a request's body, JSON or a form. Rejects with the error for the client. */
+/** Reads the body of a request, as JSON or as a form. Rejects with the error for the client. */
 export function readBody(
   bodies: BodyReader,
   { json, form }: EndpointDialects,
@@ -32,7 +32,7 @@ export function readBody(
   return readsForm ? bodies.readForm(incoming, options) : bodies.read(incoming, options)
 }
 
-/** The dialect of a body. */
+/** Returns the dialect in which a body is read. */
 export function dialectOf({ json, form }: EndpointDialects, body: Body | FormBody): DialectFacts {
   return ('parts' in body ? form : json) as DialectFacts
 }
@@ -94,7 +94,7 @@ function withService(
   }
 }
 
-/** Suffixes by which routers choose other providers and prices, or search the web for an extra price. */
+/** Suffixes with which routers select other providers and prices, or search the web for an extra price. */
 const SUFFIXES = [':online', ':nitro', ':floor'] as const
 
 /**

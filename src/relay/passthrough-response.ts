@@ -24,26 +24,26 @@ import { ResponseHandler } from './response-handler.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
 import type { Target } from './request-stages.ts'
 
-/** How long data sent to a client may remain unread. */
+/** Time for which data sent to a client may remain unread, before the client is disconnected. */
 const MAX_UNREAD_MS = 60_000
-/** Maximum bytes of a response that are held until its kind is known. */
+/** Maximum bytes of a response that are held until it is known to be one of its endpoint. */
 const MAX_UNKNOWN_BYTES = 65_536
 /** Maximum bytes of a response that are held until guards have checked it. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
 
 /**
- * Handles images and audio: their bytes are sent to the client as they arrive, with little memory, except for
- * the last ones, which wait until the charge is durable.
+ * Handles images and audio. Bytes are sent to the client as they arrive, so that little memory is needed.
+ * Only the last bytes wait until the charge is durable.
  */
 export class PassedResponse extends ResponseHandler {
   readonly #responses: PassedResponses
   readonly #pauses: ReadPauses
   #passthrough: Passthrough | undefined
-  /** Bytes for the next write. */
+  /** Pieces of bytes for the next write to the client. */
   readonly #outgoing: Buffer[] = []
   #outgoingBytes = 0
   #clientPausedAt = 0
-  /** Set while services of guards check the response, which is complete. */
+  /** Set while guards' services check the response, which has arrived completely. */
   #checking: AbortController | undefined
 
   constructor(call: Call, target: Target, upstream: UpstreamFlow, responses: PassedResponses) {
@@ -54,7 +54,7 @@ export class PassedResponse extends ResponseHandler {
 
   override accepts(contentType: string): boolean {
     const passthrough = this.#responses.begin(contentType)
-    // A further response to the same call continues where the previous one ended.
+    // A further response to the same call continues the first one.
     this.#passthrough ??= passthrough
     return passthrough !== undefined
   }
@@ -89,7 +89,7 @@ export class PassedResponse extends ResponseHandler {
     }
   }
 
-  // A guard has ended the stream: what arrived is charged, and nothing more is sent of it.
+  // Ends a response that a guard has blocked: what has arrived is charged, and only its final bytes are sent.
   #refuse(isComplete: boolean): void {
     if (!isComplete) this.upstream.cancel()
     const ending = this.#isDraining ? 'client_gone' : isComplete ? 'complete' : 'cut'
@@ -137,7 +137,7 @@ export class PassedResponse extends ResponseHandler {
     } else this.#finish(this.#isDraining ? 'client_gone' : 'complete', true, () => passthrough.rest())
   }
 
-  // Until the services have answered, the client may leave and the call may be stopped.
+  // While guards' services check the response, the client may leave and the call may be stopped.
   #check(check: (signal: AbortSignal) => Promise<void> | undefined): void {
     const stop = new AbortController()
     this.#checking = stop
@@ -156,7 +156,7 @@ export class PassedResponse extends ResponseHandler {
   onFailure(failure: Failure): void {
     if (this.state === 'over') return
     if (this.#checking) {
-      // The provider is paid for its response, so that no other one is asked.
+      // The provider must be paid for its response, so no other provider is asked.
       this.#checking.abort()
       return this.#finish('complete', true, () => undefined)
     }
@@ -199,7 +199,7 @@ export class PassedResponse extends ResponseHandler {
       : errorWithStatus200(this.target.channel, Buffer.from(data))
   }
 
-  // Whether nothing was sent to the client, which is still connected, so that another channel can be tried.
+  // Whether nothing was sent to a client that is still connected, so that another channel can be tried.
   get #mayGoElsewhere(): boolean {
     return this.state === 'waiting'
   }
@@ -277,8 +277,7 @@ export class PassedResponse extends ResponseHandler {
     }
     if (ending === 'client_gone' || response.isAborted) return
     const bytes = last()
-    // An error cannot be expressed in the middle of an image; the client sees that the response is
-    // incomplete.
+    // An error cannot be sent in the middle of an image, so the connection is closed.
     if (bytes === undefined) return response.destroy()
     this.#writeHead()
     response.end(Buffer.concat([...this.#outgoing.splice(0), bytes]))

@@ -2,7 +2,7 @@ import type { Patience } from '../accounts/ledger/call-queue.ts'
 import type { Options } from '../domain/options.ts'
 import type { IncomingCall } from './request-stages.ts'
 
-/** How long a call waits for the holds of other calls, at most until its client leaves. */
+/** How long a call waits for other calls to release quota; it stops waiting when its client leaves. */
 export function patienceOf({ response }: IncomingCall, { hold_wait: waitMs }: Options): Patience {
   response.needsUpstream()
   return {

@@ -9,10 +9,10 @@ import type { ParsedRequest, Plan } from './request-stages.ts'
 import type { Resolution } from './routing.ts'
 import { refuseUnpricedTools } from './tool-pricing.ts'
 
-/** What the plans of one call have in common. */
+/** Facts that all plans of a call share. */
 type CommonFacts = Pick<Plan, 'dialect' | 'body' | 'fields' | 'takeMemory' | 'settings' | 'requestedModel'>
 
-/** At least one plan, in the order in which they are tried. */
+/** The plans of a call, at least one, in the order in which they are tried. */
 export type Plans = readonly [Plan, ...Plan[]]
 
 /** The groups that may serve the call, without duplicates. */
@@ -38,7 +38,10 @@ export function planCall(
   return withFallbacks(plan, others, (resolution) => planFor(resolution, common, request, rates))
 }
 
-/** The same plan with this upper bound on the tokens of the prompt, if it is smaller. */
+/**
+ * Returns the plan with this upper bound on the tokens of the prompt, or the same plan if its bound is not
+ * larger.
+ */
 export function withPromptBound(plan: Plan, bound: number): Plan {
   const { dialect, request, channels, rate, settings, model } = plan
   return { ...plan, estimate: estimate(dialect.endpoint, request, channels, rate, settings, model, bound) }
@@ -105,7 +108,7 @@ export class CallRates {
   }
 
   /**
-   * The rate of `model` in `group`. A model without a price is refused, unless the operator has made such
+   * The rate of `model` in `group`. Throws for a model without a price, unless the operator has made such
    * models free.
    */
   of(settings: Settings, model: Model, group: Group): Rate {

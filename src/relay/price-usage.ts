@@ -20,7 +20,7 @@ type CountPrompt = () => Promise<number>
 /** How a response with content ended. */
 export type ResponseEnding = 'complete' | 'cut' | 'client_gone'
 
-/** Prices a usage together with media that have a price of their own. */
+/** Computes the charge for a usage, plus media that have a price of their own. */
 type PriceCounted = (usage: Usage, reason: SettlementReason, media?: readonly PricedTool[]) => PricedUsage
 
 /** Everything besides the response that determines a charge. */
@@ -30,7 +30,7 @@ export interface PricingInputs {
   readonly countPrompt: CountPrompt
   readonly count: TokenCounter
   readonly unitsOf: ParsedRequest['searchUnits']
-  /** Filters the uses that a response shows to those that are charged. */
+  /** Returns those of the shown tool uses that are charged. */
   readonly shown: (uses: readonly ToolUse[]) => readonly ToolUse[]
   readonly priceTools: (searches: number, uses: readonly ToolUse[]) => readonly PricedTool[]
 }
@@ -42,31 +42,31 @@ export interface ChargeBasis {
   readonly isComplete: boolean
   /** Usage reported by the upstream, if any. */
   readonly reported: ReportedUsage | undefined
-  /** What the response states about how it was served, which may be known without a usage. */
+  /** How the response states that it was served, such as the service tier; may be known without a usage. */
   readonly served: Served | undefined
   /** What the response states about the prompt cache. */
   readonly diagnosis?: Diagnosis | undefined
-  /** What the response states about itself. Called only if telemetry is on. */
+  /** The id, model and finish reasons of the response. Called only if telemetry is on. */
   names?(): AnswerNames | undefined
   /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
   arrived(): ArrivedMedia | undefined
   /** Uses of the provider's tools that the response showed. */
   readonly tools: readonly ToolUse[]
   /**
-   * Reports whether any text was generated. Called only if the reported output is zero, or if only calls have
-   * a price.
+   * Whether any text was generated. Called only if the reported output is zero, or if only calls have a
+   * price.
    */
   hasText(): boolean
   /** Returns the generated text. Called only if its tokens must be counted. */
   text(): string
 }
 
-/** What a stream has stated so far about how it is served. */
+/** How a stream has stated so far that it is served, such as the service tier. */
 export function servedSoFar({ usage, served }: Pick<Tap, 'usage' | 'served'>): Served | undefined {
   return served?.tier === undefined && served?.region === undefined ? usage?.served : served
 }
 
-/** Facts of a stream, at its end or as far as it came. */
+/** Facts of a stream for its charge, at its end or up to the point where it broke off. */
 export function streamBasis(
   tap: Pick<
     Tap,
@@ -109,8 +109,8 @@ export const NOTHING_DELIVERED: PricedUsage = { usage: NO_USAGE, tools: [], quot
 /**
  * Computes the charge by the table in `docs/ledger.md: Outcomes`. A complete response is charged by its
  * reported usage. If that is missing or implausible, prompt and output are counted; if only the output is
- * missing, only the output. For any other ending, the reported or else the counted prompt is charged, and the
- * larger of the reported and the counted output. If only calls have a price and nothing was generated,
+ * missing, only the output. For any other ending, the charge covers the prompt (counted if not reported), and
+ * the larger of the reported and the counted output. If only calls have a price and nothing was generated,
  * nothing is counted. Search units, which `unitsOf` derives from the tokens of the prompt, are charged if no
  * priced tokens were reported. Tools are charged as reported, or else as shown. Returns a promise only if
  * something must be counted.
@@ -136,7 +136,10 @@ export function priceUsage(
   return priceByCount(media(), priced, countPrompt, basis, count)
 }
 
-/** The usage if only calls have a price and nothing was generated, so that a count would change nothing. */
+/**
+ * Returns the usage if only calls have a price and nothing was generated, because counting would not change
+ * the charge; otherwise undefined.
+ */
 function usageWithoutCount(rate: Rate, basis: ChargeBasis): Usage | undefined {
   if (rate.perToken || rate.free || basis.hasText() || basis.arrived()?.isEmpty === false) return undefined
   return basis.reported ? countsOf(basis.reported) : NO_USAGE
@@ -180,7 +183,8 @@ async function priceByCount(
 }
 
 /**
- * Tools that a complete response reported; otherwise the larger number of the reported and the shown ones.
+ * Returns the tool uses that a complete response reported; for any other response, the larger of the reported
+ * and the shown numbers.
  */
 function usedTools(
   { isComplete, reported }: ChargeBasis,
@@ -200,7 +204,7 @@ function isCredible(usage: ReportedUsage, basis: ChargeBasis): boolean {
   return !usage.outputIsUnknown && !usage.promptIsUnknown && (usage.output > 0 || !basis.hasText())
 }
 
-/** Tokens per second of audio if seconds have no price. */
+/** Tokens that are charged per second of audio if seconds have no price. */
 const TOKENS_PER_SECOND = 20
 
 /** Prices of media. */

@@ -3,12 +3,12 @@ import type { Estimate } from './estimate.ts'
 import type { TokenCounter } from './token-counter.ts'
 
 /**
- * How long a started stream waits for the count, which runs while the model thinks. The time to load the
- * tokenizer is added.
+ * How long a started stream waits for the count, in milliseconds. The count runs while the model thinks. The
+ * time to load the tokenizer is added.
  */
 const TIMEOUT_MS = 250
 
-/** The part of a call that is needed to count its prompt. */
+/** What is needed of a call to count its prompt. */
 interface CountedCall extends Pick<Call, 'countPrompt'> {
   readonly plan: { readonly estimate: Pick<Estimate, 'promptTokens'> }
   readonly services: { readonly count: Pick<TokenCounter, 'loading'> }

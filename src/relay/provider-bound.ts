@@ -1,12 +1,15 @@
 import type { CallBound } from '../upstreams/provider-limits.ts'
 import type { ChannelPlan, Plan } from './request-stages.ts'
 
-/** Upper bound on what a call can use of a provider's limits. */
+/** Upper bound on the tokens with which a call counts against a provider's limits. */
 export function boundOf({ estimate }: Plan, { outputMaximum = 0, choices }: ChannelPlan): CallBound {
   return { tokens: estimate.promptTokens + estimate.unknownTokens + outputMaximum * choices }
 }
 
-/** Moves channels whose keys cannot take the call behind those of equal priority that can. */
+/**
+ * Moves channels whose keys have too little left of their provider's limits behind the others of equal
+ * priority.
+ */
 export function moveSpentKeysLast(
   candidates: { readonly plan: ChannelPlan; readonly isSpent?: true }[],
 ): void {

@@ -2,11 +2,11 @@ import { contentOf, type RequestSources } from './request-texts.ts'
 
 /** Maximum characters of a provider's message that are kept. */
 const MAX_LENGTH = 300
-/** Length of a run of characters that is removed if the request has it too. */
+/** Length of a sequence of characters that is removed from a message if it also occurs in the request. */
 const RUN = 24
 /** Length of the indexed pieces. Every run of `RUN` characters contains a piece at a multiple of this length. */
 const PIECE = RUN / 2
-/** Minimum length of a text of the conversation that is removed as a whole. */
+/** Minimum length of a text of the conversation that is removed wherever a message contains it. */
 const MIN_VALUE = 8
 /** Replaces what was removed. */
 const REMOVED = '…'
@@ -15,8 +15,8 @@ const REMOVED = '…'
 const CONTROL = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
 
 /**
- * Escape sequences of JSON, of languages in which providers print strings, and of HTML, also if they are
- * escaped again. A backslash without a meaning is dropped.
+ * Matches escape sequences of JSON, of the languages in which providers print strings, and of HTML, even if
+ * they are escaped twice. A backslash without a meaning is dropped.
  */
 const ESCAPE =
   /\\+(?:u\{([\da-f]{1,6})\}|u000(10[\da-f]{3}|[1-9a-f][\da-f]{4})|u([\da-f]{4})|x([\da-f]{2})|([bfnrtv]))|\\+|&(?:amp;)*(?:#x([\da-f]{1,6})|#(\d{1,7})|(lt|gt|quot|apos|nbsp|amp));/gi
@@ -30,7 +30,9 @@ const MARKS: Readonly<Record<string, string>> = {
 }
 const SPACE = /[\s\p{Cc}\p{Cf}]+/gu
 
-/** Texts of a client's request with which messages of providers are compared; read when first needed. */
+/**
+ * Texts of a client's request, with which providers' messages are compared. They are read when first needed.
+ */
 export class RequestWords {
   readonly #sources: () => RequestSources
   #texts: RequestTexts | undefined
@@ -40,7 +42,7 @@ export class RequestWords {
     this.#sources = sources
   }
 
-  /** Undefined if the request is too large to be compared. */
+  /** The texts; undefined if the request is too large to be compared. */
   get texts(): RequestTexts | undefined {
     if (!this.#isRead) {
       this.#isRead = true
@@ -54,18 +56,18 @@ export class RequestWords {
   }
 }
 
-/** Texts in the form in which they are compared. */
+/** A request's texts, normalized for comparison. */
 interface RequestTexts {
   /** All texts of the request. */
   readonly texts: readonly string[]
-  /** Texts of its conversation. */
+  /** Texts of the request's conversation. */
   readonly values: ReadonlySet<string>
 }
 
 /**
- * A provider's redacted message as it is kept: on one line, without what it repeats from the request, and with
- * at most 300 characters. Empty if there is none, or if the request is too large to be compared with it.
- * `docs/operations.md: Words of providers`.
+ * Returns a provider's redacted message in the form that is stored: on one line, without text repeated from
+ * the request, and with at most 300 characters. Empty if there is none, or if the request is too large to be
+ * compared. `docs/operations.md: Words of providers`.
  */
 export function storableMessage(message: string | undefined, request: RequestWords): string {
   if (message === undefined || message === '') return ''
@@ -89,16 +91,16 @@ function decoded(escape: string, ...groups: unknown[]): string {
   return code <= 0x10ffff ? String.fromCodePoint(code) : escape
 }
 
-// Upper case first, for letters whose case changes their number. A small sigma has two forms, of which
-// `toLowerCase` chooses by the letters around it.
+// Converts to upper case first, because some letters change their number with the case. The small sigma has
+// two forms, between which `toLowerCase` chooses by the neighbouring letters.
 const folded = (text: string): string => text.toUpperCase().toLowerCase().replaceAll('ς', 'σ')
 
-/** A text in the form in which it is compared: without escapes, runs of white space, and upper case. */
+/** Normalizes a text for comparison: without escapes, repeated white space, and upper case. */
 function comparable(text: string): string {
   return folded(text.replace(ESCAPE, decoded).replace(SPACE, ' '))
 }
 
-/** A message in the form in which it is compared, with the original position of each unit. */
+/** A normalized message, with the original position of each of its code units. */
 interface Form {
   readonly text: string
   readonly starts: readonly number[]
@@ -142,7 +144,7 @@ function formOf(message: string): Form {
   return { text, starts, ends }
 }
 
-/** Replaces in `message` what the request has too. Takes linear time. */
+/** Replaces text in `message` that also occurs in the request. Takes linear time. */
 function withoutEcho(message: string, { texts, values }: RequestTexts): string {
   const form = formOf(message)
   const isEcho = new Uint8Array(message.length)
@@ -179,7 +181,7 @@ function markRuns(form: Form, texts: readonly string[], isEcho: Uint8Array): voi
   }
 }
 
-// Longer values contain a run, so that they are found as such.
+// Values of at least `RUN` characters are found by their sequences.
 function markValues(form: Form, values: ReadonlySet<string>, isEcho: Uint8Array): void {
   const { text } = form
   const begins = new Set<string>()

@@ -2,15 +2,16 @@ import { TURN_BUDGET, MAX_TURN_MS, type TurnBudget } from '../limits/event-loop.
 import type { UpstreamFlow } from './upstream-flow.ts'
 
 /**
- * Bits for the reasons to pause reading: the hold is not durable, tokens are being counted, the client reads
- * slowly, other calls have their turn, memory is short, services of guards are asked.
+ * A bit for each reason to pause reading from the upstream: the hold is not durable, tokens are being
+ * counted, the client reads slowly, other calls have their turn, memory is short, guards' services are being
+ * asked.
  */
 const BITS = { hold: 1, count: 2, client: 4, turn: 8, memory: 16, guard: 32 }
 
 /** Reason to pause reading an upstream. */
 type PauseReason = keyof typeof BITS
 
-/** Reasons to pause reading an upstream. It is read while there are none. */
+/** The current reasons to pause reading from an upstream. It is read while there are none. */
 export class ReadPauses {
   readonly #upstream: Pick<UpstreamFlow, 'pause' | 'resume'>
   readonly #turns: TurnBudget
@@ -28,7 +29,7 @@ export class ReadPauses {
     return this.#reasons !== 0
   }
 
-  /** Whether what has arrived may not be read either. */
+  /** Whether data that has already arrived must not be processed either. */
   get mayNotRead(): boolean {
     return (this.#reasons & (BITS.count | BITS.memory | BITS.guard)) !== 0
   }
@@ -66,8 +67,8 @@ export class ReadPauses {
   }
 
   /**
-   * Records time spent on what was read. A response that has used up a turn's worth is large: from then on it
-   * shares the turns of the event loop with others.
+   * Records time spent processing the response. A response that has used up a whole turn's time is large.
+   * From then on it takes turns with other calls.
    */
   noteWork(ms: number): void {
     this.#workMs += ms
@@ -79,7 +80,7 @@ export class ReadPauses {
     })
   }
 
-  /** Resumes reading regardless of reasons; what still arrives is discarded. */
+  /** Resumes reading regardless of reasons. Data that still arrives is discarded. */
   discardRest(): void {
     this.#isOver = true
     this.apply()

@@ -6,11 +6,11 @@ import type { RecordingToMeasure } from './recording-length.ts'
 // Uses mediabunny, which counts packets. music-metadata trusts headers: it read ten hours from ten seconds of
 // WAV because a header stated so.
 
-/** Maximum bytes of a recording that are in memory at a time. */
+/** Maximum bytes of a recording that are held in memory at the same time. */
 const MAX_CACHE_BYTES = 2 * 1024 * 1024
 /** Minimum size of a WAV file's header. */
 const MIN_HEADER_BYTES = 44
-/** Matches the bits of a sample in the name of an uncompressed encoding. */
+/** Matches the number of bits per sample in the name of an uncompressed encoding, such as `pcm-s16`. */
 const SAMPLE_BYTES = /^pcm-[suf](\d+)/
 
 parentPort?.on('message', (recording: RecordingToMeasure) => {
@@ -19,7 +19,7 @@ parentPort?.on('message', (recording: RecordingToMeasure) => {
     .then((seconds) => parentPort?.postMessage(seconds))
 })
 
-// Sent when this file is loaded, because the processor time of loading must not count for a recording.
+// Sent once this file has been loaded, so that the processor time of loading is not counted for a recording.
 parentPort?.postMessage('ready')
 
 /** Seconds of the longest audio track; undefined if none can be read. */

@@ -3,14 +3,16 @@ import { FairQueue } from '../limits/fair-queue.ts'
 import type { StoredBytes } from './form-body.ts'
 import type { HelperThreads } from './helper-threads.ts'
 
-/** How long a recording may wait for others, and how long one may be read, however busy the machine is. */
+/**
+ * Maximum time that a recording waits for others, and maximum time to read one, however busy the machine is.
+ */
 const MAX_WAIT_MS = 60_000
 const TIMEOUT_MS = 20_000
 /** Maximum processor time per recording, ten times as much as any real recording needs. */
 const MAX_CPU_MS = 4_000
 /** Interval, in milliseconds, at which the processor time is checked. */
 const CPU_CHECK_MS = 100
-/** If this many recordings are waiting or being read, another one is not read. */
+/** Maximum number of recordings that are waiting or being read. The length of further ones is estimated. */
 const MAX_WAITING = 1_000
 /** Idle time, in milliseconds, after which the worker is ended. */
 const IDLE_MS = 60_000
@@ -28,7 +30,7 @@ export interface RecordingToMeasure {
 
 /** Length of a recording. */
 export interface RecordingLength {
-  /** Not rounded. */
+  /** Length in seconds, not rounded. */
   readonly seconds: number
   /** Whether the length was estimated from the size. */
   readonly isEstimate: boolean
@@ -45,7 +47,7 @@ class TooManyWaiting extends Error {}
 
 /**
  * Measures the length of recordings in a thread of its own. Packets are counted, so that false headers have
- * no effect. Keys take turns, and the length of a recording that takes too long is estimated from its size.
+ * no effect. API keys take turns. The length of a recording that takes too long is estimated from its size.
  */
 export class RecordingLengths {
   readonly #turns = new FairQueue(1, MAX_WAITING)
@@ -65,13 +67,14 @@ export class RecordingLengths {
   }
 
   /**
-   * The length of the recording at these bytes of a body, which must remain available until then. If it
-   * cannot be read, it is estimated from the size. `key`: the id of the token in whose turn it is read.
+   * Measures the length of the recording at these bytes of a body, which must remain available until the end.
+   * A recording that cannot be read is estimated from its size. `key`: id of the token on whose behalf it is
+   * read.
    */
   async measure(key: number, stored: StoredBytes, from: number, length: number): Promise<RecordingLength> {
     const seconds = length === 0 ? undefined : await this.#read(key, stored, from, length)
     if (seconds === undefined) return { seconds: length / EXPECTED_BYTES_PER_SECOND, isEstimate: true }
-    // No codec is more compact, so longer durations are not trusted.
+    // No codec needs fewer bytes per second, so longer durations are not trusted.
     return { seconds: Math.min(seconds, length / MIN_BYTES_PER_SECOND), isEstimate: false }
   }
 
@@ -172,7 +175,7 @@ export class RecordingLengths {
   }
 }
 
-/** Processor time that a thread has used; 0 if it is not running. */
+/** Processor time in milliseconds that a thread has used; 0 if it is not running. */
 async function cpuMs(worker: Worker): Promise<number> {
   try {
     const { user, system } = await worker.cpuUsage()

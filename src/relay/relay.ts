@@ -75,7 +75,7 @@ import type { CallRecord, IncomingCall, Plan } from './request-stages.ts'
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
 
-/** Services that relaying needs. */
+/** Services that `Relay` needs. */
 export interface RelayServices extends CallServices, AttemptServices, ResponseRequestServices {
   /** The current configuration. Each call keeps the one it began with. */
   readonly settings: () => Settings
@@ -91,7 +91,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly affinity: Affinity
   readonly cache: AnswerCache
   readonly breaks: CacheBreaks
-  /** Secret of the tokens that stand for values which guards replace. */
+  /** Secret key with which guards create placeholders for the values that they replace. */
   readonly guardKey: Buffer
   readonly guardFigures: GuardFigures
   readonly content: ContentLogForCalls
@@ -101,7 +101,7 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
 export class Relay {
   /** Handles requests for responses by id. */
   readonly responses: ResponseRequests
-  /** The calls under way. */
+  /** The running calls. */
   readonly running = new RunningCalls()
   readonly #services: RelayServices
   readonly #rates: CallRates
@@ -147,30 +147,33 @@ export class Relay {
     this.#idempotent = new IdempotentCalls(services)
   }
 
-  /** Determines where a call would go. */
+  /** Determines which channels would get a call, without making it. */
   simulate(caller: Caller, call: SimulatedCall): Promise<Simulation> {
     return simulateCall(this.#services, this.#dialects, caller, call)
   }
 
-  /** What remains of the limits of a caller for a call, as far as it has been read. */
+  /** What remains of the limits that apply to a call, given what has been read of its request so far. */
   limitsOf({ record }: IncomingCall, caller: Caller): LimitFigures | undefined {
     const settings = this.#services.settings()
     return this.#services.limits.figures(settings, caller, modelOf(settings, record))
   }
 
-  /** Asks the other nodes what they have used of the limits that `limitsOf` states. */
+  /** Asks other nodes how much of the limits that `limitsOf` returns they have used. */
   refreshLimitsOf({ record }: IncomingCall, caller: Caller): Promise<void> {
     const settings = this.#services.settings()
     return this.#services.limits.refresh(settings, caller, modelOf(settings, record))
   }
 
-  /** Headers that state the end of a call's model, as far as it has been read; undefined if it has none. */
+  /**
+   * Headers that state when the call's model ends; undefined if no end is known, or the model has not been
+   * read yet.
+   */
   endHeadersOf({ record: { model } }: IncomingCall): ResponseHeaders | undefined {
     if (model === undefined) return undefined
     return this.#services.ends.of(this.#services.settings()).endOf(model)?.headers
   }
 
-  /** Whether the end of any model is known. */
+  /** Whether an end is known for any model. */
   get hasEnds(): boolean {
     return !this.#services.ends.of(this.#services.settings()).isEmpty
   }
@@ -180,12 +183,12 @@ export class Relay {
     return this.#attempts.openStreams
   }
 
-  /** Number of calls that go on although nobody waits for them. */
+  /** Number of calls that continue although all their clients have left. */
   get leftCalls(): number {
     return this.#idempotent.left
   }
 
-  /** Ends the running calls: streams with an error event, and all of them with a settlement. */
+  /** Ends the running calls. Streams end with an error event; every call is settled. */
   stop(): void {
     this.#attempts.stop()
   }
@@ -235,7 +238,7 @@ export class Relay {
       await this.#relay({ json: countingDialect(counting) }, body, incoming, caller, settings)
     } catch (error) {
       if (!isCountingUnsupported(error)) throw error
-      // The refused attempt is no failure of the call.
+      // The call itself has not failed: only counting at the upstream was refused.
       incoming.hasFailed = false
       const isComposed = error instanceof CountingUnsupported
       const scan = isComposed ? error.composed : scanObject(body.bytes)
@@ -268,7 +271,7 @@ export class Relay {
     return replay ? this.#replay(stored, replay, caller) : this.responses.retrieve(stored)
   }
 
-  // A replayed stream is free, because it was paid for already.
+  // A replayed stream is free, because its response was charged when it was generated.
   async #replay(
     { incoming, settings, guards }: StoredResponseRequest,
     replay: Replay,
@@ -329,7 +332,7 @@ export class Relay {
     return this.#charged(this.#media[endpoint], incoming, caller)
   }
 
-  /** Relays a call whose model and form are in its path. */
+  /** Relays a call to the Gemini API, whose model and form are in the path. */
   generate(target: GeminiTarget, incoming: IncomingCall, caller: Caller): Promise<void> {
     return this.#charged({ json: geminiDialect(this.#conversions, target) }, incoming, caller)
   }
@@ -360,7 +363,7 @@ export class Relay {
     }
   }
 
-  /** Makes the call, unless one with the same idempotency key was made before. */
+  /** Makes the call, or sends the answer of an earlier one with the same idempotency key. */
   #once(
     key: string,
     dialects: EndpointDialects,
@@ -406,8 +409,8 @@ export class Relay {
       readStore: () => reads.of(caller.user.id, body.allocation),
     }
     const parsing = parseRequest(dialects, body, headers, reader)
-    // A plain call is read and planned in one turn of the event loop: with `await` here and below, it costs
-    // about 3 % more (`bench/run.ts --only whole-2kb`).
+    // A simple call is read and planned in one turn of the event loop. With an unconditional `await` here and
+    // below, it costs about 3 % more (`bench/run.ts --only whole-2kb`).
     const request = withoutModelSuffix(parsing instanceof Promise ? await parsing : parsing, settings)
     const { record } = incoming
     record.model = request.model
@@ -444,7 +447,7 @@ export class Relay {
     }
   }
 
-  /** Answers a call from the cache, or by upstreams. */
+  /** Answers a call from the answer cache or by asking upstreams. */
   #answer(admitted: AdmittedRequest, incoming: IncomingCall): Promise<void> {
     if (admitted.settings.options.cache === undefined) return this.#admission.admit(admitted, incoming)
     const { cache, metrics } = this.#services
@@ -456,7 +459,7 @@ export class Relay {
   }
 }
 
-/** The model of a call, as far as that has been read and is configured. */
+/** The configured model of a call; undefined if the name has not been read yet or is not configured. */
 function modelOf({ models }: Settings, { model }: CallRecord): Model | undefined {
   return model === undefined ? undefined : models.get(model)
 }

@@ -35,21 +35,23 @@ export interface IncomingCall {
   readonly request: Request
   readonly response: Response
   readonly record: CallRecord
-  /** Set if the call has its own span; its request then gets no separate one. */
+  /** Set if telemetry records the call as a span of its own. Its HTTP request then gets no separate span. */
   isTraced?: true
   /** Set if the relay refuses the call. */
   refusal?: RefusalFacts
-  /** Unix milliseconds. */
+  /** Start of the call in Unix milliseconds. */
   readonly startedMs: number
   /** Start of the call by the monotonic clock `performance.now()`, in milliseconds. */
   readonly startedAt: number
   /** Renders an error for the client. Absent if the call has no idempotency key. */
   readonly render?: (error: unknown) => RenderedRefusal
-  /** The error that the caller gets unless the answer was kept: its key has no quota. */
+  /**
+   * The error that a caller whose key has no quota gets, unless the answer was kept for its idempotency key.
+   */
   readonly unlessKept?: GatewayError
   /** Set if the call has an idempotency key under which its answer may be kept. */
   readonly isIdempotent?: true
-  /** Set once the call, or the response to it, has ended in an error. */
+  /** Set when the call is over or its response has begun to fail: whether it ended with an error. */
   hasFailed?: boolean
 }
 
@@ -60,11 +62,11 @@ export interface RenderedRefusal {
   readonly body: Buffer
 }
 
-/** What the relay knows of a call that it refuses. */
+/** Facts about a call that the relay refuses. */
 export interface RefusalFacts {
   readonly kind: string
   readonly group: string
-  /** The sentence without what it repeats from the request. */
+  /** The error message, without text repeated from the request. */
   readonly message: string
 }
 
@@ -102,19 +104,22 @@ export interface CallRecord {
 export interface ParsedRequest {
   readonly model: string
   readonly stream: boolean
-  /** The tier of service that the client names; absent if it names none. */
+  /** The service tier that the client requested; absent if it requested none. */
   readonly serviceTier?: string
-  /** Lifetimes that its cache directives name; absent if it has none. */
+  /** Lifetimes that the request's cache directives name; absent if it has none. */
   readonly lifetimes?: readonly CacheLifetime[]
-  /** The region that the request names; absent if none. */
+  /** The region that the request names; absent if it names none. */
   readonly region?: string
   /** Finds the session of the request. Absent if the endpoint has no conversations. */
   readonly session?: SessionFinder
-  /** Whether the request has the provider keep its prompt in the cache for a day. */
+  /** Whether the request asks the provider to keep its prompt in the cache for a day. */
   readonly cachesForADay?: boolean
   /** The conversation as the client sent it. Absent if the endpoint has none. */
   readonly conversation?: { readonly scan: ScannedObject; readonly form: ConversationForm }
-  /** The request as it is compared with others; absent if its answer is never kept, or if there is no cache. */
+  /**
+   * What identifies equal requests for the answer cache; absent if the answer is never kept or there is no
+   * cache.
+   */
   readonly equal?: EqualRequest
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
@@ -122,13 +127,13 @@ export interface ParsedRequest {
   readonly maxTokens: number | undefined
   /** Upper bound on the tokens of the prompt. */
   readonly promptBound: number
-  /** Upper bounds of what is charged in addition to text tokens; absent if there is nothing. */
+  /** Upper bounds of what is charged in addition to text tokens; absent if only text tokens are charged. */
   readonly measuredBounds?: MeasuredBounds
   /** Whether the call has no price and no entry in the usage log, independent of the model's price. */
   readonly isFree?: boolean
-  /** Whether a guard makes the call, as a part of another one whose hold it cannot wait for. */
+  /** Whether a guard makes the call on behalf of another call. It must not wait for that call's hold. */
   readonly isOfGuard?: true
-  /** Whether nobody pays for the call, which has an entry in the usage log nevertheless. */
+  /** Whether nobody is charged for the call. It has an entry in the usage log nevertheless. */
   readonly isUnpaid?: true
   /**
    * Seconds and characters of the prompt, the minimum number of images, and expected search units. They are
@@ -139,24 +144,25 @@ export interface ParsedRequest {
   readonly searchUnits?: (tokens: number) => number
   /** Tokens of the stored context that the request continues. */
   readonly contextTokens?: number
-  /** Whether the upstream continues without a client, so that its output may not be seen as it is generated. */
+  /**
+   * Whether the upstream continues after the client has left, so that its output may not be seen while it is
+   * generated.
+   */
   readonly background?: boolean
-  /** Whether the request only refers to parts of its prompt, which may be as large as the model's context. */
+  /** Whether parts of the prompt are only referred to. They may be as large as the model's context. */
   readonly namesPrompt?: boolean
   /** The request's body with the stored context included, if the gateway keeps that context. */
   readonly body?: Buffer
-  /** Filters the channels that can serve the request. Throws if there are none. If absent, all can. */
+  /** Returns the channels that can serve the request; absent if all can. Throws if there are none. */
   channelsFor?(channels: readonly Channel[]): readonly Channel[]
   /**
    * Returns the same request for another model, given by its public name. Absent if only the requested model
    * can serve it.
    */
   forModel?(name: string): ParsedRequest
-  /** Names of what was left out before a channel was chosen. */
+  /** Names of fields that were left out before a channel was chosen. */
   readonly dropped?: readonly string[]
-  /**
-   * Whether the endpoint is optional for upstreams, so that a 404 does not mean that the model is missing.
-   */
+  /** Whether upstreams need not have the endpoint. A 404 then does not mean that the model is missing. */
   readonly mayBeUnserved?: boolean
   /**
    * Plans the request for these channels, in the order in which they are tried; accounts of one channel may
@@ -177,7 +183,7 @@ export interface Plan {
   /** The client's protocol. */
   readonly dialect: DialectFacts
   readonly request: ParsedRequest
-  /** The client's body. */
+  /** The client's request body. */
   readonly body: Buffer
   /** Texts of the fields of the client's form; undefined if they are not in memory. */
   readonly fields: readonly string[] | undefined
@@ -193,28 +199,28 @@ export interface Plan {
   readonly group: Pick<Group, 'name' | 'budget'>
   readonly rate: Rate
   readonly estimate: Estimate
-  /** In the order in which they are tried; never empty. */
+  /** The channels in the order in which they are tried; never empty. */
   readonly channels: readonly ChannelPlan[]
 }
 
-/** A channel of a plan, and what it would be sent. */
+/** A channel of a plan, and what the channel would be sent. */
 export interface ChannelPlan {
   readonly channel: Channel
   /** The maximum of output tokens that will be sent to the channel; undefined if none is sent. */
   readonly outputMaximum: number | undefined
-  /** Number of choices requested from the channel, each up to that maximum. */
+  /** Number of choices requested from the channel. `outputMaximum` applies to each. */
   readonly choices: number
-  /** The request for the channel, before the channel's own changes; absent if its model cannot think. */
+  /** The request for the channel, before the channel's own changes; absent if its model never thinks. */
   readonly sent?: SentRequest
-  /** Tools that the channel's provider may run for it; absent if there are none. */
+  /** Tools that the channel's provider may run itself; absent if there are none. */
   readonly tools?: ChannelTools
   /**
-   * Returns the conversation as it is sent, whose tokens may be known from an earlier call; undefined if it is not
-   * known yet. Absent if the request is not a conversation.
+   * Returns the conversation as it is sent, so that its token count can be looked up from an earlier call;
+   * undefined if it is not known yet. Absent if the request is not a conversation.
    */
   conversation?(): SentConversation | Promise<SentConversation | undefined>
   /**
-   * Reports whether the request belongs to the account of this key. Other keys are tried only if that key no
+   * Whether the request belongs to the provider account of this key. Other keys are tried only if that key no
    * longer exists.
    */
   isOfKey?(key: UpstreamKey): boolean
@@ -232,7 +238,7 @@ export interface SentConversation {
   readonly form: ConversationForm
   /** The upstream's name for the model. */
   readonly upstreamModel: string
-  /** Headers that may change the prompt: names and values in turn. */
+  /** Headers that may change the prompt; names and values alternate. */
   readonly headers: readonly string[]
 }
 
@@ -244,7 +250,7 @@ export interface ChannelTools extends ProviderTools {
   readonly model: string
 }
 
-/** What a channel is sent, whichever of its keys is used, and how its response is read. */
+/** What a channel is sent, with any of its keys, and how its response is read. */
 export interface AttemptRequest extends WireRequest {
   readonly method?: 'GET'
   readonly upstreamModel: string

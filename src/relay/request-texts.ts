@@ -1,21 +1,21 @@
-/** Requests above this size are not searched, because that would delay other calls. */
+/** Maximum bytes of a request that is searched for texts; searching a larger one would delay other calls. */
 const MAX_BODY_BYTES = 1024 * 1024
 
-/** Where the texts of a request are. */
+/** Where the texts of a request are found. */
 export interface RequestSources {
   /** The body in JSON; empty for a form. */
   readonly body: Buffer
   /** Texts of the fields of a form; undefined if they are not in memory. */
   readonly fields: readonly string[] | undefined
-  /** The path with its query. */
+  /** The URL's path with its query. */
   readonly url: string
 }
 
-/** Texts of a request. */
+/** The texts of a request. */
 export interface RequestContent {
-  /** All strings. */
+  /** All strings in the request. */
   readonly texts: readonly string[]
-  /** Those of the conversation. */
+  /** Strings that belong to the conversation. */
   readonly values: readonly string[]
 }
 
@@ -34,7 +34,7 @@ const CONVERSATION: ReadonlySet<string> = new Set([
   'system_instruction',
 ])
 
-/** Members inside a conversation whose texts are terms of the protocol, or names. */
+/** Members inside a conversation whose texts are terms of the protocol or names, not content. */
 const USAGE_LIMIT_FIELDS: ReadonlySet<string> = new Set([
   'call_id',
   'detail',
@@ -56,7 +56,7 @@ const USAGE_LIMIT_FIELDS: ReadonlySet<string> = new Set([
 /** Members inside a conversation whose own members have names that users choose. */
 const DATA: ReadonlySet<string> = new Set(['args', 'arguments', 'input', 'output', 'response', 'result'])
 
-/** A value of a request, and whether texts in it are content. */
+/** A value of a request that is still to be visited, and whether texts in it are content. */
 interface Visit {
   readonly value: unknown
   readonly where: 'elsewhere' | 'conversation' | 'data'

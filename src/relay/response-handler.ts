@@ -13,12 +13,12 @@ import type { UpstreamFlow } from './upstream-flow.ts'
 export type AttemptEnd = Failure | 'settled'
 
 /**
- * State of a response. waiting: nothing was sent; open: its head was sent; draining: its client left, and the
- * remaining response is read for the charge; over: nothing is left to do.
+ * State of a response. waiting: nothing was sent; open: its head was sent; draining: the client has left, and
+ * the rest of the response is read for the charge; over: nothing is left to do.
  */
 type ResponseState = 'waiting' | 'open' | 'draining' | 'over'
 
-/** The client's share of memory is used up, and has been for as long as a response may take. */
+/** The client's share of memory has been used up for as long as a response may take. */
 const NO_MEMORY: Failure = {
   next: 'nowhere',
   blames: 'none',
@@ -30,14 +30,14 @@ const NO_MEMORY: Failure = {
   failureCause: 'gateway',
 }
 
-/** Receives an upstream's response for a client. Ends its attempt exactly once. */
+/** Handles an upstream's response for a client. Ends its attempt exactly once. */
 export abstract class ResponseHandler {
   /** Resolves once with the outcome of the attempt. Rejects if the call could not be settled. */
   readonly end: Promise<AttemptEnd>
   protected readonly call: Call
   protected readonly target: Target
   protected readonly upstream: UpstreamFlow
-  /** Memory of held parts of the response, until the client has received them. */
+  /** Memory for parts of the response that are held back, until the client has received them. */
   protected readonly memory: ResponseMemory
   protected contentType = ''
   protected state: ResponseState = 'waiting'
@@ -67,7 +67,7 @@ export abstract class ResponseHandler {
     return { tokens: 0, cost: 0 }
   }
 
-  /** Reports whether a response of this type was requested. */
+  /** Whether a response with this content type was requested. */
   accepts(contentType: string): boolean {
     const isEvents = /^text\/event-stream\b/i.test(contentType)
     return isEvents === this.call.plan.request.stream && !/^text\/html\b/i.test(contentType)
@@ -110,8 +110,8 @@ export abstract class ResponseHandler {
   }
 
   /**
-   * Ends the attempt because of a bug in the gateway. Without this its trial of the circuit breaker would
-   * stay open.
+   * Ends the attempt because of a bug in the gateway. Without this, a circuit breaker that uses the attempt
+   * as its trial would wait forever.
    */
   crash(error: unknown): void {
     this.upstream.cancel()
@@ -123,7 +123,7 @@ export abstract class ResponseHandler {
   /** Called when the client has left and the remaining response is read. */
   protected onDraining(): void {}
 
-  /** Charges what is known of the response after its client has left. */
+  /** Charges what was received of the response, after the client has left. */
   protected abstract settleWithoutClient(): void
 
   /** Ends the work on this response and releases what it shares with other calls. */
@@ -139,8 +139,8 @@ export abstract class ResponseHandler {
   }
 
   /**
-   * Ends the attempt of a response that cannot be delivered, by default because no memory became free in time. It is
-   * charged, and no other upstream is tried, because this one must be paid.
+   * Ends the attempt of a response that cannot be delivered, by default because no memory became free in
+   * time. The response is charged because the upstream must be paid, so no other upstream is tried.
    */
   protected refused(basis: ChargeBasis, failure: Failure = NO_MEMORY): void {
     this.call.noteError(answeredError(failure.refusal, failure))
@@ -182,14 +182,14 @@ export abstract class ResponseHandler {
   }
 }
 
-/** Maximum number of responses that are read to their end at a time after their clients left. */
+/** Maximum number of responses that are read to their end at the same time after their clients left. */
 const MAX_DRAINS = 64
 
 /** Counts the responses that are read to their end only for the charge. */
 export class DrainedResponses {
   #running = 0
 
-  /** Begins one. Returns false if too many are in progress. */
+  /** Begins to read the rest of a response. Returns false if there are already `MAX_DRAINS`. */
   begin(): boolean {
     if (this.#running >= MAX_DRAINS) return false
     this.#running += 1

@@ -29,11 +29,11 @@ export interface Resolution {
   readonly channels: readonly Channel[]
 }
 
-/** The models that can serve a call. */
+/** The models that can serve a call, in the order in which they are tried. */
 export interface Routes {
   /** The model that the client requested. */
   readonly requestedModel: Model
-  /** In the order in which they are tried; never empty. */
+  /** The models with their channels, in the order in which they are tried; never empty. */
   readonly resolutions: readonly Resolution[]
 }
 
@@ -47,7 +47,7 @@ interface ServingChannels {
 /** The endpoint that received a call, and the protocol of its clients. */
 export type CalledEndpoint = Pick<Dialect, 'name' | 'endpoint' | 'servedBy'>
 
-/** The requested model name, and whether the response is a stream. */
+/** The model name that the client sent, and whether the response is a stream. */
 interface CalledModel {
   readonly name: string
   readonly stream: boolean
@@ -78,11 +78,11 @@ export class Routing {
   }
 
   /**
-   * Finds the models of a call with their groups and channels: the requested one and, if `mayFallBack`, its
-   * available fallbacks. Once the requested one has no channel left, its successor takes its place. Throws
-   * `model_not_allowed` for a model outside the key's limits; `group_not_allowed` for a group that the user may
-   * not use; `model_not_found` if there is no channel, with a hint if there is one for another endpoint;
-   * `unsupported_endpoint` if no channel of the model has the endpoint.
+   * Finds the models for a call, with their groups and channels: the requested model and, if `mayFallBack`,
+   * its available fallbacks. If all channels of the requested model have ended, its successor takes its
+   * place. Throws `model_not_allowed` for a model outside the key's limits; `group_not_allowed` for a group
+   * that the user may not use; `model_not_found` if there is no channel, with a hint if there is one for
+   * another endpoint; `unsupported_endpoint` if no channel of the model has the endpoint.
    */
   resolve(
     settings: Settings,
@@ -109,7 +109,10 @@ export class Routing {
     return { requestedModel, resolutions }
   }
 
-  /** The model itself while a channel serves it, or else the first of its successors that is served. */
+  /**
+   * Returns the model itself if a channel still serves it; otherwise the first of its successors that is
+   * served.
+   */
   #successor(
     settings: Settings,
     caller: Caller,
@@ -132,7 +135,7 @@ export class Routing {
     return last ?? own
   }
 
-  /** Whether a channel is left that has not ended. */
+  /** Whether the model has a channel at which it has not ended. */
   #isServed(settings: Settings, { name, channels }: Resolution): boolean {
     const ends = this.#ends.of(settings)
     if (ends.isEmpty) return true
@@ -250,8 +253,8 @@ export function plainName(name: string): string {
 }
 
 /**
- * The model by which a name is priced and routed: its own if it has a price, otherwise that of the plain
- * name.
+ * The model by which a name is priced and routed: the model of that name if it has a price, otherwise that of
+ * the plain name.
  */
 export function modelOf(settings: Settings, name: string, plain: string): Model {
   const model = settings.models.get(name)

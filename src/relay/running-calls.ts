@@ -3,7 +3,7 @@ import { DenseSet, type DenseSetMember } from '../domain/dense-set.ts'
 import type { RunningCall } from '../domain/running-call.ts'
 import type { Call } from './call.ts'
 
-/** The calls under way on this node. */
+/** The running calls of this node. */
 export class RunningCalls {
   readonly #calls = new DenseSet<CallUnderWay>()
 

@@ -25,21 +25,24 @@ import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-heade
 import type { ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 import type { Call } from './call.ts'
 
-/** Headers in which providers state the tier, and whether they take precedence over the body. */
+/**
+ * Headers in which providers state the service tier, and whether the header takes precedence over the body.
+ */
 const TIER_HEADERS = [
   { name: VERTEX_TIER_HEADER, isFirst: false },
-  // The body is that of the model's vendor, whose tiers are not Bedrock's.
+  // On Bedrock, the body comes from the model's vendor, whose tiers differ from Bedrock's, so the header
+  // decides.
   { name: BEDROCK_TIER_HEADER, isFirst: true },
 ] as const
 
-/** What the head of a response states about the tier. */
+/** The service tier that the head of a response states. */
 export interface ServedByHead {
   readonly served: Served
-  /** Whether it takes precedence over the tier in the body. */
+  /** Whether the header takes precedence over the tier in the body. */
   readonly isFirst: boolean
 }
 
-/** Reads what the head of a response states about the tier; undefined if nothing. */
+/** Reads the service tier from the head of a response; undefined if it states none. */
 export function servedByHead(headers: Readonly<Record<string, string>>): ServedByHead | undefined {
   for (const { name, isFirst } of TIER_HEADERS) {
     const value = headers[name]
@@ -48,7 +51,7 @@ export function servedByHead(headers: Readonly<Record<string, string>>): ServedB
   return undefined
 }
 
-/** What a response states, by its head and its body. */
+/** How the head and the body of a response state that it was served. */
 export function servedByResponse(
   head: ServedByHead | undefined,
   body: Served | undefined,
@@ -57,24 +60,24 @@ export function servedByResponse(
   return head.isFirst ? { ...body, ...head.served } : { ...head.served, ...body }
 }
 
-/** Members that name a tier in the bodies of requests. */
+/** Members of request bodies that name a service tier. */
 const TIER_MEMBERS: readonly string[] = ['speed', 'service_tier', 'serviceTier']
 const REGION_MEMBERS: readonly string[] = ['inference_geo']
 
 type Sender = Pick<Channel, 'allow' | 'override' | 'pass_through' | 'service_tier' | 'base_url'>
 
-/** The members of a request that determine tier and region. */
+/** The values of a request that determine its service tier and region. */
 export interface RequestedService {
   readonly serviceTier?: string | undefined
   readonly region?: string | undefined
-  /** Members that were left out of the request as sent. */
+  /** Names of members that are left out of the request to the channel. */
   readonly dropped?: readonly string[] | undefined
 }
 
-/** A member that the channel changes, or that the client may name. */
+/** A value, tier or region, that a request may name and a channel may change. */
 interface Named {
   readonly members: readonly string[]
-  /** Reads the value from members. */
+  /** Reads the value from the members of a request. */
   readonly read: (member: (name: string) => unknown) => string | undefined
   readonly requested: string | undefined
   readonly isAllowed: boolean
@@ -84,7 +87,7 @@ interface Named {
   readonly usual?: string | undefined
 }
 
-/** The value that a request as sent names; undefined if it names none. */
+/** The value in the request that is sent to the channel; undefined if it names none. */
 function sentValue(
   { override, pass_through: isOpen }: Sender,
   dropped: readonly string[],
@@ -101,7 +104,10 @@ function sentValue(
   return usual ?? (isChanged ? read(textsOf(override.default)) : undefined)
 }
 
-/** Reads members of an override; a tier of Converse is in an object. */
+/**
+ * Returns a function that reads members from an override. For Converse, whose tier is an object, it returns
+ * the `type`.
+ */
 function textsOf(texts: ReadonlyMap<string, string>): (name: string) => unknown {
   return (name) => {
     const text = texts.get(name)
@@ -112,8 +118,9 @@ function textsOf(texts: ReadonlyMap<string, string>): (name: string) => unknown 
 }
 
 /**
- * The tier that a request as sent names: that of an override, otherwise the channel's own, otherwise that of the
- * client if the channel allows it. `auto` leaves it to the provider; undefined if the request names none.
+ * The tier in the request that is sent to a channel: that of an override, otherwise the channel's own,
+ * otherwise the client's if the channel allows it. `auto` leaves the choice to the provider; undefined if the
+ * request names no tier.
  */
 export function sentTier(
   channel: Sender,
@@ -132,7 +139,7 @@ export function sentTier(
   })
 }
 
-/** The region that a request as sent names; undefined if it names none. */
+/** The region in the request that is sent to a channel; undefined if it names none. */
 function sentRegion(
   channel: Sender,
   { region: requested, dropped = [] }: RequestedService,
@@ -146,14 +153,17 @@ function sentRegion(
   })
 }
 
-/** Whether a provider chooses the tier of a request that names none, by the settings of its project. */
+/**
+ * Whether the provider chooses the tier by its project settings, because the request sent names none or
+ * `auto`.
+ */
 export function choosesTier({ base_url }: Pick<Channel, 'base_url'>, sent: string | undefined): boolean {
   return (sent === undefined || sent === 'auto') && choosesTierByProject(base_url)
 }
 
 /**
- * The tier at which an answer is charged: the one that it states, otherwise the one that was sent. It is a guess
- * where the provider chose and did not state it.
+ * The tier by which an answer is charged: the one that it states, otherwise the one that was sent.
+ * `isGuessed` is set if the provider chose the tier but did not state it.
  */
 export function chargedTier(
   channel: Sender,
@@ -169,12 +179,12 @@ export function chargedTier(
   }
 }
 
-/** How a call is charged by what its answer states, and whether its price is incomplete. */
+/** The rate by which a call is charged, and whether its price is incomplete. */
 export interface ServedCall extends ServedRate {
   readonly isIncomplete: boolean
 }
 
-/** The rate of an answer: of the tier and region that it states, otherwise of those that were sent. */
+/** The rate for an answer: by the tier and region that it states, otherwise by those that were sent. */
 export function rateServed(call: Pick<Call, 'plan'>, target: Target, stated: Served | undefined): ServedCall {
   const { tier, region, isGuessed } = sentService(call, target, stated)
   const served = servedRate(call.plan.rate, target.channel, target.request.upstreamModel, {
@@ -184,7 +194,10 @@ export function rateServed(call: Pick<Call, 'plan'>, target: Target, stated: Ser
   return { ...served, isIncomplete: served.isUnpriced || isGuessed }
 }
 
-/** The requested tier and region of a call, which apply if the answer states none. */
+/**
+ * The tier and region by which a call is charged: those that the answer states, otherwise those that were
+ * sent.
+ */
 export function sentService(
   { plan: { settings, request: asked } }: Pick<Call, 'plan'>,
   { channel, request }: Target,
@@ -206,7 +219,10 @@ function pick({ serviceTier, region }: RequestedService): RequestedService {
   return { serviceTier, region }
 }
 
-/** The rate of the prompt of a call that ends before anything is stated: that of the first channel's request. */
+/**
+ * The rate of the prompt, for a call that ends before the response states anything: that of the request to
+ * the first channel.
+ */
 export function rateAsked({ dialect, rate, settings, request, channels }: Plan): Rate {
   const [first] = channels
   if (!first || rate.free) return rate
@@ -230,7 +246,10 @@ export function servedAt(call: Call, target: Target, stated: Served | undefined)
   return served
 }
 
-/** The tiers and the region in which a channel may serve a request. The hold covers the most expensive of them. */
+/**
+ * The tiers and the region in which a channel may serve a request. The hold must cover the most expensive
+ * tier.
+ */
 export function possibleService(
   { channel }: Pick<ChannelPlan, 'channel'>,
   endpoint: Endpoint,
@@ -251,8 +270,8 @@ const PLAIN: readonly string[] = [STANDARD]
 const CHOSEN: readonly string[] = [STANDARD, 'fast']
 
 /**
- * Counts tokens written to a cache for an unknown lifetime as written for the longest one that the request as
- * sent names, otherwise for that of the provider.
+ * Assigns a lifetime to tokens that were written to a cache without a reported one: the longest lifetime in
+ * the request that was sent, otherwise the provider's default.
  */
 export function withSentLifetime(
   reported: ReportedUsage,
@@ -264,10 +283,13 @@ export function withSentLifetime(
   return withLifetime(reported, named ?? (serviceVendor(channel) === OPENAI ? '30m' : '5m'))
 }
 
-/** Members of a request that have the lifetime of a cache. */
+/** Members of a request that mark what is cached, with the lifetime in `ttl`. */
 const MARKS = ['cache_control', 'prompt_cache_breakpoint', 'prompt_cache_options', 'cachePoint'] as const
 const LIFETIMES = Object.keys(CACHE_LIFETIMES) as readonly CacheLifetime[]
-/** Levels of a request that may have marks: content blocks inside tool results. */
+/**
+ * Maximum depth to which a request is searched for these marks. It reaches content blocks inside tool
+ * results.
+ */
 const MAX_LEVELS = 8
 
 function longestLifetime(body: Buffer): CacheLifetime | undefined {
@@ -286,5 +308,5 @@ function longestLifetime(body: Buffer): CacheLifetime | undefined {
   return LIFETIMES[longest]
 }
 
-/** Members that hold blocks with marks. */
+/** Members that contain blocks with marks. */
 const HOLDERS = ['messages', 'system', 'tools', 'input', 'content', 'output'] as const

@@ -44,8 +44,8 @@ export interface SimulationServices {
 }
 
 /**
- * Determines where a call would go, by the rules of `Relay` and `Attempts`. Nothing is sent, held, counted or
- * logged. `docs/administration.md: Routing`.
+ * Determines where a call would go, by the same rules as `Relay` and `Attempts`. Nothing is sent, reserved,
+ * counted or logged. `docs/administration.md: Routing`.
  */
 export async function simulateCall(
   services: SimulationServices,
@@ -156,7 +156,7 @@ function routeOf(
     return { name, channels }
   })
   const isFree = ({ whyNot }: { readonly whyNot: WhyNot }): boolean => whyNot === null
-  // Where no model has a channel that is not skipped, skipped ones are tried.
+  // If every channel of every model is skipped, the skipped ones are tried.
   const hasFree = stated.some(({ channels }) => channels.some(isFree))
   return stated.flatMap(({ name, channels }) => {
     const { balance } = settings.models.get(name)
@@ -196,10 +196,13 @@ function whyNotOf(
     : null
 }
 
-/** Share of calls whose channel is chosen by weight where `balance` is by load or latency. */
+/** Share of calls for which the channel is chosen by weight although `balance` is `load` or `latency`. */
 const BY_WEIGHT = 0.1
 
-/** The shares of first attempts, in the order of `Routing`: native ones first, those of weight 0 last. */
+/**
+ * The expected share of first attempts of each channel, by the order of `Routing`: channels with the client's
+ * protocol first, channels of weight 0 last.
+ */
 function sharesOf(
   channels: readonly { readonly channel: Channel; readonly native: boolean }[],
   measure: ((channel: Channel) => number) | undefined,
@@ -207,7 +210,7 @@ function sharesOf(
   const isNative = channels.some(({ native }) => native)
   const ofKind = channels.filter(({ native }) => native === isNative).map(({ channel }) => channel)
   const weighed = ofKind.filter(({ weight }) => weight > 0)
-  // Channels of weight 0 are drawn evenly.
+  // If all channels have weight 0, each has the same share.
   if (weighed.length === 0) return new Map(ofKind.map((channel) => [channel, 1 / ofKind.length]))
   const byWeight = weightShares(weighed)
   if (!measure) return byWeight

@@ -5,9 +5,9 @@ import type { RequestMemory, MemoryAllocation } from '../limits/request-memory.t
 
 /** Interval between two samples, in milliseconds. */
 const SAMPLE_MS = 1_000
-/** Samples before a body can be too slow. */
+/** Number of samples before a body can count as too slow. */
 const GRACE_SAMPLES = 10
-/** Minimum bytes per second after the grace period. */
+/** Minimum bytes per sample after these first samples. */
 const MIN_BYTES_PER_SAMPLE = 1_024
 /**
  * A body has stalled if its size in bytes is more than this many times what arrived in the last two
@@ -26,14 +26,14 @@ export class PendingBody {
   readonly #receivedBefore: number
   readonly #progress: () => number
   #samples = 0
-  /** Progress at the last sample. */
+  /** Bytes received up to the last sample. */
   #progressAtSample = 0
-  /** Progress at the sample before the last one. */
+  /** Bytes received up to the sample before the last one. */
   #progressOneEarlier = 0
 
   /**
-   * `refuse` must release the allocation before it returns. `progress`: number of bytes received, of which
-   * the body may hold fewer.
+   * `refuse` must release the allocation before it returns. `progress` returns the number of bytes received,
+   * of which fewer may be in memory.
    */
   constructor(
     request: Request,
@@ -48,12 +48,15 @@ export class PendingBody {
     this.refuse = refuse
   }
 
-  /** Ratio of the held bytes to those received recently; roughly the seconds to receive them. */
+  /**
+   * Bytes in memory per byte received since the sample before the last one: roughly the seconds in which they
+   * would arrive.
+   */
   get stallRatio(): number {
     return this.allocation.bytes / Math.max(1, this.#progress() - this.#progressOneEarlier)
   }
 
-  /** Records the current progress. */
+  /** Takes a sample: records how many bytes have been received. */
   sample(): void {
     this.#samples += 1
     this.#progressOneEarlier = this.#progressAtSample
@@ -68,15 +71,16 @@ export class PendingBody {
 }
 
 /**
- * Refuses bodies that arrive at less than 1 KiB per second, ten seconds after they began: they would occupy a
- * connection and a slot for nothing. A stalled body is refused immediately if others need its memory.
+ * Refuses bodies that arrive at less than 1 KiB per second from ten seconds after their beginning, because
+ * they would occupy a connection and a slot for nothing. A stalled body is refused immediately if others need
+ * its memory.
  */
 export class SlowBodies {
   readonly #pending = new DenseSet<PendingBody>()
   #timer: NodeJS.Timeout | undefined
 
   /**
-   * Watches a body, and refuses it with `request_timeout` if it is too slow. The returned function ends the
+   * Watches a body, and refuses it with `request_timeout` if it is too slow. The returned function stops
    * watching.
    */
   watch(body: PendingBody): () => void {
@@ -86,9 +90,9 @@ export class SlowBodies {
   }
 
   /**
-   * Refuses the stalled body with the least progress relative to its memory, in favour of `requester`: one of
-   * the same client, or of a client that holds at least as much memory. Returns false if there is none, or if
-   * `requester` has stalled more.
+   * Refuses the stalled body with the least progress for its memory, so that `requester` can get that memory.
+   * The body must be one of the same client, or of a client that holds at least as much memory. Returns false
+   * if there is none, or if `requester` has stalled more.
    */
   refuseStalled(requester: Pick<PendingBody, 'allocation' | 'stallRatio'>, memory: RequestMemory): boolean {
     const { client } = requester.allocation.owner

@@ -7,24 +7,24 @@ import { type PoolOwner, TwoLevelPool } from '../limits/fair-pool.ts'
 const MIB = 1024 * 1024
 /** Minimum disk space for bodies, in bytes. */
 const MIN_DISK_BYTES = 2048 * MIB
-/** Minimum number of bodies of the maximum size for which there is disk space. */
+/** Number of bodies of the maximum size for which there is always disk space. */
 const MIN_BODIES = 16
 /** Share of the disk space for one client while no other client is active. */
 const MAX_PART_OF_CLIENT = 7 / 8
 
-/** Disk space for large request bodies, shared among clients like the memory. */
+/** Disk space for large request bodies. Clients share it by the same rules as memory. */
 export class Spool {
   readonly #folder: string
   readonly #space: TwoLevelPool
 
-  /** `folder` must not be in memory, as `/tmp` may be. `bodyLimit`: maximum bytes of one body. */
+  /** `folder` must not be in memory, as `/tmp` may be. `bodyLimit` returns the maximum bytes of one body. */
   constructor(folder: string, bodyLimit: () => number, nowMs: () => number) {
     this.#folder = folder
     const max = (): number => Math.max(MIN_DISK_BYTES, MIN_BODIES * bodyLimit())
     this.#space = new TwoLevelPool({ max, aloneShare: MAX_PART_OF_CLIENT, nowMs })
   }
 
-  /** Bytes on disk that all bodies hold. */
+  /** Bytes on disk that all files together occupy. */
   get held(): number {
     return this.#space.held
   }
@@ -40,17 +40,17 @@ export class Spool {
   }
 }
 
-/** Bytes on disk that no other process can read and that disappear with this process, however it ends. */
+/** A file that no other process can read and that disappears with this process, however it ends. */
 export class SpoolFile {
   readonly #owner: PoolOwner
   readonly #space: TwoLevelPool
   readonly #opening: Promise<FileHandle>
-  /** The writes so far; they run one after another. */
+  /** Settles when all writes so far are finished; writes run one after another. */
   #written: Promise<unknown>
   #length = 0
   #closing: Promise<void> | undefined
 
-  /** Only `Spool.newFile` may call this. */
+  /** Called only by `Spool.newFile` and `Spool.newNamedFile`. */
   constructor(owner: PoolOwner, space: TwoLevelPool, opening: Promise<FileHandle>) {
     this.#owner = owner
     this.#space = space
@@ -66,7 +66,7 @@ export class SpoolFile {
 
   /**
    * Appends bytes; resolves when they are written. Throws `overloaded` if the client has used its share of
-   * the disk; rejects with it if the disk is full.
+   * the disk; rejects with the same error if the disk is full.
    */
   append(bytes: Buffer): Promise<void> {
     if (bytes.length > 0 && !this.#space.take(this.#owner, bytes.length)) throw noSpace()

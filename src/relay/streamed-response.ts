@@ -35,15 +35,15 @@ import type { Target } from './request-stages.ts'
 
 /** Number of bytes processed at a time while a hold is nearly used up: a few dozen events. */
 const MIN_READ_BYTES = 4_096
-/** How long data sent to a client may remain unread. */
+/** Time for which data sent to a client may remain unread, before the client is disconnected. */
 const MAX_UNREAD_MS = 60_000
-/** Interval at which a running stream records what it has cost so far. */
+/** Interval at which a running stream records its cost so far. */
 const MARK_INTERVAL_MS = 5_000
 const NO_BYTES = Buffer.alloc(0)
 /** Marks the end of the upstream's response in the queue of chunks. */
 const END = Symbol('end')
 
-/** Creates the last frame of a stream, when the charge is known. */
+/** Creates the last frame of a stream. Called when the charge is known. */
 type LastFrame = (charged: Usage) => Buffer
 
 /**
@@ -56,10 +56,11 @@ export class StreamedResponse extends ResponseHandler {
   readonly #gate: DeliveryGate
   readonly #prompt: PromptCount | undefined
   readonly #pauses: ReadPauses
-  /** Bytes to be sent at the end of a read, once the hold is durable. */
+  /** Bytes that are sent after each chunk was read, once the hold is durable. */
   readonly #outgoing = new OutgoingBytes()
   /**
-   * Chunks that arrived while tokens were counted, or that must be counted first, and how the response ended.
+   * Chunks that arrived while tokens were being counted, or for which tokens must be counted first; then how
+   * the response ended.
    */
   readonly #unread: (Buffer | typeof END | Failure)[] = []
   readonly #keepAlive = new KeepAlive()
@@ -99,7 +100,7 @@ export class StreamedResponse extends ResponseHandler {
     const isStop = failure === CALL_STOPPED || failure === GATEWAY_STOPPING
     if (isStop && this.state !== 'over' && this.#tap.holdsText && this.#tap.contentFrames > 0) {
       this.#tap.stopChecking?.()
-      // Text that nobody has read was generated nevertheless.
+      // Text that no client has read was generated nevertheless, so it is charged.
       return this.#cut(failure)
     }
     if (this.#unread.length > 0 || this.#pauses.has('guard')) this.#unread.push(failure)
@@ -138,7 +139,7 @@ export class StreamedResponse extends ResponseHandler {
     this.#watch.mark()
   }
 
-  // A client that has not read everything needs no keep-alive event.
+  // No keep-alive event is sent to a client that still has data to read.
   #keepClient(nowMs: number): void {
     if (this.state === 'draining' || this.#pauses.isAnyBut('guard') || this.#prompt?.isPending) return
     const frame = this.call.hasFirstByte ? this.#keepAlive.frameFor(this.#tap, nowMs) : undefined
@@ -161,7 +162,8 @@ export class StreamedResponse extends ResponseHandler {
     this.#tap.release()
   }
 
-  // One read may contain more than the hold covers: only bytes that it covers are forwarded before a count.
+  // One chunk may contain more output than the hold covers. Only bytes that the hold covers are forwarded
+  // before tokens are counted.
   #takeUnread(): void {
     while (this.state !== 'over' && !this.#pauses.mayNotRead) {
       const chunk = this.#unread.shift()
@@ -199,14 +201,14 @@ export class StreamedResponse extends ResponseHandler {
     else if (!this.#watch.isWithinHold(this.state !== 'draining')) this.#checkHold()
   }
 
-  // A guard has ended the stream: what was generated is charged, and nothing more is sent of it.
+  // A guard has ended the stream: what was generated is charged, and only the guard's ending is sent.
   #refuse(isComplete: boolean): void {
     if (!isComplete) this.upstream.cancel()
     const ending = this.state === 'draining' ? 'client_gone' : isComplete ? 'complete' : 'cut'
     this.#finish(ending, (charged) => this.#tap.refusalBytes?.(charged) ?? NO_BYTES, isComplete)
   }
 
-  // If the connection breaks after the finish reason, the response is complete.
+  // If the connection breaks after the stream has stated its finish reason, the response counts as complete.
   #complete(failure = noUsableResponse('stream ended early')): void {
     let isComplete: boolean
     try {
@@ -230,8 +232,7 @@ export class StreamedResponse extends ResponseHandler {
     } else this.#fail(failure)
   }
 
-  // Whether nothing is being sent to the client, which is still connected, so that another channel can be
-  // tried.
+  // Whether nothing was sent to a client that is still connected, so that another channel can be tried.
   get #mayGoElsewhere(): boolean {
     return this.state === 'waiting' && !this.#outgoing.isDue && !this.#gate.isParking
   }
@@ -248,8 +249,8 @@ export class StreamedResponse extends ResponseHandler {
     this.#after(opening, (isDurable) => {
       this.#pauses.remove('hold')
       if (isDurable) {
-        // If the stream has ended, its charge may become durable together with its hold; then everything is
-        // sent in one write.
+        // If the stream has already ended, its charge may become durable together with its hold. By waiting a
+        // turn of the event loop, everything can be sent in one write.
         if (this.state === 'over') this.#after(nextTurn(), () => this.#sendOutgoing())
         else this.#sendOutgoing()
         return this.#pauses.apply()
@@ -293,7 +294,7 @@ export class StreamedResponse extends ResponseHandler {
     })
   }
 
-  // Services of guards are asked about the end of the stream.
+  // Waits until guards' services have checked the end of the stream.
   #completeAfter(checking: Promise<void>): void {
     this.#pauses.begin('guard')
     this.#after(checking, () => {
@@ -312,13 +313,13 @@ export class StreamedResponse extends ResponseHandler {
 
   #continueAfter(reason: 'count' | 'memory' | 'guard'): void {
     this.#pauses.remove(reason)
-    // What was held while services were asked.
+    // Forwards what was held back while guards' services were asked.
     if (reason === 'guard' && this.state !== 'over') this.#take(NO_BYTES)
     this.#takeUnread()
     this.#pauses.apply()
   }
 
-  // Exceptions after an await end only this call, as in the attempt's own callbacks.
+  // An exception after waiting must end only this call, like one in the callbacks of `Attempt`.
   #after<Result>(waited: Promise<Result>, proceed: (result: Result) => void): void {
     waited.then(proceed).catch((error: unknown) => this.crash(error))
   }
@@ -329,7 +330,7 @@ export class StreamedResponse extends ResponseHandler {
 
   #finish(ending: ResponseEnding, lastFrame: LastFrame | undefined, isComplete: boolean): void {
     this.close()
-    // The remaining response is discarded, so that its connection can be reused.
+    // The rest of the response is read and discarded, so that its connection can be reused.
     this.#pauses.discardRest()
     this.continueUnlessSettled(this.#settleAndEnd(ending, lastFrame, isComplete), this.#tap, this.#outgoing)
   }
@@ -343,14 +344,14 @@ export class StreamedResponse extends ResponseHandler {
     const [tap, { response }] = [this.#tap, this.call]
     let charged: Usage = NO_USAGE
     if (this.#gate.isParking && (await this.#gate.goesOn(isComplete))) {
-      // The upstream continues; the call is charged when its end is known.
+      // The upstream continues without its client; the call is charged when the end is known.
     } else if (ending === 'cut' && tap.contentFrames + tap.tools.begun.length === 0)
       this.call.settleForNothing(this.target)
     else {
       const basis = streamBasis(tap, ending, isComplete)
       const delivered = ending !== 'client_gone' || response.headersSent
-      // The first event contains the id by which a client may refer to a response whose end it did not
-      // receive.
+      // After the first event, a client knows the response's id and may refer to it even if it received no
+      // end.
       const known = isComplete || response.headersSent ? tap : undefined
       const charging = this.call.settle(this.target, basis, delivered, known)
       const keeping = isComplete && tap.keep?.(this.target, this.call, charging)
@@ -365,8 +366,8 @@ export class StreamedResponse extends ResponseHandler {
 }
 
 /**
- * Time without an event after which a keep-alive event is sent. Clients end a stream that is silent for some
- * minutes, proxies one that is silent for one minute, and for most clients comments are not events.
+ * Time without an event after which a keep-alive event is sent. Clients end a stream after some minutes of
+ * silence, proxies after one minute. Most clients do not count comments as events.
  */
 const MAX_SILENCE_MS = 15_000
 

@@ -4,7 +4,7 @@ import { O200K_TOKEN_SPLIT_REGEX } from 'gpt-tokenizer/encodingParams/constants'
 import type { CountedText } from './token-counter.ts'
 import { PieceCounts, Vocabulary } from './vocabulary.ts'
 
-// An import of node:fs would load all of it, streams and promises too, which takes 8 ms of each start.
+// Importing `node:fs` would load all of it, including streams and promises, which takes 8 ms at each start.
 const { readFileSync } = process.getBuiltinModule('node:fs')
 const { parentPort } = process.getBuiltinModule('node:worker_threads')
 
@@ -14,7 +14,7 @@ const counts = new PieceCounts((piece) => vocabulary.count(piece))
 
 parentPort?.on('message', (texts: readonly CountedText[]) => parentPort?.postMessage(texts.map(tokensOf)))
 
-/** Estimates the tokens of a text from those of its pieces. */
+/** Estimates the tokens of a text from the tokens of its pieces. */
 function tokensOf({ pieces, factor }: CountedText): number {
   const tokens = pieces.reduce((sum, piece) => sum + counts.tokensOf(piece), 0)
   return Math.ceil(tokens * factor)

@@ -1,9 +1,9 @@
 import { Worker } from 'node:worker_threads'
 import type { HelperThreads } from './helper-threads.ts'
 
-/** Number of waiting and running texts from which on the counter is busy. */
+/** Number of waiting and running texts from which the counter counts as busy. */
 const BUSY_TEXTS = 32
-/** Maximum characters of short texts that are counted together. */
+/** Maximum characters of short texts that are sent to the thread together. */
 const MAX_BATCH_LENGTH = 16_384
 /** Idle time, in milliseconds, after which the worker thread with its 36 MB is ended. */
 const IDLE_MS = 60_000
@@ -15,9 +15,9 @@ interface Waiting {
 }
 
 /**
- * Counts tokens for responses whose upstream does not report them. It uses a thread of its own, which is
+ * Counts tokens, for responses whose upstream does not report them. It uses a thread of its own, which is
  * started when needed, because some texts take long. Batches are small, so that texts for charges need not
- * wait for the others.
+ * wait long for others.
  */
 export class TokenCounter {
   readonly #offset: number
@@ -28,11 +28,11 @@ export class TokenCounter {
   #current: Waiting[] = []
   #isIdle = true
   #loading: Promise<void> = Promise.resolve()
-  /** Texts for charges and for checks of holds. While one of them waits, no other text is started. */
+  /** Texts for charges and for checks of holds. While one of them waits, no other text is counted. */
   readonly #highPriority: Waiting[] = []
   readonly #lowPriority: Waiting[] = []
 
-  /** `offset`, a random number from 0 to 1, decides which pieces of very long texts are counted. */
+  /** `offset`, a random number from 0 to 1, determines which pieces of very long texts are counted. */
   constructor(offset: number, threads: Pick<HelperThreads, 'start'>) {
     this.#offset = offset
     this.#threads = threads
@@ -58,7 +58,7 @@ export class TokenCounter {
     return this.#enqueue(text, this.#highPriority)
   }
 
-  /** Counts tokens for other purposes than a charge, and only while no text for a charge is waiting. */
+  /** Counts tokens for purposes other than a charge; starts only while no text for a charge is waiting. */
   countLowPriority(text: string): Promise<number> {
     return this.#enqueue(text, this.#lowPriority)
   }
@@ -156,12 +156,12 @@ export class TokenCounter {
  * its square.
  */
 export const PIECE_LENGTH = 2_000
-/** Maximum pieces that are counted of one text: 256,000 characters. */
+/** Maximum number of pieces that are counted of one text. They have 256,000 characters in total. */
 const MAX_PIECES = 128
 /** Fractional part of the golden ratio. Its multiples modulo 1 are spread evenly. */
 const GOLDEN = (Math.sqrt(5) - 1) / 2
 
-/** A text to count: its pieces, and the ratio of the whole text to them. */
+/** The pieces of a text that are counted, and how their count is scaled to the whole text. */
 export interface CountedText {
   readonly pieces: readonly string[]
   /** Characters of the whole text per character of the pieces; 1 if the pieces are the whole text. */

@@ -20,7 +20,10 @@ import type { ChannelPlan, ChannelTools, Target } from './request-stages.ts'
 /** Maximum characters of a tool's type in messages and alerts. */
 const MAX_TYPE_LENGTH = 64
 
-/** What determines the prices of tools at one upstream; `channel` is undefined if it no longer exists. */
+/**
+ * Collects what determines the prices of tools at one upstream; `channel` is undefined if it no longer
+ * exists.
+ */
 export function toolPricingInputs(
   { models }: Pick<Settings, 'models'>,
   { price }: Pick<Rate, 'price'>,
@@ -37,7 +40,7 @@ export function toolPricingInputs(
   }
 }
 
-/** The tools of a request at its channel that may cost something, and what determines their prices. */
+/** The tools in a request to a channel that may cost something, and what determines their prices. */
 export function toolsAt(
   settings: Settings,
   rate: Rate,
@@ -48,7 +51,7 @@ export function toolsAt(
   return { pricing, known: offered.flatMap((tool) => knownTool(tool, pricing) ?? []) }
 }
 
-/** Types of the tools without a price, without duplicates and without characters that must not be shown. */
+/** Types of the tools that have no price. Duplicates and characters that must not be shown are removed. */
 export function unpricedTypes(known: readonly KnownTool[]): readonly string[] {
   const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
   return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]
@@ -66,14 +69,14 @@ export function refuseUnpricedTools(settings: Settings, rate: Rate, channels: re
 
 const NONE: readonly OfferedTool[] = []
 
-/** What determines the prices of the provider's tools for a call. */
+/** Collects what determines the prices of the provider's tools for a call. */
 export function toolPricingAt(call: Call, { channel, request, plan }: Target): ToolPricingInputs {
   const { settings, rate } = call.plan
   const { protocol: dialect, upstreamModel: model } = request
   return toolPricingInputs(settings, rate, channel, { dialect, model, offered: plan.tools?.tools ?? NONE })
 }
 
-/** Everything besides the response that determines its charge. */
+/** Collects everything besides the response that determines its charge. */
 export function pricingInputsAt(call: Call, target: Target): PricingInputs {
   const { rate, request, settings } = call.plan
   return {

@@ -1,12 +1,12 @@
 import type { UpstreamRequest } from '@sluice/http1'
 
-/** Flow control of one upstream response; without effect until the request is being sent. */
+/** Controls the flow of an upstream's response to one call. Has no effect until the request is being sent. */
 export class UpstreamFlow {
   #request: UpstreamRequest | undefined
   #isSilent = false
   #send: ((body: Buffer) => void) | undefined
 
-  /** Whether the request is being sent, so that the upstream may already work on it. */
+  /** Whether the request is being sent, so that the upstream may already be working on it. */
   get isSent(): boolean {
     return this.#request?.isSent === true
   }

@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { LRUCache } from 'lru-cache'
 
-/** Rank of bytes that are not a token. */
+/** Rank of a sequence of bytes that is not a token. */
 const NONE = 0x7fffffff
 const MAX_TOKENS = 2 ** 18
 /** Number of slots of the hash table. */
@@ -17,10 +17,10 @@ const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/
  */
 export class Vocabulary {
   readonly #split: RegExp
-  /** All tokens one after another, in the order of their ranks, and the end of each. */
+  /** The bytes of all tokens, in the order of their ranks, and the offset at which each token ends. */
   readonly #bytes: Uint8Array
   readonly #ends = new Uint32Array(MAX_TOKENS)
-  /** Hash table of ranks; 0 is an empty slot, so that each is stored plus 1. */
+  /** Hash table of ranks. Each rank is stored plus 1, because 0 marks an empty slot. */
   readonly #slots = new Int32Array(SLOTS)
 
   /**
@@ -34,7 +34,7 @@ export class Vocabulary {
     const tokens = decode(file, this.#ends)
     for (let rank = 0, start = 0; rank < tokens; rank++) {
       const end = this.#ends[rank] as number
-      // Only an empty slot is sought, because no two tokens of a vocabulary are equal.
+      // An empty slot is all that is looked for, because no two tokens of a vocabulary are equal.
       let slot = firstSlotOf(file, start, end)
       while (this.#slots[slot] !== 0) slot = nextSlot(slot)
       this.#slots[slot] = rank + 1
@@ -49,12 +49,15 @@ export class Vocabulary {
     return tokens
   }
 
-  /** Merges adjacent tokens, lowest rank first, until no two make a token, and counts the remaining ones. */
+  /**
+   * Merges adjacent tokens, those with the lowest rank first, until no two of them form a token. Returns the
+   * number of remaining tokens.
+   */
   #tokensOf(word: Uint8Array): number {
     if (this.#rankOf(word, 0, word.length) !== NONE) return 1
     const starts = Int32Array.from({ length: word.length + 1 }, (_, at) => at)
     let tokens = word.length
-    // For each token, the rank of its merge with the next one.
+    // For each token, the rank of the token that it would form with the next one.
     const ranks = new Int32Array(tokens)
     const rankOfPair = (at: number): number =>
       at + 2 > tokens ? NONE : this.#rankOf(word, starts[at] as number, starts[at + 2] as number)

@@ -13,11 +13,11 @@ const MAX_BYTES = 64 * 1024 * 1024
 /** Handles a response that is not a stream: holds it until its charge is durable, then sends it. */
 export class WholeResponse extends ResponseHandler {
   readonly #bytes = new ChunkList()
-  /** Bytes of earlier responses to parts of the request. */
+  /** Bytes of earlier responses, if the request was sent in several parts. */
   #earlierBytes = 0
   /** Whether reading is paused for lack of memory. */
   #isWaiting = false
-  /** Set while services of guards check the response, which is complete. */
+  /** Set while guards' services check the response, which has arrived completely. */
   #checked: { readonly facts: ReplyFacts; readonly stop: AbortController } | undefined
   #read = (bytes: Buffer): WholeReply => this.target.request.reply(bytes)
 
@@ -59,7 +59,7 @@ export class WholeResponse extends ResponseHandler {
     }
   }
 
-  // Services of guards are asked. Until they have answered, the client may leave and the call may be stopped.
+  // While guards' services check the response, the client may leave and the call may be stopped.
   #check(reply: WholeReply, check: NonNullable<WholeReply['check']>): void {
     const stop = new AbortController()
     this.#checked = { facts: reply.facts, stop }
@@ -84,7 +84,7 @@ export class WholeResponse extends ResponseHandler {
       const { facts, stop } = this.#checked
       stop.abort()
       this.close()
-      // The provider is paid for its response, so that no other one is asked.
+      // The provider must be paid for its response, so no other provider is asked.
       this.refused(chargeBasis('complete', facts), { ...failure, next: 'nowhere' })
     } else if (this.memory.isShort) {
       this.close()
@@ -124,8 +124,8 @@ export class WholeResponse extends ResponseHandler {
     this.#send(reply.body(charged))
   }
 
-  // The upstream continues: the call's hold stays open, and is durable before the client receives the
-  // response.
+  // The upstream continues in the background. The call's hold stays open; it is durable before the client
+  // receives the response.
   async #deliverBegun(reply: WholeReply, goOn: NonNullable<WholeReply['goOn']>): Promise<void> {
     const { hold } = this.call
     if (!(await hold.whenDurable()) || !(await goOn(this.target, this.call)))

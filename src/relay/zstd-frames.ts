@@ -1,7 +1,9 @@
 import { Transform, type TransformCallback } from 'node:stream'
 import { createZstdDecompress } from 'node:zlib'
 
-/** Maximum frames of one body: a frame may have only nine bytes, and its decoder costs about 50 µs. */
+/**
+ * Maximum number of frames in one body. A frame may have only nine bytes, but its decoder costs about 50 µs.
+ */
 const MAX_DECODERS = 100
 
 /**

@@ -3,15 +3,21 @@ import { dayOf, type KeptAnswer } from '../domain/kept-answer.ts'
 import type { StoredBytesOfUser } from './operations/signatures-and-response-parts.ts'
 import type { Rows } from './store.ts'
 
-/** Maximum bytes stored by one write. Charges share its commit, and wait no longer than for this. */
+/**
+ * Maximum number of bytes stored by one write. It is small, because charges of calls wait for the same
+ * commit.
+ */
 const PART_BYTES = 262_144
 
-/** An answer that is to be stored: its content in pieces of any size. */
+/** An answer to be stored, with its content in pieces of any size. */
 export type AnswerToStore = Omit<KeptAnswer, 'answerId' | 'parts' | 'bytes'> & {
   readonly pieces: readonly Buffer[]
 }
 
-/** Writer of the contents of kept answers, one part at a time for all calls. */
+/**
+ * Stores the contents of answers, one part at a time, so that few bytes are written between the charges of
+ * calls.
+ */
 export class AnswerContents {
   readonly #rows: Pick<Rows, 'write'>
   #turn: Promise<unknown> = Promise.resolve()
@@ -20,7 +26,10 @@ export class AnswerContents {
     this.#rows = rows
   }
 
-  /** Stores the content in parts, and then the row, as `storeAnswer` does. What is not stored as a whole leaves no parts. */
+  /**
+   * Stores the content in parts, and then the row, like `storeAnswer`. If a write fails, removes the parts
+   * again.
+   */
   async store({ pieces, ...answer }: AnswerToStore): Promise<StoredBytesOfUser | undefined> {
     const answerId = randomUUID()
     const day = dayOf(answer.expiresMs)
@@ -37,7 +46,7 @@ export class AnswerContents {
         )
       return await this.#inTurn(() => this.#rows.write('storeAnswer', { ...stored, content: undefined }))
     } catch (error) {
-      // If this fails too, the parts go with their day.
+      // If this fails too, the parts are removed when their day is over.
       await this.#rows.write('removeAnswerParts', { kind, lookup, day, answerId }).catch(() => {})
       throw error
     }
@@ -51,8 +60,8 @@ export class AnswerContents {
 }
 
 /**
- * Copies one part out of the pieces. Its memory is not shared: what is posted to a thread is cloned with all of
- * the memory that it is a view of.
+ * Copies one part out of the pieces. A copy, because posting a view to a thread would clone all of the memory
+ * it belongs to.
  */
 function partOf(pieces: readonly Buffer[], part: number): Uint8Array {
   const from = part * PART_BYTES

@@ -2,10 +2,16 @@ import { type BudgetName, budgetsIn } from '../domain/budget.ts'
 import type { Token } from '../domain/records/token.ts'
 import type { User } from '../domain/records/user.ts'
 
-/** Name of an account in the bank: a user's, a token's, or that of a budget in one period. */
+/**
+ * Name of an account in the bank, the part of the database that lends quota to nodes: a user, a token, or a
+ * budget in one period.
+ */
 export type AccountName = `u:${number}` | `t:${number}` | BudgetName
 
-/** Accounts that a call moves: those of its token, its user and its budgets (`budgetList`). */
+/**
+ * The accounts that a call is charged to: the accounts of its token, of its user, and of its budgets
+ * (`budgetList`).
+ */
 export function accountsOf(call: {
   readonly token_id: number
   readonly user_id: number
@@ -14,10 +20,13 @@ export function accountsOf(call: {
   return [`t:${call.token_id}`, `u:${call.user_id}`, ...budgetsIn(call.budgets)]
 }
 
-/** Loan from the account of a budget. Amounts are quota units. */
+/** Request for a loan from the account of a budget. Amounts are quota units. */
 export interface BudgetRequest {
   readonly account: BudgetName
-  /** The budget as the node knows it; 0 if unknown. For users and tokens the bank's own value applies. */
+  /**
+   * Amount of the budget as the node knows it; 0 if unknown. For budgets of users and tokens, the bank uses
+   * its own value.
+   */
   readonly amount: number
   readonly need: number
   readonly max: number
@@ -35,13 +44,13 @@ export interface LoanPlace {
   readonly waits: boolean
 }
 
-/** Request of a node for a loan, for calls of one token. Amounts are quota units. */
+/** Request of a node for loans, to pay for calls of one token. Amounts are quota units. */
 export interface LoanRequest {
   /** Id of the token, or the HMAC of its key. */
   readonly token: number | { readonly keyHash: string }
-  /** Amounts required in addition to what the node has; 0 for none. */
+  /** Amounts required in addition to what the node has borrowed already; 0 for none. */
   readonly need: { readonly token: number; readonly user: number }
-  /** Maximum useful amounts; a higher `need` takes precedence. */
+  /** Maximum amounts that are useful to the node; a higher `need` takes precedence. */
   readonly max: { readonly token: number; readonly user: number }
   /** Budgets that the calls are charged to. */
   readonly budgets?: readonly BudgetRequest[]
@@ -49,9 +58,9 @@ export interface LoanRequest {
   readonly place?: LoanPlace | undefined
 }
 
-/** Response of the bank to a request. */
+/** Response of the bank to a `LoanRequest`. */
 export interface LoanResponse {
-  /** True = all needs were lent. False if too little is free, or the token or the user may not be used. */
+  /** Whether all needs were lent. False if too little is free, or if the token or the user is disabled. */
   readonly granted: boolean
   readonly token: Token
   readonly user: User
@@ -70,24 +79,27 @@ export interface LoanResponse {
 /** State of an account in the bank, as one node sees it. Amounts are quota units. */
 export interface AccountState {
   readonly account: AccountName
-  /** Rises whenever the leases of the account are recalled. */
+  /** Increases whenever the bank ends the leases of the account. */
   readonly epoch: number
-  /** Balance of the account, including leased amounts. */
+  /** Balance of the account, including amounts lent to nodes. */
   readonly remain: number
-  /** Part of the balance that is not lent. */
+  /** Part of the balance that is not lent to any node. */
   readonly free: number
-  /** Amount lent to the node that it has not reported as spent. */
+  /** Amount lent to the node, without what it has reported as spent. */
   readonly amount: number
-  /** Charges of the node that were counted since the last state, if the node does not report them itself. */
+  /**
+   * Charges of this node that the bank has counted since the last state. Only if the bank sees them without a
+   * report.
+   */
   readonly counted?: number
 }
 
-/** Report of a node's open holds on an account, in quota units. */
+/** Report about a node's open holds (reservations for running calls) on one account, in quota units. */
 export interface HoldReport {
   readonly account: AccountName
   /** Sum of the open holds. */
   readonly held: number
-  /** Expected charge of these holds, to be booked if the node is lost; of tokens and budgets only. */
+  /** Expected charge of these holds for a token or a budget. It is booked if the node is lost. */
   readonly estimate: number
 }
 
@@ -95,34 +107,40 @@ export interface HoldReport {
 export interface BankStatement {
   /** States of the accounts in the report. */
   readonly states: readonly AccountState[]
-  /** Accounts whose rows another session has locked; no call that charges one of them was booked. */
+  /**
+   * Accounts that another database session has locked. Calls that are charged to one of them were not booked.
+   */
   readonly locked: readonly AccountName[]
 }
 
 /**
- * Bank as one node uses it; `docs/ledger.md: Many nodes`. Methods reject with `StoreUnavailable` if the
- * database is out of reach. Whether a rejected request took effect is unknown until the next report.
+ * The bank as one node uses it: it lends quota to nodes and books their charges. `docs/ledger.md: Many
+ * nodes`. Methods reject with `StoreUnavailable` if the database is unreachable. Whether a rejected request
+ * took effect is known only after the next report.
  */
 export interface Bank {
   /**
-   * Requests loans. Resolves to one result per request, in order; undefined for an unknown token, `locked` if
-   * another session has locked the row of an account. `left` are tickets of calls that do not wait any more.
+   * Requests loans. Resolves to one result per request, in order: undefined for an unknown token, `locked` if
+   * another database session has locked the row of an account. `left` are tickets of calls that no longer wait.
    */
   acquire(
     requests: readonly LoanRequest[],
     left?: readonly number[],
   ): Promise<readonly (LoanResponse | 'locked' | undefined)[]>
   /**
-   * Reports settled calls (JSON, as in the outbox) and open holds. A call counts once, even if it is reported
-   * repeatedly. Renews the node's leases for another minute.
+   * Reports settled calls (as JSON, like the outbox has them) and open holds. A call that is reported several
+   * times counts once. Also renews the node's leases for another minute.
    */
   apply(calls: readonly string[], held: readonly HoldReport[]): Promise<BankStatement>
-  /** Resolves to the states of all accounts that the node borrows from; recovers leases of lost nodes. */
+  /**
+   * Resolves to the states of all accounts that the node borrows from. Also takes back the leases of lost
+   * nodes.
+   */
   compare(): Promise<readonly AccountState[]>
-  /** Returns the leases of these accounts, except the amounts to keep, and except locked accounts. */
+  /** Returns borrowed amounts of these accounts, except the amounts to keep. Locked accounts are skipped. */
   release(
     remainders: readonly { readonly account: AccountName; readonly keep: number }[],
   ): Promise<readonly AccountState[]>
-  /** Returns all leases, held or not, except those of locked accounts, and removes the node. */
+  /** Returns everything borrowed, even for open holds, except on locked accounts. Then removes the node. */
   leave(): Promise<void>
 }

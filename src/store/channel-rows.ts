@@ -9,12 +9,12 @@ import type { StoredEntry } from '../domain/settings.ts'
 import type { StoredSettingRow } from './row-types.ts'
 import { type Secrets, seal, hmacOf, unseal } from './secrets.ts'
 
-/** Prefix of the line with the proxy among those with keys; no key begins with it. */
+/** Prefix of the line with the proxy, among the lines with keys. No key begins with it. */
 const PROXY_LINE = '\tproxy\t'
-/** Prefix of the lines of retired keys; the time and the key follow. */
+/** Prefix of a line with a retired key, followed by the time and the key. */
 const RETIRED_LINE = '\tretired\t'
 
-/** Converts a stored channel, decrypting its keys and its proxy. */
+/** Converts the row of a channel, decrypting its keys and its proxy. */
 export function channelFromRow(row: ChannelRow, secrets: Secrets): StoredChannel {
   const lines = unseal(secrets, row.keys_cipher, { table: 'channels', row: row.id }).split('\n')
   const proxy = lines.find((line) => line.startsWith(PROXY_LINE))?.slice(PROXY_LINE.length)
@@ -34,7 +34,7 @@ function retiredKey(line: string): RetiredKey {
   return { key: key.join('\t'), since: Number(since) }
 }
 
-/** The version of a channel: an HMAC with the gateway secret, so that it reveals nothing about the keys. */
+/** Version of a channel: an HMAC with the gateway secret, so that it reveals nothing about the keys. */
 export function channelVersion(definition: ChannelDefinition, secrets: Secrets): string {
   const { name, declared, keys, retired, status, family } = definition
   const { proxy, ...open } = declared
@@ -42,7 +42,10 @@ export function channelVersion(definition: ChannelDefinition, secrets: Secrets):
   return hmacOf(secrets, 'version', JSON.stringify(content)).slice(0, 16)
 }
 
-/** Encrypts the keys of a channel for its row, and its proxy, whose URL may have a password. */
+/**
+ * Encrypts the keys of a channel for its row. The proxy is encrypted too, because its URL may contain a
+ * password.
+ */
 export function sealedKeys(
   secrets: Secrets,
   { keys, retired = [], declared: { proxy } }: Pick<ChannelDefinition, 'keys' | 'retired' | 'declared'>,
@@ -62,10 +65,10 @@ export function openDefinition({ name, declared, status, family }: ChannelDefini
   return { name, declared: open, status, family }
 }
 
-/** Sections whose values are encrypted: addresses of receivers and of the services of guards are often secrets. */
+/** Sections whose values are encrypted, because their addresses and headers often contain secrets. */
 const SEALED_SECTIONS: ReadonlySet<string> = new Set(['alerts', 'guards'])
 
-/** Converts a stored setting. */
+/** Converts the row of a setting. */
 export function entryFromRow({ section, name, value }: StoredSettingRow, secrets: Secrets): StoredEntry {
   const text = SEALED_SECTIONS.has(section)
     ? unseal(secrets, value, { table: 'stored_settings', row: name })
@@ -73,7 +76,7 @@ export function entryFromRow({ section, name, value }: StoredSettingRow, secrets
   return { section: section as StoredEntry['section'], name, value: JSON.parse(text) }
 }
 
-/** The text of a setting for its row. */
+/** Text of a setting as stored in its row. */
 export function entryText({ section, name, value }: StoredEntry, secrets: Secrets): string {
   const text = JSON.stringify(value)
   return SEALED_SECTIONS.has(section) ? seal(secrets, text, { table: 'stored_settings', row: name }) : text

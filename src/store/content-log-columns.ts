@@ -2,7 +2,7 @@ import { CONTENT_LOG, type ContentLogColumns } from '../domain/records/content-l
 import type { TokenSeed } from '../domain/records/token.ts'
 import type { UserSeed } from '../domain/records/user.ts'
 
-/** The columns of a declared content log; none if it is not declared. */
+/** Columns for a declared content log (`content_log_…` in gateway.yaml); no columns if it is not declared. */
 export function declaredContentColumns({
   content_log_what: what,
   content_log_sample: sample = null,

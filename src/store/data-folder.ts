@@ -22,20 +22,20 @@ import { faultOf } from './sqlite/failure.ts'
 
 /** Maximum time for which a command waits until other commands release a data folder. */
 export const COMMAND_LOCK_TIMEOUT_MS = 60_000
-/** Interval between attempts to lock a held folder. */
+/** Interval between attempts to lock a folder that another process has locked. */
 const RETRY_INTERVAL_MS = 50
 
-/** Lock on a data folder, held until `release` or until this process ends in any way. */
+/** A lock on a data folder. It ends with `release`, or when this process ends in any way. */
 export interface DataFolderLock {
-  /** A sentence for the operator if other accounts of the machine may enter the folder. */
+  /** A sentence for the operator if other accounts of the machine can enter the folder. */
   readonly warning: string | undefined
   release(): void
 }
 
-/** Purpose of a lock: a gateway that runs on the folder, or a short command. */
+/** Who locks a data folder: a running gateway, or a short command. */
 export type DataFolderHolder = 'gateway' | 'command'
 
-/** Error: another process holds the data folder. */
+/** Error: another process has locked the data folder. */
 export class DataFolderInUse extends Error {
   readonly holder: DataFolderHolder
 
@@ -53,8 +53,8 @@ export class DataFolderInUse extends Error {
 
 /**
  * Creates the folder if it is missing (mode 0700), and locks it. The operating system releases the lock when
- * the process dies. Throws `DataFolderInUse` if another process holds it, and a sentence for the operator if
- * other accounts may write to it.
+ * the process dies. Throws `DataFolderInUse` if another process has locked it, or a sentence for the operator
+ * if other accounts can write to it.
  */
 export function lockDataFolder(path: string, holder: DataFolderHolder): DataFolderLock {
   return withFolderErrors(path, () => {
@@ -64,7 +64,7 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
     createPrivateFile(file)
     const lock = new DatabaseSync(file, { timeout: 0 })
     try {
-      // Both locks of SQLite exclude other writers, and they show who holds the lock: under that of a command
+      // Either lock of SQLite excludes other writers. The type shows who holds it: with the lock of a command
       // (IMMEDIATE), reads still succeed.
       lock.exec(holder === 'gateway' ? 'BEGIN EXCLUSIVE' : 'BEGIN IMMEDIATE')
     } catch (error) {
@@ -85,8 +85,8 @@ export function lockDataFolder(path: string, holder: DataFolderHolder): DataFold
 }
 
 /**
- * Like `lockDataFolder`, but waits while commands hold the folder, at most `COMMAND_LOCK_TIMEOUT_MS`. Rejects
- * with `DataFolderInUse` if a gateway holds it, or commands still do.
+ * Like `lockDataFolder`, but waits up to `COMMAND_LOCK_TIMEOUT_MS` for commands to release the folder.
+ * Rejects with `DataFolderInUse` if a gateway has locked it, or if commands still have.
  */
 export async function lockDataFolderInTurn(path: string, holder: DataFolderHolder): Promise<DataFolderLock> {
   const endMs = performance.now() + COMMAND_LOCK_TIMEOUT_MS
@@ -102,8 +102,8 @@ export async function lockDataFolderInTurn(path: string, holder: DataFolderHolde
 }
 
 /**
- * Reads the secret in the file `secret` of a data folder; creates the file if it is missing. Afterwards only
- * its owner may read it. The folder must be locked.
+ * Reads the secret from the file `secret` of a data folder; creates the file if it is missing. Makes the file
+ * readable only by its owner. The folder must be locked.
  */
 export function secretOfDataFolder(path: string): string {
   const file = join(path, 'secret')
@@ -115,9 +115,9 @@ export function secretOfDataFolder(path: string): string {
 }
 
 /**
- * Throws if other accounts may write to the folder, because they could put their own database or secret
- * there. Groups of this process are allowed, because volumes of containers belong to one. Returns a warning
- * if others may enter the folder.
+ * Throws if other accounts can write to the folder, because they could replace the database or the secret.
+ * Write access for a group of this process is allowed, because container volumes have it. Returns a warning
+ * if others can enter the folder.
  */
 function warningOf(path: string): string | undefined {
   const ownGroups = process.getgroups?.()
@@ -146,10 +146,11 @@ function withFolderErrors<Result>(path: string, run: () => Result): Result {
   }
 }
 
-// Written to a temporary file first: a truncated secret could not decrypt what is stored with it.
+// Written to a temporary file first. A secret that was cut off by a crash could not decrypt what others have
+// stored with it.
 function makeSecret(folder: string, file: string): void {
   const unfinished = `${file}.unfinished`
-  // An existing file was left by a killed start, or was planted.
+  // An unfinished file was left behind by an interrupted start, or placed there by an attacker.
   rmSync(unfinished, { force: true })
   const descriptor = openSync(unfinished, 'wx', 0o600)
   writeSync(descriptor, `${randomBytes(32).toString('hex')}\n`)
@@ -177,12 +178,12 @@ function isBusy(error: unknown): boolean {
 }
 
 /**
- * File that names the gateway on a data folder, by process id and host, for the message of a second start.
- * The lock decides whether a gateway runs, so a file left behind by a killed one does no harm.
+ * File with the process id and host of the gateway that uses a data folder, for the error message of a second
+ * start. It is not a lock, so a file left behind by a killed gateway does no harm.
  */
 const fileIn = (folder: string): string => join(folder, 'lock.pid')
 
-/** Names this process in a data folder that it has locked. */
+/** Writes the process id and host of this process to a data folder that it has locked. */
 function nameProcess(folder: string): void {
   removeProcessName(folder)
   try {
@@ -192,7 +193,7 @@ function nameProcess(folder: string): void {
   }
 }
 
-/** Removes the name from a data folder that this process still holds. */
+/** Removes the process id from a data folder that this process still has locked. */
 function removeProcessName(folder: string): void {
   try {
     rmSync(fileIn(folder), { force: true })
@@ -201,7 +202,7 @@ function removeProcessName(folder: string): void {
   }
 }
 
-/** The process that holds a locked data folder, in words. */
+/** Describes the process that has locked a data folder. */
 function processOn(folder: string): string {
   const [, id, host] = /^(\d+) (\S+)\n$/.exec(textOf(fileIn(folder))) ?? []
   if (id === undefined) return 'another process'
@@ -217,7 +218,7 @@ function textOf(path: string): string {
   }
 }
 
-// A holder that has not written its name yet may find the name of one that was killed.
+// The file may still contain the id of a killed gateway, if the current one has not written its id yet.
 function runs(id: number): boolean {
   try {
     return process.kill(id, 0)

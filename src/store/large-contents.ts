@@ -3,22 +3,22 @@ import type { StoredBytesOfUser } from './operations/signatures-and-response-par
 import type { Rows } from './store.ts'
 
 /**
- * Maximum length of a text stored by one write, in UTF-16 units. Charges share its commit, and wait no longer
- * than for this.
+ * Maximum length of a text stored by one write, in UTF-16 code units. It is small, because charges of calls
+ * wait for the same commit.
  */
 const PART_LENGTH = 262_144
 /** Number of parts that one write removes. */
 const REMOVED_AT_A_TIME = 8
 
-/** Stored response that has a content. */
+/** A stored response with content. */
 type ResponseWithContent = StoredResponse & { readonly content: StoredContent }
 
-/** Tells whether the content of a response is to be stored in parts. */
+/** Whether the content of a response must be stored in parts. */
 export function isLarge({ input, response }: StoredContent): boolean {
   return input.length + response.length > PART_LENGTH
 }
 
-/** Writer of large contents, one part at a time for all calls. */
+/** Stores large contents, one part at a time, so that little is written between the charges of calls. */
 export class LargeContents {
   readonly #rows: Pick<Rows, 'write'>
   #turn: Promise<unknown> = Promise.resolve()
@@ -27,7 +27,7 @@ export class LargeContents {
     this.#rows = rows
   }
 
-  /** Stores the content in parts, and then the row of the response, as `storeResponse` does. */
+  /** Stores the content in parts, and then the row of the response, like `storeResponse`. */
   async store({ content, ...response }: ResponseWithContent): Promise<StoredBytesOfUser | undefined> {
     const input = partsOf(content.input)
     const parts = [...input, ...partsOf(content.response)]
@@ -57,7 +57,10 @@ export class LargeContents {
   }
 }
 
-/** Removes the parts of a response whose row no longer exists, a few at a time. Resolves to their number. */
+/**
+ * Removes the parts of a response whose row no longer exists, a few per write. Resolves to the number of
+ * parts.
+ */
 export async function removeParts(rows: Pick<Rows, 'write'>, responseId: string): Promise<number> {
   for (let removed = 0; ; ) {
     const count = await rows.write('removeOrphanedParts', { responseId, limit: REMOVED_AT_A_TIME })
@@ -66,7 +69,7 @@ export async function removeParts(rows: Pick<Rows, 'write'>, responseId: string)
   }
 }
 
-/** Cuts a text into parts that end between characters, because each part is encoded separately. */
+/** Splits a text into parts. Surrogate pairs are not split, because each part is encoded separately. */
 function partsOf(text: string): string[] {
   const parts: string[] = []
   for (let start = 0; start < text.length; ) {

@@ -3,27 +3,30 @@ import type { Token } from '../domain/records/token.ts'
 import type { HoldOpening, ParkedHold, SettledCall } from '../domain/records/usage.ts'
 import type { User } from '../domain/records/user.ts'
 
-/** Reference to a hold; `userId` is for fair scheduling (`fairBatch`). */
+/**
+ * Reference to a hold, the quota reserved for a running call. `userId` is used to share the writer fairly
+ * (`fairBatch`).
+ */
 interface HoldReference {
   readonly id: string
   readonly user_id: number
 }
 
-/** Owner of parked holds: no run of a gateway. */
+/** Owner of parked holds, instead of a run of the gateway. */
 export const PARKED_OWNER = 'parked'
 
-/** Token and user after all writes that were queued before. */
+/** A token and its user, including the effect of all writes queued before. */
 export interface StoredAccount {
   readonly token: Token
   readonly user: User
-  /** Sums of the open holds, in quota units. */
+  /** Sums of the open holds of token and user, in quota units. */
   readonly openHolds: { readonly token: number; readonly user: number }
 }
 
-/** Account of a budget in one period. */
+/** A budget whose account for one period is opened. */
 export interface BudgetOpening {
   readonly name: BudgetName
-  /** Quota units. */
+  /** Amount of the budget in quota units. */
   readonly amount: number
 }
 
@@ -32,7 +35,7 @@ export interface StoredPriceSet {
   readonly version: string
   readonly model: string
   readonly group: string
-  /** `priceSetText`. */
+  /** Text written by `priceSetText`. */
   readonly content: string
 }
 
@@ -40,53 +43,61 @@ export interface StoredPriceSet {
 export interface PruneResult {
   /** Number of rows that were removed. */
   readonly rows: number
-  /** Time that the writer took, without the commit. */
+  /** Milliseconds that the deletion took, without the commit. */
   readonly tookMs: number
 }
 
 /**
- * Writes made by every call, and recovery and pruning. They go to the local SQLite file, even if another
- * database stores everything else, as prepared statements; `docs/decisions/embedded-database.md`.
+ * The writes that every call makes, with recovery after a crash and pruning. They always go to the local
+ * SQLite file, even if another database stores everything else, and are prepared statements;
+ * `docs/decisions/embedded-database.md`.
  */
 export interface LedgerWrites {
   hold(opening: HoldOpening): void
-  /** Adds `by` quota units to an open hold; has no effect if the hold is settled already. */
+  /** Adds `by` quota units to an open hold; no effect if the call is settled already. */
   growHold(growth: HoldReference & { readonly by: number }): void
-  /** Records that output worth `amount` quota units was delivered; the value never falls. */
+  /** Records that output worth `amount` quota units was delivered. A lower amount than before is ignored. */
   markProgress(mark: HoldReference & { readonly amount: number }): void
   /**
-   * Closes the hold, charges the call and stores its provenance; repetitions for the same id have no effect.
+   * Closes the hold, charges the call and stores its provenance. Repeating this for the same id has no
+   * effect.
    */
   settle(call: SettledCall): void
-  /** Writes a hold and removes it; succeeds if a hold could be written. */
+  /** Tests whether holds can be written, by writing one and removing it. */
   probe(): void
-  /** Parks a hold: its call continues at the upstream, and recovery leaves it open. */
+  /**
+   * Parks a hold: its call continues at the provider after this process has ended, so recovery leaves the
+   * hold open.
+   */
   parkHold(hold: HoldReference): void
   /** The parked holds. */
   parkedHolds(): ParkedHold[]
   /**
-   * Settles the holds of other owners for what was delivered, with reason `crash`. Parked holds stay open
-   * unless `parkedToo`.
+   * Settles the holds that other runs of the gateway left open: charges what was delivered, with reason
+   * `crash`. Parked holds stay open unless `parkedToo`.
    */
   recover(run: { readonly owner: string; readonly nowMs: number; readonly parkedToo?: boolean }): {
     readonly count: number
-    /** Sum of the charges. */
+    /** Sum of the charges, in quota units. */
     readonly quota: number
   }
-  /** Settles the holds of one run that has ended, for what was delivered. Its parked holds stay open. */
+  /** Settles the holds of one run that has ended: charges what was delivered. Its parked holds stay open. */
   recoverRun(run: { readonly owner: string; readonly nowMs: number }): {
     readonly count: number
-    /** Sum of the charges. */
+    /** Sum of the charges, in quota units. */
     readonly quota: number
   }
   /**
-   * Removes those of the `limit` oldest rows of the usage log whose calls ended before `beforeMs`. Keeps the
-   * daily sums.
+   * Looks at the `limit` oldest rows of the usage log, and removes those whose calls ended before `beforeMs`
+   * (Unix milliseconds). The daily sums stay.
    */
   prune(old: { readonly beforeMs: number; readonly limit: number }): PruneResult
   loadAccount(account: { readonly tokenId: number }): StoredAccount | null
-  /** Opens the account of a budget in one period with this amount, and returns how much of it is used. */
+  /**
+   * Opens the account of a budget in one period with this amount. Returns how many quota units of it are
+   * used.
+   */
   openBudget(budget: BudgetOpening): { readonly used: number }
-  /** Stores the price of a model in a group in one version of the prices, once. */
+  /** Stores the price of a model in a group for one version of the prices, unless it is stored already. */
   storePriceSet(set: StoredPriceSet): void
 }

@@ -4,49 +4,52 @@ import type { LedgerWrites } from './ledger-writes.ts'
 import type { ProvenCall } from './operations/stored-responses.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
-/** Settled call that may not be reported to the bank yet. */
+/** A settled call that may not be reported to the bank yet. */
 export interface OutboxEntry {
-  /** Position in the order of settlements. */
+  /** Position of the call in the order of settlements. */
   readonly place: number
   readonly token_id: number
   readonly user_id: number
-  /** Quota units. */
+  /** Charge of the call in quota units. */
   readonly quota: number
-  /** Accounts of the budgets that it is charged to, as `budgetList` writes them. */
+  /** Budget accounts that the call is charged to, as `budgetList` writes them. */
   readonly budgets: string
   /** Report of the call, as JSON. */
   readonly row: string
 }
 
-/** Settled call whose provenance other nodes may not see yet. */
+/** A settled call whose provenance other nodes may not see yet. */
 export interface UnsharedCall {
-  /** Position in the order of settlements. */
+  /** Position of the call in the order of settlements. */
   readonly place: number
   readonly call: ProvenCall
 }
 
-/** Writes to the file of one node of a cluster: its open holds, its outbox and its name. */
+/**
+ * Writes to the local file of one node of a cluster. The file contains its open holds, its outbox of settled
+ * calls, and its name.
+ */
 export interface NodeWrites
   extends Pick<LedgerWrites, 'growHold' | 'markProgress' | 'parkHold' | 'parkedHolds' | 'probe' | 'recover'> {
   hold(opening: HoldOpening): void
-  /** Closes the hold, and puts the call and its provenance into their outboxes. */
+  /** Closes the hold, and stores the call and its provenance until they are reported and shared. */
   settle(call: SettledCall): void
-  /** The oldest entries of the outbox that charge none of the accounts in `except`. */
+  /** The oldest calls in the outbox that are not charged to an account in `except`. */
   outbox(page: { readonly limit: number; readonly except: readonly AccountName[] }): OutboxEntry[]
-  /** Removes the entries at these positions from the outbox. */
+  /** Removes the calls at these positions from the outbox, because they were reported. */
   reported(entries: { readonly places: readonly number[] }): void
-  /** The oldest calls whose provenance is not shared. */
+  /** The oldest calls whose provenance is not shared with other nodes yet. */
   unshared(page: { readonly limit: number }): UnsharedCall[]
-  /** Removes the calls up to this position from those of `unshared`. */
+  /** Records that the provenance of all calls up to this position is shared. */
   shared(upTo: { readonly place: number }): void
   /**
-   * Binds the file to a bank and returns the node's name in it. Throws a sentence for the operator if the
-   * file has calls to report to another bank.
+   * Binds the file to a bank, and returns the node's name there. Throws a sentence for the operator if the
+   * file has calls that must be reported to another bank.
    */
   joinBank(bank: { readonly bankId: string }): string
 }
 
-/** Open file of a node. Writes apply in order, as those of `Store` do, and resolve when durable. */
+/** Open file of a node. Writes take effect in order, like those of `Store`, and resolve when durable. */
 export interface NodeFile {
   /** Name of the node in the bank. */
   readonly node: string
@@ -56,7 +59,7 @@ export interface NodeFile {
   ): Promise<ReturnType<NodeWrites[Name]>>
   /** Number of writes that are not durable yet. */
   readonly queued: number
-  /** Resolves if the file fails for good; see `Store`. */
+  /** Resolves if the file fails permanently; see `Store`. */
   readonly failed: Promise<StoreUnavailable>
   close(): Promise<void>
 }

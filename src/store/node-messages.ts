@@ -1,16 +1,19 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { databaseMessageKey, type Secrets } from './secrets.ts'
 
-/** Maximum size of a message in bytes, including its signature: PostgreSQL's limit. */
+/**
+ * Maximum size of a message in bytes, including its signature. This is the limit of PostgreSQL notifications.
+ */
 export const MAX_MESSAGE_BYTES = 7_999
-/** Hexadecimal digits of a signature. */
+/** Number of hexadecimal digits of a signature. */
 const MAC_LENGTH = 32
-/** Start of the texts that the database itself signs. */
+/** Prefix of the messages that the database itself signs. */
 const FROM_DATABASE = 'account '
 
 /**
- * Signs the messages between nodes, and checks those that arrive: `MAC TEXT`. Invalid messages are counted
- * and otherwise ignored. A repeated message is valid again, so a message may only cause its receivers to ask.
+ * Signs the messages between nodes, and checks received ones. Format: `MAC TEXT`. Invalid messages are
+ * counted and otherwise ignored. A copied message is valid too, so a message may only cause nodes to read
+ * something again.
  */
 export class NodeMessages {
   readonly #secrets: Secrets
@@ -45,7 +48,7 @@ export class NodeMessages {
     return timingSafeEqual(bytes.subarray(0, MAC_LENGTH + 1), signed) ? text : this.#drop()
   }
 
-  // The database has its own key, so that a copy of it cannot sign as a node.
+  // The database signs with a key of its own, so that a copy of the database cannot sign as a node.
   #mac(text: string): string {
     const key = text.startsWith(FROM_DATABASE) ? this.#databaseKey : this.#secrets.messageKey
     return createHmac('sha256', key).update(text).digest('hex').slice(0, MAC_LENGTH)

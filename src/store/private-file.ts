@@ -4,8 +4,9 @@ import process from 'node:process'
 const OTHERS = 0o077
 
 /**
- * Creates a file that only its owner may open, unless it exists; then like `keepPrivate`. Throws if it cannot
- * be written. An existing file is not opened, because closing it would release this process's locks on it.
+ * Creates a file that only its owner can open; an existing file is handled like in `keepPrivate`. Throws if
+ * the file cannot be written. An existing file is not opened, because closing it again would release this
+ * process's locks on it.
  */
 export function createPrivateFile(path: string): void {
   try {

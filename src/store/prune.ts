@@ -2,16 +2,18 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { removeParts } from './large-contents.ts'
 import type { Rows, Store } from './store.ts'
 
-/** Age at which parts without a response are removed; before that, the row may still be written. */
+/**
+ * Age at which parts of a response without a row are removed. The row of younger parts may still be written.
+ */
 const ORPHAN_AFTER_MS = 3_600_000
-/** Number of rows that one write removes. */
+/** Maximum number of rows that one write removes. */
 const BATCH = 100
-/** Pause before the next write, so that calls are not delayed. */
+/** Pause between two writes, so that calls are not delayed. */
 const PAUSE_MS = 50
 
 /**
- * Removes rows of one kind that have expired, until there are none or the signal aborts. Resolves to their
- * number.
+ * Removes expired rows of one kind until there are no more or the signal aborts. Resolves to the number of
+ * rows.
  */
 export async function pruneExpired(
   rows: Pick<Rows, 'write'>,
@@ -38,8 +40,8 @@ export async function pruneExpired(
 }
 
 /**
- * Removes parts of contents that belong to no response, or to none any more, until there are none or the
- * signal aborts. Resolves to their number.
+ * Removes stored parts of contents whose response has no row, until there are no more or the signal aborts.
+ * Resolves to the number of parts.
  */
 export async function pruneOrphanedParts(
   rows: Pick<Rows, 'read' | 'write'>,
@@ -61,16 +63,16 @@ export async function pruneOrphanedParts(
 
 const DAY_MS = 86_400_000
 
-/** Target time of a batch before its commit; the commit of so few pages is as short as any other. */
+/** Target duration of a batch without its commit, whose duration does not depend on so few rows. */
 const TARGET_BATCH_MS = 1
 const FIRST_BATCH = 100
 const MIN_BATCH = 20
 const MAX_BATCH = 1_000
 
 /**
- * Removes the usage rows of calls that ended more than `days` days before `nowMs`, in batches that occupy the
- * writer for a few milliseconds each, until there are none or the signal aborts. Resolves to the number of
- * rows removed. Rejects with `StoreUnavailable` like the store; the next run removes the others.
+ * Removes the usage rows of calls that ended more than `days` days before `nowMs`. Works in batches of a few
+ * milliseconds, until there are no more rows or the signal aborts. Resolves to the number of rows removed.
+ * Rejects with `StoreUnavailable` like the store; the next run then continues.
  */
 export async function pruneUsage(
   store: Pick<Store, 'write'>,
@@ -91,7 +93,7 @@ export async function pruneUsage(
   }
 }
 
-/** Scales the batch to the target time, at most doubling it. */
+/** Adapts the batch size to the target duration; at most doubles it. */
 function nextLimit(limit: number, tookMs: number): number {
   const fitting = Math.floor((limit * TARGET_BATCH_MS) / Math.max(tookMs, 0.01))
   return Math.max(MIN_BATCH, Math.min(MAX_BATCH, 2 * limit, fitting))

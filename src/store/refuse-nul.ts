@@ -1,8 +1,8 @@
 import { GatewayError } from '../errors.ts'
 
 /**
- * Throws `invalid_request` if a value is a text that contains NUL: PostgreSQL cannot store it, and tools that
- * read a SQLite file cut the text there. Both databases refuse it, so that they behave alike.
+ * Throws `invalid_request` if a value is a text with a NUL character. PostgreSQL cannot store it, and tools
+ * that read a SQLite file end the text there. Both databases refuse it, so that they behave the same.
  */
 export function refuseNul(values: readonly unknown[]): void {
   for (const value of values) {

@@ -9,8 +9,9 @@ import type { USER } from '../domain/records/user.ts'
 import type { TABLES } from './tables.ts'
 
 /**
- * Tables, the same on every database. Quota, seconds and milliseconds are 64-bit integers, booleans are 1 and
- * 0, and text never contains NUL. The column of a group is `group_name`, because `group` is an SQL keyword.
+ * The tables, which are the same in every database. Quota, seconds and milliseconds are 64-bit integers,
+ * booleans are 1 and 0, and texts never contain NUL. The column for a group is called `group_name`, because
+ * `group` is an SQL keyword.
  */
 export interface Database extends OtherTables {
   readonly users: TableOf<typeof USER>
@@ -24,12 +25,12 @@ export interface Database extends OtherTables {
 
 /**
  * Sums of the usage log, kept after its rows are removed: by half hour for `options.slot_days`, and by day
- * forever (`SUM_KINDS`). The columns of the two latency histograms are not listed here; see
- * `LATENCY_COLUMNS`. Only SQLite has the additional table `unsummed_calls`, which `DeferredSums` describes.
+ * forever (`SUM_KINDS`). The columns of the two latency histograms are in `LATENCY_COLUMNS` instead. Only
+ * SQLite also has the table `unsummed_calls`, which `DeferredSums` describes.
  */
 interface UsageSumsTable extends UsageColumns {
   kind: number
-  /** Half hour or day in which the calls ended, since 1970-01-01, UTC. */
+  /** The half hour or day in which the calls ended, counted from 1970-01-01, UTC. */
   start: number
   user_id: number
   token_id: number
@@ -38,23 +39,23 @@ interface UsageSumsTable extends UsageColumns {
   group_name: string
   service_tier: string
   region: string
-  /** Number of calls that were answered, as in `request_count` of a user. */
+  /** Number of answered calls, as in `request_count` of a user. */
   requests: number
-  /** Number of calls that failed, even if a part was answered: `FAILED_REASONS`. */
+  /** Number of failed calls (`FAILED_REASONS`), including those that got a part of the response. */
   failed: number
   quota: number
 }
 
-/** Row of a stored response. */
+/** A row of `stored_responses`. */
 export type StoredResponseRow = Selectable<Database['stored_responses']>
 
-/** Row of a setting. */
+/** A row of `stored_settings`. */
 export type StoredSettingRow = Selectable<Database['stored_settings']>
 
-/** Row of a setting that the configuration file declares. */
+/** A row of `declared_settings`: a setting in the configuration file. */
 export type DeclaredRow = Selectable<Database['declared_settings']>
 
-/** Row of the audit log. */
+/** A row of `audit_log`. */
 export type AuditLogRow = Selectable<Database['audit_log']>
 
 type OtherTables = {
@@ -63,7 +64,7 @@ type OtherTables = {
 
 type RowOf<Columns> = { -readonly [Name in keyof Columns]: ColumnOf<Columns[Name]> }
 
-/** Type of a column, by its format in `Table.columns`. */
+/** Type of a column in TypeScript, from its format in `Table.columns`. */
 type ColumnOf<Format> = Format extends `${infer Plain}?`
   ? ColumnOf<Plain> | null
   : Format extends 'id' | `${string} default ${string}`
@@ -76,7 +77,7 @@ type ColumnsOf<F extends Fields> = Row<Omit<F, FilledFields<F>>> & {
   [Name in keyof Row<Pick<F, FilledFields<F>>>]: Generated<Row<Pick<F, FilledFields<F>>>[Name]>
 }
 
-/** Table of a record, for statements. The database fills in the id, and columns that have a default. */
+/** Table of a record, for SQL statements. Ids and columns with a default may be left out of an insert. */
 type TableOf<R> = R extends {
   readonly fields: infer F extends Fields
   readonly parts: infer P extends Fields

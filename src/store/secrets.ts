@@ -10,21 +10,21 @@ import {
 } from 'node:crypto'
 
 /**
- * Keys derived from the operator's secret. They can be posted to a thread. Hashing with key objects takes a
- * seventh of the time that it takes with bytes, which are checked at every use.
+ * Keys derived from the operator's secret. They can be posted to a thread. Key objects are used because
+ * hashing with them takes a seventh of the time that it takes with bytes, which are checked at every use.
  */
 export interface Secrets {
-  /** Identifier of the secret, part of every encrypted value. */
+  /** Identifier of the secret, which is part of every encrypted value. */
   readonly keyId: string
   readonly encryptionKey: KeyObject
   readonly lookupKey: KeyObject
-  /** Signs messages between nodes. */
+  /** Key that signs messages between nodes. */
   readonly messageKey: KeyObject
-  /** Check value, stored in the database to detect a different secret at the start. */
+  /** Value stored in the database, by which a start detects that the secret is a different one. */
   readonly check: string
 }
 
-/** Row that an encrypted value belongs to; it cannot be decrypted for another one. */
+/** The row that an encrypted value belongs to. The value cannot be decrypted for another row. */
 export interface SealContext {
   readonly table: string
   readonly row: string | number
@@ -57,7 +57,10 @@ export function hashKey(secrets: Secrets, key: string): string {
   return createHmac('sha256', secrets.lookupKey).update('api key\n').update(key).digest('hex')
 }
 
-/** Tags a text, to compare it without storing it; tags of different purposes never equal each other. */
+/**
+ * Computes an HMAC of a text, so that texts can be compared without being stored. The same text has different
+ * tags for different purposes.
+ */
 export function hmacOf(
   secrets: Secrets,
   purpose:
@@ -81,28 +84,34 @@ export function hashAccessToken(secrets: Secrets, accessToken: string): string {
   return createHmac('sha256', secrets.lookupKey).update('access token\n').update(accessToken).digest('hex')
 }
 
-/** Marks requests to upstreams, to detect loops back to this gateway. Reveals nothing about the secret. */
+/**
+ * Text that marks requests to upstreams, by which the gateway detects a request that comes back to itself.
+ * Reveals nothing about the secret.
+ */
 export function loopMarker(secrets: Secrets): string {
   return createHmac('sha256', secrets.lookupKey).update('mark\n').digest('base64url')
 }
 
-/** Namespace of a cluster on a shared server, different from those of other gateways. */
+/** Name of a cluster on a shared server, different from the names of other gateways there. */
 export function namespaceOf(secrets: Secrets, database: string): string {
   const digest = createHmac('sha256', secrets.lookupKey).update(`namespace\n${database}`).digest('hex')
   return `sluice:${digest.slice(0, 16)}`
 }
 
-/** Key with which the shared database signs its messages to nodes: it is stored there. */
+/** Key with which the shared database signs its messages to nodes. It is stored in that database. */
 export function databaseMessageKey(secrets: Secrets): Buffer {
   return createHmac('sha256', secrets.messageKey).update('database').digest()
 }
 
-/** Key that seals what is remembered of prompts, and separates it from that of other gateways. */
+/**
+ * Key that authenticates what the gateway remembers of prompts. It also keeps these data apart from those of
+ * other gateways.
+ */
 export function promptKey(secrets: Secrets): Buffer {
   return createHmac('sha256', secrets.lookupKey).update('prompts\n').digest()
 }
 
-/** The key of the tokens that stand for values which guards replace. */
+/** Key for the tokens by which guards replace values in prompts. */
 export function guardKey(secrets: Secrets): Buffer {
   return createHmac('sha256', secrets.lookupKey).update('guards\n').digest()
 }
@@ -112,7 +121,7 @@ export function hashSession(secrets: Secrets, session: string): string {
   return createHmac('sha256', secrets.lookupKey).update('session\n').update(session).digest('hex')
 }
 
-/** Encrypts with AES-256-GCM: `v1.KEY_ID.BASE64URL(nonce, text, tag)`. */
+/** Encrypts a text or bytes with AES-256-GCM. Format: `v1.KEY_ID.BASE64URL(nonce, text, tag)`. */
 export function seal(secrets: Secrets, plain: string | Uint8Array, place: SealContext): string {
   const nonce = randomBytes(NONCE_BYTES)
   const cipher = createCipheriv('aes-256-gcm', secrets.encryptionKey, nonce)
@@ -123,14 +132,14 @@ export function seal(secrets: Secrets, plain: string | Uint8Array, place: SealCo
 }
 
 /**
- * Decrypts a text of `seal` for the same row. Throws if it was changed or moved, or encrypted with another
- * secret.
+ * Decrypts a result of `seal` for the same row. Throws if it was changed, moved to another row, or encrypted
+ * with another secret.
  */
 export function unseal(secrets: Secrets, sealed: string, place: SealContext): string {
   return unsealBytes(secrets, sealed, place).toString('utf8')
 }
 
-/** Decrypts bytes, like `unseal`. */
+/** Decrypts bytes; otherwise like `unseal`. */
 export function unsealBytes(secrets: Secrets, sealed: string, place: SealContext): Buffer {
   const [version, keyId, text, ...rest] = sealed.split('.')
   if (version !== 'v1' || text === undefined || rest.length > 0) {
@@ -155,7 +164,7 @@ function associatedData(keyId: string, place: SealContext): Buffer {
   return Buffer.from(`${keyId}\n${place.table}\n${place.row}`, 'utf8')
 }
 
-/** Throws a sentence for the operator unless the stored check value belongs to these secrets. */
+/** Throws a sentence for the operator if the stored check value belongs to a different secret. */
 export function refuseOtherSecret(storedCheck: string | undefined, secrets: Secrets): void {
   if (storedCheck === secrets.check) return
   throw new Error(
@@ -167,7 +176,9 @@ export function refuseOtherSecret(storedCheck: string | undefined, secrets: Secr
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 const LENGTH = 48
 
-/** Generates an API key without `sk-`: 48 letters and digits, more than 285 bits. */
+/**
+ * Generates an API key without the prefix `sk-`: 48 random letters and digits, which is more than 285 bits.
+ */
 export function generateKey(): string {
   return Array.from({ length: LENGTH }, () => BASE62[randomInt(BASE62.length)]).join('')
 }

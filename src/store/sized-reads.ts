@@ -1,4 +1,6 @@
-/** Reads whose rows contain texts of any length; `readBytes` determines their size before they are read. */
+/**
+ * Reads whose rows contain texts of any length. `readBytes` determines their size before the rows are read.
+ */
 export const SIZED_READS = [
   'auditBefore',
   'auditPage',

@@ -1,11 +1,11 @@
 /**
- * Error: the database is full, locked, broken, closed or unreachable. Nothing of the operation was kept. The
- * same operation may succeed later, unless the error is `lasting`.
+ * Error: the database is full, locked, damaged, closed or unreachable. The operation had no effect. It may
+ * succeed later, unless the error is `lasting`.
  */
 export class StoreUnavailable extends Error {
-  /** True if the database has failed for good and refuses all operations until it is opened again. */
+  /** Whether the database has failed permanently. It refuses all operations until it is opened again. */
   readonly lasting: boolean
-  /** True if the database answers but accepts no writes: the disk is full, or it is read-only. */
+  /** Whether the database can be read but not written: the disk is full, or the database is read-only. */
   readonly refusesWrites: boolean
 
   constructor(
@@ -20,6 +20,6 @@ export class StoreUnavailable extends Error {
 }
 
 /**
- * Error: another process uses the name of this node, because the data folder of one is a copy of the other's.
+ * Error: another process uses the name of this node. This happens if one data folder is a copy of the other.
  */
 export class NameTaken extends StoreUnavailable {}

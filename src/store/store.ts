@@ -4,7 +4,7 @@ import type * as reads from './operations/reads.ts'
 import type * as writes from './operations/writes.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
-/** Signature of an operation without the database and the secrets, which the store supplies. */
+/** Signature of an operation without the parameters for database and secrets, which the store supplies. */
 type Operation<Implementation, Beside = unknown> = Implementation extends (
   db: never,
   input: infer Input,
@@ -19,7 +19,10 @@ type Operations<Registry, Beside = unknown> = {
   readonly [Name in keyof Registry]: Operation<Registry[Name], Beside>
 }
 
-/** Origin of a change, for the audit log; absent for the gateway's own work, which is not logged. */
+/**
+ * Who made a change, for the audit log. Absent for changes by the gateway itself, which are not recorded
+ * there.
+ */
 interface Recorded {
   readonly origin?: Origin
 }
@@ -30,13 +33,16 @@ type Reads = Operations<typeof reads>
 /** Write operations of any database, by name. */
 type Writes = Operations<typeof writes, Recorded>
 
-/** Write operations of the local file; `loadAccount` is one because it must see earlier writes. */
+/**
+ * Write operations of the local SQLite file. `loadAccount` is one of them, because it must see the effect of
+ * earlier writes.
+ */
 type LocalWrites = Writes & LedgerWrites
 
 /**
- * Rows of the gateway, in any database. Inputs and outputs can be cloned to another thread. A failed
- * operation does not affect others; it rejects with a `GatewayError` if its input is to blame, and with
- * `StoreUnavailable` if the database is.
+ * Operations on the gateway's rows, in any database. Inputs and outputs can be cloned to another thread. A
+ * failed operation does not affect others. It rejects with a `GatewayError` if its input is invalid, and with
+ * `StoreUnavailable` if the database has failed.
  */
 export interface Rows {
   /** Reads committed data. */
@@ -44,19 +50,19 @@ export interface Rows {
     name: Name,
     ...input: Parameters<Reads[Name]>
   ): Promise<ReturnType<Reads[Name]>>
-  /** Resolves when the commit that holds the write is durable. */
+  /** Runs a write. Resolves when its commit is durable. */
   write<Name extends keyof Writes>(
     name: Name,
     ...input: Parameters<Writes[Name]>
   ): Promise<ReturnType<Writes[Name]>>
-  /** Refuses new operations, waits for queued ones, then closes. */
+  /** Refuses new operations, waits for queued ones, then closes the database. */
   close(): Promise<void>
 }
 
 /**
- * Rows in the local file, with those of the ledger. Writes apply and resolve in order, except that under load
- * holds and settlements of one user may overtake those of another. If the database fails, all writes of the
- * same commit reject with `StoreUnavailable`.
+ * Operations on the local SQLite file, including those that every call needs. Writes take effect and resolve
+ * in order, except that under load, holds and settlements of one user may overtake those of another user. If
+ * the database fails, all writes of the same commit reject with `StoreUnavailable`.
  */
 export interface Store extends Rows {
   write<Name extends keyof LocalWrites>(
@@ -66,8 +72,8 @@ export interface Store extends Rows {
   /** Number of writes that are not durable yet. */
   readonly queued: number
   /**
-   * Resolves if the database fails for good (it is damaged, an I/O error occurred, or a thread died); never
-   * rejects. Later operations are refused; the process should end, and recover at its next start.
+   * Resolves if the database fails permanently (damage, an I/O error, or a dead thread); never rejects. All
+   * later operations are refused. The process should then end, and recover at its next start.
    */
   readonly failed: Promise<StoreUnavailable>
 }

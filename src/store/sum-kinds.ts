@@ -5,13 +5,13 @@ import { bucketOf, LATENCY_BUCKETS } from '../domain/latency.ts'
 import type { SettledCall } from '../domain/records/usage.ts'
 import { addCounts, COUNT_COLUMNS } from './usage-row.ts'
 
-/** Half an hour, the minimum time covered by a sum. */
+/** Half an hour in milliseconds, the shortest time that a sum covers. */
 export const SLOT_MS = 1_800_000
 
-/** Half hours of a day (UTC). */
+/** Number of half hours in a day (UTC). */
 export const SLOTS_PER_DAY = 48
 
-/** Columns of dimensions of `usage_sums`. */
+/** Columns of `usage_sums` by which sums are divided: model, channel, user and so on. */
 export const DIMENSION_COLUMNS = [
   'user_id',
   'token_id',
@@ -22,10 +22,10 @@ export const DIMENSION_COLUMNS = [
   'region',
 ] as const
 
-/** A column of a dimension. */
+/** A column by which sums are divided. */
 export type DimensionColumn = (typeof DIMENSION_COLUMNS)[number]
 
-/** Values of dimensions by which a kind does not divide. */
+/** Values stored in the columns by which a kind of sums is not divided. */
 export const NO_DIMENSION = {
   user_id: 0,
   token_id: 0,
@@ -39,17 +39,17 @@ export const NO_DIMENSION = {
 /** Primary key of `usage_sums`. */
 export const SUM_KEY = ['kind', 'start', ...DIMENSION_COLUMNS] as const
 
-/** Kind of sums: by half hours or days (UTC), and by some of the dimensions. */
+/** A kind of sums: by half hour or by day (UTC), and divided by some of the dimensions. */
 export interface SumKind {
   readonly kind: number
   readonly unit: 'slot' | 'day'
   readonly name: string
-  /** Dimensions by which it divides; all others have the values of `NO_DIMENSION`. */
+  /** Dimensions by which the sums are divided. The other columns have the values of `NO_DIMENSION`. */
   readonly by: ReadonlySet<DimensionColumn>
 }
 
 const ACCOUNT: readonly DimensionColumn[] = ['user_id', 'token_id']
-/** Dimensions of a call's route, with the tier and the region in which it was served. */
+/** Dimensions that describe where a call was served: its model and channel, with tier and region. */
 export const ROUTE_DIMENSIONS: readonly DimensionColumn[] = [
   'model',
   'channel',
@@ -59,8 +59,8 @@ export const ROUTE_DIMENSIONS: readonly DimensionColumn[] = [
 ]
 
 /**
- * The kinds of sums in `usage_sums`, each of all calls. A query reads the smallest kind that has its
- * dimensions.
+ * The kinds of sums in `usage_sums`. Each kind contains all calls. A query reads the smallest kind that has
+ * the dimensions it needs.
  */
 export const SUM_KINDS: readonly SumKind[] = [
   { kind: 1, unit: 'slot', name: 'slots', by: new Set([...ACCOUNT, ...ROUTE_DIMENSIONS]) },
@@ -70,7 +70,7 @@ export const SUM_KINDS: readonly SumKind[] = [
   { kind: 5, unit: 'day', name: 'day_keys', by: new Set(ACCOUNT) },
 ]
 
-/** Returns the smallest kind of a unit that divides by these dimensions. */
+/** Returns the kind with the fewest rows that is divided by these dimensions. */
 export function smallestSumKind(unit: SumKind['unit'], by: Iterable<DimensionColumn>): SumKind {
   const needed = [...by]
   const fitting = SUM_KINDS.filter((kind) => kind.unit === unit && needed.every((name) => kind.by.has(name)))
@@ -79,7 +79,9 @@ export function smallestSumKind(unit: SumKind['unit'], by: Iterable<DimensionCol
   return smallest
 }
 
-/** Returns the values of dimensions with which a call is in a kind, in the order of `DIMENSION_COLUMNS`. */
+/**
+ * Returns the dimension values under which a call is added to a kind, in the order of `DIMENSION_COLUMNS`.
+ */
 export function dimensionsIn(
   { by }: SumKind,
   values: Readonly<Record<DimensionColumn, string | number>>,
@@ -87,7 +89,7 @@ export function dimensionsIn(
   return DIMENSION_COLUMNS.map((name) => (by.has(name) ? values[name] : NO_DIMENSION[name]))
 }
 
-// Sums by users and keys have the most rows.
+// Sums divided by users and keys have the most rows.
 const sizeOf = ({ by }: SumKind): number => by.size + (by.has('user_id') ? DIMENSION_COLUMNS.length : 0)
 
 const buckets = (name: string): string[] =>
@@ -99,22 +101,24 @@ export const TOTAL_COLUMNS: readonly string[] = buckets('total')
 /** Columns of the histogram of times to the first byte. */
 export const FIRST_COLUMNS: readonly string[] = buckets('first')
 
-/** The time of a call that each histogram counts. */
+/** The column of the usage log that each histogram counts. */
 export const LATENCY_TIMES = { total: 'duration_ms', first: 'first_byte_ms' } as const
 
 /** Columns of both histograms. */
 export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_COLUMNS]
 
-/** Columns that divide failed calls by their cause; the others failed because their client left. */
+/** Columns that count failed calls by cause. Failed calls without a cause ended because their client left. */
 export const CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `failed_${cause}`)
 
-/** Column of failed calls that got no part of a response, so that no call counts twice beside `requests`. */
+/**
+ * Column that counts failed calls without any part of a response. Such a call is not counted in `requests`.
+ */
 export const UNANSWERED_COLUMN = 'unanswered'
 
 /** Columns that count the breaks of prompt caches by their reason, in the order of `CACHE_BREAKS`. */
 export const BREAK_COLUMNS: readonly string[] = CACHE_BREAKS.map((reason) => `break_${reason}`)
 
-/** Columns of `usage_sums` with sums. */
+/** Columns of `usage_sums` that contain sums. */
 export const SUM_COLUMNS: readonly string[] = [
   'requests',
   'failed',
@@ -130,13 +134,13 @@ export const SUM_COLUMNS: readonly string[] = [
   'hit_saved',
 ]
 
-/** Reasons of calls whose duration is that of a whole response. */
+/** Reasons with which calls with a complete response end. Only the durations of these calls are counted. */
 export const WHOLE_REASONS = ['complete', 'estimated'] as const
 
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)
 const WHOLE: ReadonlySet<string> = new Set(WHOLE_REASONS)
 
-/** Values of a call that are summed up. */
+/** Values of a call that are added to sums. */
 export type SummedCall = Pick<
   SettledCall,
   'delivered' | 'quota' | 'usage' | (typeof LATENCY_TIMES)[keyof typeof LATENCY_TIMES]

@@ -1,38 +1,42 @@
 import type { Table } from './migrations/schema/table.ts'
 
 /**
- * Tables of objects that are not records, with the formats of their columns (`Table.columns`). Their SQL and
- * the types of their rows follow. Times are Unix seconds or, if the name ends with `_ms`, milliseconds.
+ * Tables whose rows are not records, with the formats of their columns (`Table.columns`). Their SQL and the
+ * types of their rows are derived from this. Times are Unix seconds, or Unix milliseconds if the column's
+ * name ends with `_ms`.
  */
 export const TABLES = {
-  /** Identity of the database, in one row. */
+  /** The identity of the database; one row. */
   store_identity: {
     columns: {
       id: 'integer primary key',
-      /** Check value of the secret that this database was made with. */
+      /** Value by which a start detects that the secret is a different one. */
       key_check: 'text',
     },
   },
 
-  /** Accounts of budgets, one for each period in which they were used. */
+  /** Accounts of budgets, one for each period in which the budget was used. */
   budget_periods: {
     columns: {
-      /** `BudgetName`. */
+      /** Name of the account (`BudgetName`). */
       account: 'text primary key',
-      /** `BudgetOwner`. */
+      /** Who has the budget (`BudgetOwner`). */
       owner: 'text',
-      /** The budget when it was last used, in quota units; 0 if unknown. */
+      /** Amount of the budget when it was last used, in quota units; 0 if unknown. */
       amount: 'integer',
       used: 'integer',
     },
     indexes: { budget_periods_by_owner: '(owner)' },
   },
 
-  /** Budgets of which 80 % or 100 % were used, written by a trigger in the transaction that reached it. */
+  /**
+   * Budgets that were used up to 80 % or 100 %. A trigger adds the row in the transaction that reached this
+   * percentage.
+   */
   budget_crossings: {
     columns: {
       account: 'text',
-      /** 80 or 100; each once for each account. */
+      /** The percentage that was reached, 80 or 100. An account has at most one row for each. */
       percent: 'integer',
       amount: 'integer',
       used: 'integer',
@@ -56,7 +60,7 @@ export const TABLES = {
       code: 'text',
       message: 'text',
       retry_after: 'integer?',
-      /** JSON: `RefusedLimit`. */
+      /** JSON of `RefusedLimit`. */
       limited: 'text?',
     },
     indexes: {
@@ -73,20 +77,23 @@ export const TABLES = {
       user_id: 'integer references users (id)',
       created_time: 'integer',
       expires_time: 'integer',
-      /** Client's address and header `User-Agent` at the sign-in. */
+      /** Address and header `User-Agent` of the client at the sign-in. */
       address: "text default ''",
       user_agent: "text default ''",
-      /** Time of the latest request, to the minute; 0 if there was none since the session began. */
+      /** Time of the latest request, rounded to minutes; 0 if there was none since the session began. */
       last_used: 'integer default 0',
-      /** HMAC of the access token that began the session, which ends with it; null for other sign-ins. */
+      /**
+       * HMAC of the access token that began the session. The session is valid only as long as that token.
+       * Null for other types of sign-in.
+       */
       access_token_hash: 'text?',
-      /** Encrypted URL at which the identity provider ends its own session; null if it has none. */
+      /** Encrypted URL that ends the session at the identity provider; null if there is none. */
       logout_cipher: 'text?',
     },
     indexes: { sessions_by_user: '(user_id)', sessions_by_end: '(expires_time)' },
   },
 
-  /** Users by their identities at providers of OpenID Connect. */
+  /** Links users to their identities at OpenID Connect providers. */
   identities: {
     columns: {
       issuer: 'text',
@@ -99,13 +106,13 @@ export const TABLES = {
     indexes: { identities_by_user: '(user_id)' },
   },
 
-  /** States of completed sign-ins by their HMACs, so that none is used twice. */
+  /** States of completed sign-ins, as HMACs, so that each state is used only once. */
   used_states: {
     columns: { hash: 'text primary key', expires_time: 'integer' },
     indexes: { used_states_by_end: '(expires_time)' },
   },
 
-  /** Responses by the ids that the gateway issued: `StoredResponse`. */
+  /** Responses by the id that the gateway gave them: `StoredResponse`. */
   stored_responses: {
     columns: {
       id: 'sorted primary key',
@@ -119,29 +126,36 @@ export const TABLES = {
       previous_id: 'text?',
       created_ms: 'integer',
       expires_ms: 'integer',
-      /** Encrypted JSON of `StoredContent` or `ContentPartCounts`; null for a native response. */
+      /**
+       * Encrypted JSON of `StoredContent` or `ContentPartCounts`; null for a response that the provider
+       * stores.
+       */
       content_cipher: 'text?',
       call_id: 'text?',
       /** Prices of a background call, as `priceSetText` writes them. */
       rate: 'text?',
-      /** JSON of a background response's end, for the node that holds its quota; null before. */
+      /** How a background response ended, as JSON, for the node that holds its quota; null until then. */
       outcome: 'text?',
-      /** Bytes of the content as texts; null for a native response. */
+      /** Size of the content in bytes before encryption; null for a response that the provider stores. */
       kept_bytes: 'integer?',
-      /** JSON of the `StreamedPart`s of a background response; null if none was streamed. */
+      /** Parts of a background response that were streamed, as JSON of `StreamedPart`s; null if none were. */
       streamed: 'text?',
-      /** 1 if a background call offered tools without a price. */
+      /** 1 if a background call offered tools for which no price is configured. */
       price_incomplete: 'integer default 0',
     },
     indexes: {
       stored_responses_by_call: '(call_id) where call_id is not null',
-      // Excludes native responses, for which it would be a fifth of the cost; their ids sort by time.
+      // Excludes responses that the provider stores, because the index would add a fifth to their cost. Their
+      // ids sort by time.
       stored_responses_by_end: '(expires_ms) where content_cipher is not null or call_id is not null',
       stored_responses_by_age: '(user_id, created_ms) where content_cipher is not null',
     },
   },
 
-  /** Parts of large kept contents; those without a row in `stored_responses` belong to no response. */
+  /**
+   * Parts of large stored contents. If a part has no row in `stored_responses`, no response needs it any
+   * more.
+   */
   response_parts: {
     columns: {
       response_id: 'text',
@@ -157,22 +171,25 @@ export const TABLES = {
     indexes: { response_parts_first: '(created_ms, response_id) where part = 0' },
   },
 
-  /** Accounts that can read encrypted reasoning, by the HMAC of the content and its owner. */
+  /** Which channel and key can read encrypted reasoning, by the HMAC of the reasoning and its owner. */
   reasoning_origins: {
     columns: { hash: 'text primary key', channel: 'text', key_tag: 'text', expires_ms: 'integer' },
     indexes: { reasoning_origins_by_end: '(expires_ms)' },
   },
 
-  /** Signed parts of replies, for following turns in which the client returns the reply without them. */
+  /**
+   * Signed parts of replies. They are added again if a client sends the reply back without them in a later
+   * turn.
+   */
   kept_signatures: {
     columns: {
       user_id: 'integer',
-      /** HMAC of the owner and of what the client returns: the id of a tool call, or the text. */
+      /** HMAC of the owner and of what the client sends back: the id of a tool call, or the text. */
       hash: 'text',
-      /** Encrypted JSON of the account and the parts. */
+      /** Encrypted JSON of the provider account and the signed parts. */
       content_cipher: 'text',
       expires_ms: 'integer',
-      /** Time since which it is kept. */
+      /** Time since which it is stored. */
       kept_ms: 'integer default 0',
     },
     key: ['user_id', 'hash'],
@@ -180,24 +197,27 @@ export const TABLES = {
     indexes: { kept_signatures_by_end: '(expires_ms)', kept_signatures_by_age: '(user_id, kept_ms)' },
   },
 
-  /** Answers that are kept to be given again: `KeptAnswer`. */
+  /** Answers that are stored to be returned again: `KeptAnswer`. */
   kept_answers: {
     columns: {
       /** `AnswerKind` */
       kind: 'text',
-      /** HMAC of what finds the answer. */
+      /** HMAC of the values by which the answer is looked up. */
       lookup: 'text',
-      /** Id of the content; another one each time that the row is replaced. */
+      /** Id of the content. It changes each time the row is replaced. */
       answer_id: 'text',
-      /** Owner of the bytes in `kept_sums`: the user, or 0 for answers with a bound of their own. */
+      /**
+       * Whose total in `kept_sums` the bytes count for: a user id, or 0 for answers with a limit of their
+       * own.
+       */
       owner_id: 'integer',
       user_id: 'integer',
       token_id: 'integer',
       model: 'text',
-      /** Encrypted JSON of status, headers and facts. */
+      /** Encrypted JSON of the response's status, headers and facts. */
       head_cipher: 'text',
       parts: 'integer',
-      /** Bytes of the content. */
+      /** Size of the content in bytes. */
       bytes: 'integer',
       created_ms: 'integer',
       expires_ms: 'integer',
@@ -210,10 +230,13 @@ export const TABLES = {
     },
   },
 
-  /** Contents of kept answers; removed with their rows. What was never stored as a whole is removed with its day, on which it would expire. */
+  /**
+   * Contents of the answers in `kept_answers`, removed with their rows. Parts of answers that were never
+   * stored completely are removed at the end of the day on which the answer would have expired.
+   */
   answer_parts: {
     columns: {
-      /** Day since 1970-01-01, UTC. */
+      /** Day on which the answer expires, counted from 1970-01-01, UTC. */
       day: 'integer',
       answer_id: 'text',
       part: 'integer',
@@ -224,19 +247,19 @@ export const TABLES = {
     rows: 'plain',
   },
 
-  /** Calls with an idempotency key, whose answers may be among `kept_answers`. */
+  /** Calls with an idempotency key. Their answers may be in `kept_answers`. */
   idempotent_calls: {
     columns: {
       /** HMAC of the API key's id and the idempotency key. */
       lookup: 'text primary key',
       user_id: 'integer',
-      /** HMAC of the path and the body. */
+      /** HMAC of the request's path and body. */
       fingerprint: 'text',
-      /** Id of the attempt that asks the provider. */
+      /** Id of the attempt that sends the call to the provider. */
       claim: 'text',
-      /** Process of that attempt. */
+      /** Process that makes this attempt. */
       node: 'text',
-      /** Time until which the process is believed to be alive; null once the call is over. */
+      /** Time until which that process counts as running; null once the call has ended. */
       until_ms: 'integer?',
       expires_ms: 'integer',
     },
@@ -246,41 +269,46 @@ export const TABLES = {
     },
   },
 
-  /** Total size of what is kept for each user, updated in the transactions that change the rows. */
+  /** Total size of the data stored for each user, updated in the same transactions as the rows. */
   kept_sums: {
     columns: { user_id: 'integer primary key', bytes: 'integer' },
   },
 
-  /** Settings made over HTTP, one row per entry of a section. */
+  /** Settings made over HTTP, one row for each entry of a section. */
   stored_settings: {
     columns: {
-      /** Section of gateway.yaml (`options` or `groups`), or `ratios`, the model prices set over HTTP. */
+      /**
+       * Section of gateway.yaml (such as `options` or `groups`), or `ratios` for model prices set over HTTP.
+       */
       section: 'text',
       name: 'text',
-      /** JSON as in gateway.yaml; of `ratios`, a mapping to decimals as texts. */
+      /** JSON as in gateway.yaml; for `ratios`, an object with decimal numbers as texts. */
       value: 'text',
     },
     key: ['section', 'name'],
   },
 
-  /** Names that channels had before they were renamed, by which their earlier calls are logged. */
+  /** Names that channels had before they were renamed. Earlier calls are logged with these names. */
   former_channel_names: {
     columns: {
       name: 'text',
-      /** The present name of the channel, or the last one if it is deleted. */
+      /** Present name of the channel, or its last name if it was deleted. */
       present: 'text',
     },
     key: ['name'],
     rows: 'plain',
   },
 
-  /** Settings that the configuration file declared when it was last read, kept to detect what changes. */
+  /**
+   * Settings declared in the configuration file when it was last read, by which changes to the file are
+   * detected.
+   */
   declared_settings: {
     columns: {
       kind: 'text',
       name: 'text',
       object_id: 'integer?',
-      /** JSON of the fields that are not secret, and of the tags of the secret ones. */
+      /** JSON of the fields that are not secret. `tags` has a tag for each secret field, also as JSON. */
       fields: 'text',
       tags: 'text',
     },
@@ -288,7 +316,7 @@ export const TABLES = {
     rows: 'plain',
   },
 
-  /** Entries of the audit log, in the order of their ids; the database refuses to change them. */
+  /** Entries of the audit log, sorted by id. The database refuses changes to them. */
   audit_log: {
     columns: {
       id: 'id',
@@ -301,27 +329,27 @@ export const TABLES = {
       action: 'text',
       object_kind: 'text',
       object_name: 'text',
-      /** JSON list of `FieldChange`. */
+      /** JSON of a list of `FieldChange`. */
       changes: 'text',
     },
     indexes: { audit_log_by_time: '(at_ms)', audit_log_by_object: '(object_kind, object_name, id)' },
   },
 
   /**
-   * Events that have not been delivered to receivers yet. A transaction that detects one adds a row without a
-   * target.
+   * Events that still have to be delivered to receivers. The transaction that detects an event adds a row
+   * without a target.
    */
   alert_outbox: {
     columns: {
-      /** Id of the event, the same for all targets. */
+      /** Id of the event, the same for all receivers. */
       id: 'text',
-      /** Tag of the receiver; empty until the event is assigned to the receivers. */
+      /** Tag of the receiver; empty until the event is assigned to receivers. */
       target: 'text',
       type: 'text',
       /** JSON of the event's data. */
       data: 'text',
       created_ms: 'integer',
-      /** Time of the next attempt; for an attempt under way, the time at which it counts as lost. */
+      /** Time of the next attempt. During an attempt, the time at which it counts as lost. */
       due_ms: 'integer',
       /** Time of the first attempt. */
       first_ms: 'integer?',
@@ -331,50 +359,54 @@ export const TABLES = {
     indexes: { alert_outbox_by_due: '(target, due_ms)' },
   },
 
-  /** Thresholds of the events that the database itself detects; events without a row are not added. */
+  /**
+   * Thresholds of the events that the database itself detects. An event without a row here is not detected.
+   */
   alert_thresholds: {
     columns: { type: 'text primary key', threshold: 'integer' },
   },
 
   /**
-   * Conditions that some node has reported, such as a channel with an open circuit breaker, and the time at
-   * which each is over unless a node reports it again.
+   * Conditions that a node has reported, such as a channel with an open circuit breaker. `until_ms` is the
+   * time at which a condition ends unless a node reports it again.
    */
   alert_conditions: {
     columns: { name: 'text primary key', until_ms: 'integer' },
   },
 
-  /** Node that delivers the events of all nodes, in one row. */
+  /** The node that delivers the alerts of all nodes; one row. */
   alert_sender: {
     columns: { id: 'integer primary key', node: 'text', until_ms: 'integer' },
   },
 
-  /** Users for whose low quota an alert was added, and whose quota has not been above the threshold since. */
+  /**
+   * Users for whose low quota an alert was added, and whose quota has not risen above the threshold since.
+   */
   low_quotas_told: {
     columns: { user_id: 'integer primary key' },
   },
 
-  /** Ends of models that upstreams listed. They stay if a list no longer names the model. */
+  /** Shutdown days of models, as listed by upstreams. They stay if a list no longer contains the model. */
   model_ends: {
     columns: {
       /** Tag of the upstream's address. */
       source: 'text',
-      /** The upstream's name for the model. */
+      /** The upstream's name of the model. */
       model: 'text',
-      /** `2026-10-23` */
+      /** Day of the shutdown, as `2026-10-23`. */
       ends_on: 'text',
-      /** Time at which an end was first listed. */
+      /** Time at which a shutdown was first listed. */
       known_ms: 'integer',
     },
     key: ['source', 'model'],
   },
 
-  /** Models of whose end receivers were informed: the end, and the smallest threshold in days. */
+  /** Models about whose shutdown receivers were informed: the day, and the smallest threshold in days. */
   model_endings_told: {
     columns: { model: 'text primary key', ends_on: 'text', threshold: 'integer' },
   },
 
-  /** Prices of a model in a group by version, written once: `priceSetText`. */
+  /** Prices of a model in a group, by version of the prices. A row is written once: `priceSetText`. */
   price_sets: {
     columns: { version: 'text', model: 'text', group_name: 'text', content: 'text' },
     key: ['version', 'model', 'group_name'],

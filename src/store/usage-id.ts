@@ -1,6 +1,6 @@
 /**
- * Returns the lowest id of calls that begin in this millisecond. An id is a lower-case UUID that starts with
- * the time of the call's start, so that ids sort by time.
+ * Returns the lowest id of calls that begin in this Unix millisecond. An id is a lower-case UUID that begins
+ * with the start time of the call, so that ids sort by time.
  */
 export function firstIdOf(ms: number): string {
   const hex = Math.max(0, ms).toString(16).padStart(12, '0')
@@ -12,7 +12,10 @@ export function timeOfId(id: string): number {
   return Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 }
 
-/** Returns the start of the call with this id, in Unix milliseconds; undefined for any other text. */
+/**
+ * Returns the start time of the call with this id, in Unix milliseconds; undefined if the text is not such an
+ * id.
+ */
 export function startMsOfCall(id: string): number | undefined {
   const [, high, low] = /^([0-9a-f]{8})-([0-9a-f]{4})(?:-|$)/.exec(id) ?? []
   return high === undefined || low === undefined ? undefined : Number.parseInt(high + low, 16)

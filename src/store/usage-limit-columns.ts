@@ -12,10 +12,10 @@ import {
 } from '../domain/usage-limits.ts'
 import { type UsageLimitColumns, USAGE_LIMIT_FIELDS } from '../domain/records/usage-limits.ts'
 
-/** The window of a rate limit that does not state one. */
+/** Default window of a rate limit, in milliseconds. */
 export const MINUTE_MS = 60_000
 
-/** Converts the columns. */
+/** Converts the columns of a row to a budget and a rate limit. */
 export function usageLimitsFromRow(row: UsageLimitColumns): UsageLimits {
   return {
     budget: budgetFrom(row.budget, row.budget_period),
@@ -28,7 +28,7 @@ export function usageLimitsFromRow(row: UsageLimitColumns): UsageLimits {
   }
 }
 
-/** The columns of the changes. */
+/** Returns the columns that a change of the limits sets. */
 export function usageLimitColumns({ budget, rateLimit = {} }: UsageLimitChanges): Partial<UsageLimitColumns> {
   const { requests, tokens, parallel, windowMs } = rateLimit
   return {
@@ -44,12 +44,15 @@ const NO_TERMS = Object.fromEntries(
   Object.entries(USAGE_LIMIT_FIELDS).map(([column, { default: value }]) => [column, value]),
 ) as unknown as UsageLimitColumns
 
-/** All columns of a new row; rows of one statement that lack some would get NULL there. */
+/**
+ * Returns all limit columns of a new row. A column left out would become NULL if other rows of the same
+ * statement have it.
+ */
 export function newUsageLimitColumns(given: UsageLimitChanges): UsageLimitColumns {
   return { ...NO_TERMS, ...usageLimitColumns(given) }
 }
 
-/** The columns of a budget and a rate limit. */
+/** Returns the columns for a budget and a rate limit. */
 export function columnsOfUsageLimits({ budget, rateLimit }: UsageLimits): UsageLimitColumns {
   return usageLimitColumns({ budget: budget ?? null, rateLimit }) as UsageLimitColumns
 }
@@ -61,7 +64,8 @@ export function operatorLimitsOfNewToken(limits: UsageLimitChanges, grants: Toke
 }
 
 /**
- * The columns of a row whose limits are in gateway.yaml; for a token, they are also stored as those of the operator.
+ * Returns the columns for limits declared in gateway.yaml. For a token they are also stored as the operator's
+ * limits, which its holder cannot loosen.
  */
 export function declaredUsageLimitColumns(
   limits: UsageLimitChanges,

@@ -20,8 +20,8 @@ export function rowValues(call: SettledCall): Stored[] {
 }
 
 /**
- * Serializes a settled call for the outbox: its usage row by column names, and what accounts need of it.
- * Values that are empty or 0 are left out.
+ * Serializes a settled call for the outbox: its usage row by column names, with the accounts it is charged
+ * to. Values that are empty or 0 are left out.
  */
 export function outboxRow(call: SettledCall): string {
   const values = listCharged(call, rowValues(call))
@@ -38,10 +38,10 @@ const COUNTS = Object.entries(USAGE_COUNTS).map(([name, { column }]) => ({
   column,
 }))
 
-/** Columns of usage, in the usage log and in the daily sums. */
+/** Columns with numbers of tokens, in the usage log and in the sums. */
 export const COUNT_COLUMNS: readonly (keyof UsageColumns)[] = COUNTS.map(({ column }) => column)
 
-/** Adds a usage to sums that contain `COUNT_COLUMNS`, beginning at this index. */
+/** Adds a usage to an array of sums. The sums of `COUNT_COLUMNS` begin at the index `start`. */
 export function addCounts(sums: number[], start: number, usage: Usage): void {
   for (let i = 0; i < COUNTS.length; i += 1) {
     const count = usage[COUNTS[i]!.name]
@@ -49,7 +49,7 @@ export function addCounts(sums: number[], start: number, usage: Usage): void {
   }
 }
 
-/** Converts the columns of usage, in a row of the usage log or a sum of rows. */
+/** Converts token columns to a usage. The row is one of the usage log, or a sum of several. */
 export function usageFromRow(row: UsageColumns): Usage {
   return Object.fromEntries(COUNTS.map(({ name, column }) => [name, row[column]])) as unknown as Usage
 }

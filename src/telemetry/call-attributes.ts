@@ -49,7 +49,7 @@ export function callAttributes(call: TracedCall): AttributeValues {
   }
 }
 
-/** Why the choices ended; `error` for one that did not end as its protocol demands. */
+/** Why each choice of the response ended; `error` for a choice without a regular end. */
 export function finishReasons({ names, settlement }: Pick<TracedCall, 'names' | 'settlement'>): string[] {
   const reasons = names?.reasons ?? []
   const isWhole = settlement.reason === 'complete' || settlement.reason === 'estimated'
@@ -64,7 +64,7 @@ function usageAttributes(counts: TokenCounts): AttributeValues {
     'gen_ai.usage.output_tokens': counts.output,
     'gen_ai.usage.cache_read.input_tokens': counts.cacheRead || undefined,
     'gen_ai.usage.cache_write.input_tokens': counts.cacheWrite || undefined,
-    // The name that the conventions had until August 2026, which Phoenix still reads.
+    // The name of this attribute until August 2026, which Phoenix still reads.
     'gen_ai.usage.cache_creation.input_tokens': counts.cacheWrite || undefined,
     'gen_ai.usage.reasoning.output_tokens': counts.reasoning || undefined,
     ...(isSplit && {
@@ -84,8 +84,8 @@ function modalityAttributes(counts: Modalities, kind: string): AttributeValues {
 }
 
 /**
- * Usage and cost in the form that Langfuse prefers. Without it, Langfuse takes each number below `gen_ai.usage.`
- * for a count of tokens, the cost and the details included, and adds them up.
+ * Usage and cost in the format that Langfuse prefers. Otherwise Langfuse would treat every number under
+ * `gen_ai.usage.` as a count of tokens, and add them all up.
  */
 function langfuseAttributes(counts: TokenCounts, cost: number): AttributeValues {
   const { input, output, cacheRead, cacheWrite, reasoning } = counts
@@ -103,7 +103,10 @@ function langfuseAttributes(counts: TokenCounts, cost: number): AttributeValues 
   }
 }
 
-/** Attributes of the span of an attempt: those for HTTP, and none that would make it a call of its own. */
+/**
+ * Attributes of the span of an attempt, one request to an upstream. They describe only the HTTP request, so
+ * that tools do not count the attempt as another model call.
+ */
 export function attemptAttributes(attempt: TracedAttempt): AttributeValues {
   return {
     'http.request.method': 'POST',

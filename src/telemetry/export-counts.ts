@@ -1,27 +1,30 @@
 import type { Metrics } from './metrics.ts'
 import type { Protocol, Signal, TelemetrySettings } from './telemetry-settings.ts'
 
-/** What became of spans and data points: sent, refused by the collector, or dropped for want of room. */
+/**
+ * What happened to spans and data points: sent, refused by the collector, or dropped because the queue was
+ * full.
+ */
 const RESULTS = ['sent', 'failed', 'dropped'] as const
 
-/** What became of a span or a data point. */
+/** What happened to a span or a data point. */
 export type ExportResult = (typeof RESULTS)[number]
 
-/** The exports of one signal since the start. */
+/** State of the exports of one signal since the start. */
 export interface SignalState extends Record<ExportResult, number> {
-  /** Of the collector. */
+  /** Host of the collector. */
   readonly host: string
   readonly protocol: Protocol
   /** Unix milliseconds of the last export that succeeded; null if none has. */
   lastSentMs: number | null
-  /** Why the last export failed, in a few fixed words; null if it succeeded. */
+  /** Why the last export failed, as one of a few fixed phrases; null if it succeeded. */
   lastError: string | null
 }
 
-/** Interval at which the log repeats that exports fail. */
+/** Minimum time between two log lines about failed exports. */
 const WARN_INTERVAL_MS = 60_000
 
-/** Counts what is exported, and says in the log if it cannot be. */
+/** Counts exports, and logs failures. */
 export class ExportCounts {
   readonly #states: ReadonlyMap<Signal, SignalState>
   readonly #metrics: Pick<Metrics, 'add'>
@@ -41,7 +44,7 @@ export class ExportCounts {
         { host, protocol, sent: 0, failed: 0, dropped: 0, lastSentMs: null, lastError: null },
       ]),
     )
-    // All series exist from the start, so that a first loss is an increase.
+    // Creates all series with 0, so that the first failure is visible as an increase.
     for (const signal of this.#states.keys()) for (const result of RESULTS) this.#count(signal, result, 0)
   }
 
@@ -50,7 +53,7 @@ export class ExportCounts {
     return this.#states
   }
 
-  /** Records that there was no room. */
+  /** Records that `count` spans or data points were dropped because the queue was full. */
   dropped(signal: Signal, count: number): void {
     this.#count(signal, 'dropped', count)
   }
@@ -82,7 +85,10 @@ export class ExportCounts {
   }
 }
 
-/** Why an export failed. The words of a collector may repeat headers, so only a status or a code is kept. */
+/**
+ * Why an export failed. Only a status or an error code is kept, because the collector's message may repeat
+ * request headers with credentials.
+ */
 function wordsOf(error: unknown): string {
   const { code, name, message } = (error ?? {}) as { code?: unknown; name?: unknown; message?: unknown }
   if (typeof code === 'number') return `status ${code}`

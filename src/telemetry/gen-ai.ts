@@ -3,20 +3,20 @@ import type { CallKind } from '../domain/endpoints.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import type { TracedCall } from './telemetry.ts'
 
-// Names and values of the OpenTelemetry conventions for generative AI, which are under development: repository
-// open-telemetry/semantic-conventions-genai at commit 024a4f944a1291fcb627c9c47da69e79868dd15e.
+// Names and values of the OpenTelemetry conventions for generative AI, which are still under development:
+// repository open-telemetry/semantic-conventions-genai at commit 024a4f944a1291fcb627c9c47da69e79868dd15e.
 // docs/telemetry.md: Conventions
 
-/** Values of attributes; undefined ones are left out. */
+/** Attributes and their values. Attributes with the value undefined are left out. */
 export type AttributeValues = Readonly<Record<string, string | number | boolean | string[] | undefined>>
 
 /** A row of `OPERATIONS`. */
 interface Operation {
-  /** `gen_ai.operation.name`: a well-known name where the conventions have one. */
+  /** Value of `gen_ai.operation.name`: the well-known name if the conventions define one. */
   readonly name: string
-  /** What the client wants to get; absent if it depends on the request. */
+  /** Type of the output; absent if it depends on the request. */
   readonly output?: 'image' | 'speech' | 'text'
-  /** Whether a model writes an answer, which ends for a reason. */
+  /** Whether a model generates the response, so that it has a finish reason. */
   readonly isGenerated?: true
 }
 
@@ -39,7 +39,10 @@ export const OPERATIONS: Readonly<Record<CallKind, Operation>> = {
 /** Number of tokens of one modality. */
 export type Modalities = Readonly<Partial<Record<'text' | 'audio' | 'image' | 'unknown', number>>>
 
-/** Tokens of a call as the conventions count them; details are contained in their wholes. */
+/**
+ * Numbers of tokens of a call, by the definitions of the conventions. `input` and `output` include all other
+ * numbers.
+ */
 export interface TokenCounts {
   readonly input: number
   readonly output: number
@@ -49,13 +52,13 @@ export interface TokenCounts {
   readonly inputBy: Modalities
   readonly outputBy: Modalities
   readonly cacheReadBy: Modalities
-  /** Whether the provider told tokens of audio or images apart. */
+  /** Whether the provider states tokens of audio or images separately. */
   readonly isSplit: boolean
 }
 
 /**
- * Counts tokens by modality. If the provider does not tell them apart, the tokens of a call that may have media
- * are of an unknown modality, and all others are text.
+ * Counts tokens by modality. If the provider does not state audio or images separately, all tokens are text,
+ * or of an unknown modality if the call may contain media.
  */
 export function tokenCounts(usage: Usage, mayHaveMedia: boolean): TokenCounts {
   const { audioCacheRead = 0, imageCacheRead = 0, cacheRead, output } = usage
@@ -95,12 +98,15 @@ export function commonAttributes({ facts, provider, server }: TracedCall): Attri
 
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)
 
-/** `error.type` of a call: the cause in its row; undefined unless it failed. */
+/** Value of `error.type` for a call: the cause stored in the usage log; undefined unless the call failed. */
 export function errorType({ settlement: { reason, cause } }: TracedCall): string | undefined {
   return FAILED.has(reason) ? cause || reason : undefined
 }
 
-/** USD for a charge. A charge is an integer of quota units, so that sums of spans are those of rows. */
+/**
+ * Cost of a call in USD. It is computed from the charge in whole quota units, so that sums over spans equal
+ * sums over the usage log.
+ */
 export function costOf({ settlement: { quota }, quotaPerUnit }: TracedCall): number {
   return quota / quotaPerUnit
 }

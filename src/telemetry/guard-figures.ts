@@ -1,15 +1,15 @@
 import type { GuardVerdict } from '../domain/guard.ts'
 
 const HOUR_MS = 3_600_000
-/** Hours that the figures cover, the current one included. */
+/** Number of hours that the figures cover, including the current one. */
 const HOURS = 24
-/** Upper bound of the first bucket of delays in milliseconds, and buckets per doubling. */
+/** Upper bound of the first bucket of delays in milliseconds, and the number of buckets per doubling. */
 const FIRST_MS = 0.01
 const STEPS = 4
-/** Number of buckets; the last one begins at about ten minutes. */
+/** Number of buckets. The last one has delays from about ten minutes. */
 const BUCKETS = 105
 
-/** What a guard has decided about one call. */
+/** Result of a guard for one call. */
 export interface GuardedCall {
   readonly verdict: GuardVerdict
   readonly matches: number
@@ -17,13 +17,13 @@ export interface GuardedCall {
   readonly delayMs: number
 }
 
-/** Sums over the calls that a guard has checked. */
+/** Sums over the calls that a guard checked. */
 export interface GuardSums {
   readonly calls: number
   readonly matches: number
   readonly blocked: number
   readonly failed: number
-  /** Calls by bucket of their delay. */
+  /** Number of calls in each bucket of delays. */
   readonly delays: readonly number[]
 }
 
@@ -36,18 +36,18 @@ interface Hour {
   readonly delays: number[]
 }
 
-/** Without calls. */
+/** Sums for no calls. */
 export const NO_GUARDED_CALLS: GuardSums = { calls: 0, matches: 0, blocked: 0, failed: 0, delays: [] }
 
 /**
- * What guards have decided in the last 24 hours on this node, by hour. They are kept by name, so that they survive a
- * reload of the configuration. `docs/guards.md: Statistics`.
+ * Results of guards in the last 24 hours on this node, by hour. They are stored by the name of the guard, so
+ * that a reload of the configuration does not clear them. `docs/guards.md: Statistics`.
  */
 export class GuardFigures {
   readonly #guards = new Map<string, Hour[]>()
   readonly #now: () => number
 
-  /** `now` reads Unix milliseconds. */
+  /** `now` returns the time in Unix milliseconds. */
   constructor(now: () => number = Date.now) {
     this.#now = now
   }
@@ -71,7 +71,7 @@ export class GuardFigures {
       .reduce(addGuardSums, NO_GUARDED_CALLS)
   }
 
-  /** Forgets the guards that are not configured any more. */
+  /** Removes the figures of guards that are no longer configured. `names` are the configured guards. */
   keep(names: ReadonlySet<string>): void {
     for (const name of this.#guards.keys()) if (!names.has(name)) this.#guards.delete(name)
   }
@@ -107,7 +107,10 @@ export function addGuardSums(a: GuardSums, b: GuardSums): GuardSums {
   }
 }
 
-/** The delay in milliseconds that 95 % of the calls do not exceed, off by at most a tenth; null without calls. */
+/**
+ * The delay in milliseconds that 95 % of the calls do not exceed, with an error of at most 10 %; null if
+ * there are no calls.
+ */
 export function delayP95({ calls, delays }: GuardSums): number | null {
   if (calls === 0) return null
   let left = 0.95 * calls

@@ -5,8 +5,8 @@ const MERGES = { largest: Math.max, smallest: Math.min } as const
 const ROWS: ReadonlyMap<string, MetricRow> = new Map(Object.values(METRICS).map((row) => [row.name, row]))
 
 /**
- * Merges the `metricsText` of several processes, in the order of the first that contains a series. Counters
- * and amounts are added up. With `countersOnly`, everything else is omitted.
+ * Merges the `metricsText` of several processes; a series is placed as in the first text that contains it.
+ * Values are added up, or merged as the metric defines. With `countersOnly`, gauges are omitted.
  */
 export function mergedText(
   texts: readonly string[],

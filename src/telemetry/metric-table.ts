@@ -1,7 +1,7 @@
 import { endMs, type ModelEnd } from '../domain/model-end.ts'
 import type { Metric, Sample } from './series.ts'
 
-/** Sources of values that are read when metrics are requested. */
+/** Functions and values that are read when metrics are requested. */
 export interface MetricSources {
   readonly connections: { readonly open: number; readonly refused: number; readonly displaced: number }
   readonly openStreams: () => number
@@ -13,29 +13,31 @@ export interface MetricSources {
   readonly modelEnds: () => readonly { readonly model: string; readonly end: ModelEnd }[]
   readonly pendingWrites: () => number
   readonly isStorageOk: () => boolean
-  /** Whether there is disk space for data that is kept for users. */
+  /** Whether there is enough disk space to store data for users. */
   readonly isKeeping: () => boolean
   readonly isDegraded: () => boolean
   readonly droppedLines: () => number
   readonly droppedMessages: () => number
-  /** Undefined if no Redis server is configured. */
+  /** Whether the Redis server answers; undefined if none is configured. */
   readonly isRedisReachable: (() => boolean) | undefined
-  /** Percentile of the event loop's delay, in seconds. */
+  /** Delay of the event loop at a percentile, in seconds. */
   readonly loopDelay: (percentile: number) => number
 }
 
 /** Row of `METRICS`. */
 export interface MetricRow extends Omit<Metric, 'samples'> {
   readonly labels?: readonly string[]
-  /** Reads its value or its samples; if absent, the program counts it. */
+  /** Reads the current value or samples; if absent, the metric is counted in memory. */
   readonly read?: (sources: MetricSources) => number | Omit<Sample, 'name'>[]
-  /** Whether this gateway has the metric. */
+  /** Whether this gateway has the metric; if absent, every gateway has it. */
   readonly isPresent?: (sources: MetricSources) => boolean
   /** How values of several workers are merged; if absent, they are added up. */
   readonly merge?: 'largest' | 'smallest'
 }
 
-/** Metrics by their names in the program, in the order of the page. `docs/operations.md: Metrics`. */
+/**
+ * All metrics by their internal names, in the order in which they are output. `docs/operations.md: Metrics`.
+ */
 export const METRICS = {
   requests: counter('sluice_requests_total', 'Requests answered.', 'path', 'status'),
   callSeconds: histogram('sluice_call_duration_seconds', 'From the request to its charge.'),

@@ -6,15 +6,15 @@ import { Counter, Histogram, type Metric, type Sample } from './series.ts'
 
 const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 900]
 
-/** Sampling interval of the event loop's delay; each sample includes the interval itself. */
+/** Sampling interval for the delay of the event loop. Each sample includes the interval itself. */
 const SAMPLE_MS = 100
 
-/** Counts of a usage that are kinds of `sluice_tokens_total`. */
+/** The numbers of tokens in a usage that have their own `kind` in `sluice_tokens_total`. */
 const COUNTS = [...WHOLE_KINDS.map(({ count }) => count), 'reasoning'] as const
 
 type Table = typeof METRICS
 
-/** Metrics of a type whose values the program counts itself. */
+/** Names of the metrics of a type that are counted in memory. */
 type Counted<Type> = {
   [Name in keyof Table]: Table[Name] extends { readonly type: Type } ? Name : never
 }[keyof Table]
@@ -25,13 +25,17 @@ type Texts<Labels extends readonly string[]> = { readonly [Index in keyof Labels
 type Series = Record<Counted<'counter'>, Counter> & Record<Counted<'histogram'>, Histogram>
 
 /**
- * Metrics for the operator: sums, labelled by values that the configuration bounds, so that a call costs only
- * a few additions. OpenTelemetry's SDK would create and hash an object of attributes for each record.
+ * Metrics for the operator. Labels have only values that the configuration limits, and recording a call takes
+ * only a few additions. OpenTelemetry's SDK is not used, because it creates and hashes an object of
+ * attributes for each record.
  */
 export class Metrics {
-  /** Reads the texts of the other workers, given that of this one; undefined in a gateway of one process. */
+  /**
+   * Given the metrics text of this worker, resolves to the texts of the other workers; undefined in a gateway
+   * of one process.
+   */
   ofOthers: ((own: string) => Promise<readonly string[]>) | undefined
-  /** Whether there is disk space for data that is kept for users. */
+  /** Whether there is enough disk space to store data for users. */
   isKeeping: () => boolean = () => true
   readonly #series: Series & Readonly<Record<string, Metric>>
   readonly #loopDelay: ReturnType<typeof monitorEventLoopDelay>
@@ -58,7 +62,7 @@ export class Metrics {
     this.#series[name].add(amount, ...labels)
   }
 
-  /** Records a settled call. `held` is the amount that its hold paid for, in quota units. */
+  /** Records a settled call. `held` is the amount that was reserved for it, in quota units. */
   settled(settlement: Settlement, stream: boolean, durationMs: number, held: number): void {
     const { model, channel, usage, quota, reason } = settlement
     const { callSeconds, firstByteSeconds } = this.#series
@@ -75,7 +79,7 @@ export class Metrics {
     }
   }
 
-  /** Yields all metrics, and resets the measured delay of the event loop. */
+  /** Yields all metrics, and starts a new measurement of the event loop's delay. */
   *read(): Iterable<Metric> {
     yield* Object.values(this.#series)
     this.#loopDelay.reset()

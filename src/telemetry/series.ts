@@ -16,10 +16,12 @@ export interface Metric {
 /** Label values in the order of the metric's label names. */
 type Values = readonly string[]
 
-/** Node of a tree keyed by one label value per level, which is cheaper than joining values to a key. */
+/**
+ * Node of a tree with one level per label. Looking up values in it is faster than joining them to one key.
+ */
 interface LabelNode<Cell> {
   readonly branches: Map<string, LabelNode<Cell>>
-  /** Set on leaves only. */
+  /** Only leaves have a cell. */
   cell?: Cell
 }
 
@@ -37,7 +39,7 @@ abstract class Series<Cell> {
 
   protected abstract createCell(): Cell
 
-  /** The cell for these label values, created at first use. */
+  /** Returns the cell for these label values; creates it at the first use. */
   protected cell(values: Values): Cell {
     let branch = this.#root
     for (const value of values) {
@@ -59,7 +61,7 @@ function* cellsOf<Cell>(values: Values, { branches, cell }: LabelNode<Cell>): It
   for (const [value, branch] of branches) yield* cellsOf([...values, value], branch)
 }
 
-/** A sum that only grows. */
+/** A counter: a sum that only grows. */
 export class Counter extends Series<{ sum: number }> implements Metric {
   readonly type = 'counter'
 
@@ -82,7 +84,7 @@ interface Distribution {
   count: number
 }
 
-/** Histogram of values over ascending bounds. */
+/** Histogram with ascending upper bounds of buckets. */
 export class Histogram extends Series<Distribution> implements Metric {
   readonly type = 'histogram'
   readonly #bounds: readonly number[]

@@ -1,18 +1,18 @@
-/** Signals that are exported, by their names in OpenTelemetry's variables. */
+/** Signals that are exported, as named in OpenTelemetry's environment variables. */
 const SIGNALS = ['TRACES', 'METRICS', 'LOGS'] as const
 
 /** A signal that is exported. */
 export type Signal = (typeof SIGNALS)[number]
 
-/** How a signal is encoded. */
+/** Encoding of exported data. */
 export type Protocol = 'http/protobuf' | 'http/json'
 
-/** Which traces are sampled. */
+/** Rules for which traces are sampled. */
 export interface SamplerSettings {
   readonly root: 'on' | 'off' | 'ratio'
-  /** Share of the traces for `ratio`. */
+  /** Fraction of the traces that `ratio` samples, from 0 to 1. */
   readonly ratio: number
-  /** Whether a client's `traceparent` decides. */
+  /** Whether the decision in a client's `traceparent` header is followed. */
   readonly isParentBased: boolean
 }
 
@@ -21,31 +21,39 @@ export interface SignalSettings {
   /** Host and port of the collector; the rest of its address may contain a secret. */
   readonly host: string
   readonly protocol: Protocol
-  /** Undefined if a variable sets it, which the exporter reads. */
+  /**
+   * Timeout in milliseconds; undefined if an environment variable sets it, which the exporter reads itself.
+   */
   readonly timeoutMs: number | undefined
 }
 
 /** The queue of a signal that is sent in batches. */
 export interface QueueSettings {
-  /** What may wait; more is dropped. */
+  /** Maximum number of entries that wait; further ones are dropped. */
   readonly maxQueueSize: number
   readonly maxBatchSize: number
   readonly batchDelayMs: number
 }
 
-/** What OpenTelemetry's variables say. Addresses, headers and compression are read by its exporters. */
+/**
+ * Settings from OpenTelemetry's environment variables. Addresses, headers and compression are read by its
+ * exporters.
+ */
 export interface TelemetrySettings extends QueueSettings {
   readonly signals: ReadonlyMap<Signal, SignalSettings>
   readonly sampler: SamplerSettings
-  /** The queue of events; the one above is that of spans. */
+  /** The queue of events. The inherited fields are the queue of spans. */
   readonly events: QueueSettings
   readonly metricIntervalMs: number
   readonly metricTimeoutMs: number
-  /** Whether the content of calls is exported, where it is kept. */
+  /** Whether the content of calls is exported. This concerns only calls whose content is stored. */
   readonly takesContent: boolean
 }
 
-/** Timeout of an export including retries, unless a variable sets one. A stop waits as long. */
+/**
+ * Timeout of an export including retries, unless an environment variable sets one. Also the maximum time that
+ * a stop waits.
+ */
 const EXPORT_TIMEOUT_MS = 3_000
 const MAX_MS = 3_600_000
 
@@ -57,7 +65,7 @@ const PROTOCOLS: ReadonlyMap<string, Protocol> = new Map([
 const ALWAYS = { root: 'on', ratio: 1 } as const
 const NEVER = { root: 'off', ratio: 0 } as const
 
-/** The values of `OTEL_TRACES_SAMPLER`. */
+/** Possible values of `OTEL_TRACES_SAMPLER`. */
 const SAMPLERS: ReadonlyMap<string, SamplerSettings> = new Map([
   ['always_on', { ...ALWAYS, isParentBased: false }],
   ['always_off', { ...NEVER, isParentBased: false }],
@@ -67,7 +75,10 @@ const SAMPLERS: ReadonlyMap<string, SamplerSettings> = new Map([
   ['parentbased_traceidratio', { root: 'ratio', ratio: 1, isParentBased: true }],
 ])
 
-/** The variables of one signal. They are read by these names, so that all of them are found in the sources. */
+/**
+ * Environment variables of each signal. The names are written in full, so that a search in the sources finds
+ * them.
+ */
 const OF_SIGNAL = {
   TRACES: {
     exporter: 'OTEL_TRACES_EXPORTER',
@@ -90,8 +101,8 @@ const OF_SIGNAL = {
 } as const
 
 /**
- * Reads OpenTelemetry's variables. As its specification demands, an unknown value is reported by `warn` and
- * then ignored, so that telemetry never prevents a start. `docs/telemetry.md: Variables`.
+ * Reads OpenTelemetry's environment variables. As its specification demands, an unknown value is reported by
+ * `warn` and then ignored, so that telemetry never prevents a start. `docs/telemetry.md: Variables`.
  */
 export function readTelemetrySettings(
   variables: ReadonlyMap<string, string>,
@@ -120,7 +131,7 @@ export function readTelemetrySettings(
   const timeout = given('OTEL_EXPORTER_OTLP_TIMEOUT')
   const wanted = SIGNALS.filter((signal) => {
     const { exporter, endpoint } = OF_SIGNAL[signal]
-    // Events repeat what spans say, so that they are exported only where that is asked for.
+    // Events repeat the content of spans, so they are exported only if an endpoint for them is set.
     const usual = signal === 'LOGS' && given(endpoint) === undefined ? 'none' : 'otlp'
     const named = given(exporter)?.toLowerCase() ?? usual
     if (named !== 'otlp' && named !== 'none') ignored(exporter, 'otlp or none')
@@ -133,7 +144,7 @@ export function readTelemetrySettings(
     signals: new Map(
       wanted.map((signal) => {
         const own = OF_SIGNAL[signal]
-        // The exporters read a timeout that is given.
+        // A timeout set by a variable is read by the exporters themselves.
         const timeoutMs = (given(own.timeout) ?? timeout) ? undefined : EXPORT_TIMEOUT_MS
         const host = URL.parse(given(own.endpoint) ?? shared ?? '')?.host ?? ''
         return [signal, { host, protocol: protocolOf(own.protocol) ?? protocol, timeoutMs }] as const

@@ -5,21 +5,24 @@ import type { ExportCounts } from './export-counts.ts'
 import type { Metrics } from './metrics.ts'
 import { readTelemetrySettings } from './telemetry-settings.ts'
 
-/** A request other than a call: scalars only, never the text of a prompt or a key. */
+/**
+ * A request that is not a call of a model. It contains only short values, never the text of a prompt or a
+ * key.
+ */
 export interface TracedRequest {
   readonly id: string
   readonly method: string
   /** Path of the route; undefined if none matched. */
   readonly route: string | undefined
   readonly status: number
-  /** Unix milliseconds. */
+  /** Unix milliseconds, like `endedMs`. */
   readonly startedMs: number
   readonly endedMs: number
-  /** Trace of the client, as sent in `traceparent`. */
+  /** The client's header `traceparent`. */
   readonly traceparent: string | undefined
-  /** The model that a refused call requested. */
+  /** The requested model, if the request was a refused call. */
   readonly model?: string | undefined
-  /** Code of the gateway's error. */
+  /** Error code, if the gateway answered with an error. */
   readonly failure?: string | undefined
 }
 
@@ -29,62 +32,65 @@ export interface ServerAddress {
   readonly port: number
 }
 
-/** Values of `gen_ai.request.*` that a request states. */
+/** Parameters of a request by their `gen_ai.request.*` attributes. */
 export type RequestParameters = Readonly<Record<string, string | number>>
 
-/** A request of a call to an upstream. */
+/** One attempt of a call: a request to an upstream. */
 export interface TracedAttempt extends Omit<AttemptEntry, 'message'> {
   readonly server: ServerAddress | undefined
 }
 
-/** Bytes of a call whose content is kept, as its client sent and got them. */
+/** Request and response of a call whose content is stored, as exchanged with the client. */
 export interface CallContent {
   readonly request: Buffer
-  /** Undefined if the client got nothing. */
+  /** Undefined if the client received nothing. */
   readonly answer: Buffer | undefined
 }
 
-/** A settled call. Only the names of models, channels and sessions are texts of an operator or a client. */
+/**
+ * A settled call. Names of models, channels and sessions are its only texts that come from an operator or a
+ * client.
+ */
 export interface TracedCall {
   readonly facts: HoldFacts
   readonly settlement: Settlement
   readonly userId: number
   readonly tokenId: number
-  /** Trace of the client, as sent in `traceparent`. */
+  /** The client's header `traceparent`. */
   readonly traceparent: string | undefined
-  /** `gen_ai.provider.name` of the channel. */
+  /** Value of `gen_ai.provider.name` for the channel. */
   readonly provider: string
-  /** Address of the channel that answered; undefined if none did, or if the channel is gone. */
+  /** Address of the channel that answered; undefined if none answered or the channel was deleted. */
   readonly server: ServerAddress | undefined
   readonly quotaPerUnit: number
-  /** The session's name, or else the digest in the row; empty if the call has no session. */
+  /** Name of the session, or the digest that the usage log has instead; empty if the call has no session. */
   readonly conversation: string
-  /** Whether tokens of the call may be audio or images. */
+  /** Whether tokens of the call may represent audio or images. */
   readonly mayHaveMedia: boolean
   readonly parameters: RequestParameters
-  /** What the answer states about itself; undefined if nothing is known. */
+  /** Id, model and finish reasons that the response states; undefined if unknown. */
   readonly names: AnswerNames | undefined
   readonly attempts: readonly TracedAttempt[]
-  /** Milliseconds between two reads of the stream, in their order. */
+  /** Milliseconds between consecutive reads of the stream, in order. */
   readonly chunkGapsMs: readonly number[]
-  /** Whether `content` is called for it, once the client has got its answer. */
+  /** Whether `Telemetry.content` is called for this call, after the client has received its response. */
   readonly awaitsContent: boolean
 }
 
 /** Exports spans and metrics. */
 export interface Telemetry {
   readonly counts: ExportCounts
-  /** Whether the content of calls is exported, where it is kept. */
+  /** Whether the content of calls is exported. This concerns only calls whose content is stored. */
   readonly takesContent: boolean
   /** Records a request that is not a call. */
   request(traced: TracedRequest): void
-  /** Records a call, once it is settled. */
+  /** Records a settled call. */
   call(traced: TracedCall): void
-  /** Whether so much may be exported. */
+  /** Whether content of this size can be exported now. */
   hasRoomFor(content: CallContent): boolean
-  /** Adds what was said in a call that awaits it; undefined if that was not kept after all. */
+  /** Adds the content of a call with `awaitsContent`; undefined if it was not stored after all. */
   content(id: string, content: CallContent | undefined): void
-  /** Sends what has not been sent. Never rejects. */
+  /** Exports everything that is still queued. Never rejects. */
   close(): Promise<void>
 }
 
@@ -92,13 +98,13 @@ export interface Telemetry {
 export interface TelemetryServices {
   readonly metrics: Pick<Metrics, 'add'>
   readonly warn: (fields: object, sentence: string) => void
-  /** Name of the worker among the processes of a gateway; undefined in a gateway of one process. */
+  /** Name of this worker process; undefined in a gateway of one process. */
   readonly worker: string | undefined
 }
 
 /**
- * Starts telemetry if the environment names a collector in OpenTelemetry's own variables; otherwise returns
- * undefined, and nothing of OpenTelemetry is loaded. `docs/telemetry.md: Variables`.
+ * Starts telemetry if OpenTelemetry's environment variables name a collector. Otherwise returns undefined,
+ * and no package of OpenTelemetry is loaded. `docs/telemetry.md: Variables`.
  */
 export async function openTelemetry(
   variables: ReadonlyMap<string, string>,

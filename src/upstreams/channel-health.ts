@@ -2,60 +2,63 @@ import type { Channel } from '../domain/records/channel.ts'
 import { MAX_RETRY_AFTER_MS } from './retry-after.ts'
 
 /**
- * Consecutive failures that open a channel's circuit breaker. With a failure rate instead, a channel that
- * fails every other call would be out of rotation half of the time; its retries are limited by the retry
- * budget.
+ * Number of consecutive failures after which a channel's circuit breaker opens. A failure rate is not used,
+ * because a channel that fails every other call would then be skipped half of the time; retries are limited
+ * by the retry budget anyway.
  */
 const FAILURES_TO_OPEN = 5
-/** For how long it is open at first; doubled each time that it opens again while half-open. */
+/**
+ * Milliseconds for which a circuit breaker stays open the first time. The time doubles whenever the deciding
+ * attempt fails.
+ */
 const MIN_OPEN_MS = 5_000
-/** Maximum reached by doubling. */
+/** Maximum milliseconds for which a circuit breaker stays open. */
 const MAX_OPEN_MS = 60_000
-/** A `retry-after` above this is reported to the operator. */
+/** If a channel's `retry-after` demands a longer pause (in milliseconds), the operator is informed. */
 const LONG_PAUSE_MS = 60_000
 
-/** State of a circuit breaker. While it is half-open, the next response decides. */
+/** State of a circuit breaker. In `half-open`, the next attempt decides whether it closes. */
 type BreakerState = 'closed' | 'open' | 'half-open'
 
-/** State of a channel's circuit breaker, for display. */
+/** State of a channel's circuit breaker, for the console and the API. */
 interface BreakerFigures {
   readonly state: BreakerState
-  /** Consecutive failures. */
+  /** Number of consecutive failures. */
   readonly failures: number
-  /** Milliseconds for which it is still open. */
+  /** Milliseconds for which it will stay open. */
   readonly openForMs: number
 }
 
 /** The circuit breaker of a channel that has failed. */
 interface Breaker {
   failures: number
-  /** For how long it was opened last; 0 while it is closed. */
+  /** Milliseconds for which it was last opened; 0 while it is closed. */
   openMs: number
   openUntilMs: number
-  /** Whether the state should be reported to the operator. */
+  /** Whether the operator should be informed of its state. */
   isReported: boolean
-  /** The attempt that decides while it is half-open. */
+  /** In state `half-open`, the attempt that decides. */
   decisive: CountedAttempt | undefined
 }
 
 /**
- * Circuit breakers of all channels. Several consecutive failures open one for some time; then it is
- * half-open, and a single attempt closes it, or opens it for twice as long. They are kept by channel name, so
- * that they survive a reload of the configuration.
+ * Circuit breakers of all channels. Consecutive failures open a channel's breaker for some time; then it is
+ * half-open, and a single attempt either closes it or opens it for twice as long. The breakers are stored by
+ * channel name, so that they survive a reload of the configuration.
  */
 export class ChannelHealth {
-  /** Circuit breakers of channels that have failed since their last success. */
+  /** Circuit breakers by channel name, for channels that have failed since their last success. */
   readonly #breakers = new Map<string, Breaker>()
   readonly #onRecovered: ((name: string) => void) | undefined
 
-  /** `onRecovered` is called when a circuit breaker that was open closes. */
+  /** `onRecovered` is called when an open circuit breaker closes. */
   constructor(onRecovered?: (name: string) => void) {
     this.#onRecovered = onRecovered
   }
 
   /**
-   * Reports whether a channel should be skipped: its circuit breaker is open, or half-open with an attempt
-   * under way. If the channel is probed, it is skipped until a probe succeeds.
+   * Whether a channel should be skipped: its circuit breaker is open, or it is half-open and the deciding
+   * attempt is running. A channel with the setting `probe` is skipped until a test request succeeds.
    */
   isOpen({ name, probe }: Channel, nowMs: number): boolean {
     if (this.#breakers.size === 0) return false
@@ -84,16 +87,19 @@ export class ChannelHealth {
   }
 
   /**
-   * Names of channels whose circuit breaker has been open or half-open since their last success, because of
-   * consecutive failures or a long `retry-after`. Short pauses that an upstream demands belong to its rate
-   * limit and are not included.
+   * Names of channels to report to the operator: their circuit breaker has opened since their last success,
+   * because of consecutive failures or a long `retry-after`. Short pauses are not included, because they
+   * belong to the upstream's rate limit.
    */
   opened(): readonly string[] {
     if (this.#breakers.size === 0) return []
     return [...this.#breakers].filter(([, { isReported }]) => isReported).map(([name]) => name)
   }
 
-  /** Begins an attempt; the first one while half-open decides. Hold the result with `using`. */
+  /**
+   * Begins an attempt at a channel. While its breaker is half-open, the first attempt decides. The result
+   * must be held with `using`.
+   */
   begin({ name }: Channel): CountedAttempt {
     const attempt = new CountedAttempt(this, name)
     const breaker = this.#breakers.size === 0 ? undefined : this.#breakers.get(name)
@@ -101,7 +107,7 @@ export class ChannelHealth {
     return attempt
   }
 
-  /** Only `CountedAttempt` may call this. */
+  /** Called only by `CountedAttempt`. */
   succeeded(name: string): void {
     if (this.#breakers.size === 0) return
     const breaker = this.#breakers.get(name)
@@ -109,13 +115,13 @@ export class ChannelHealth {
     this.#breakers.delete(name)
   }
 
-  /** Only `CountedAttempt` may call this. Another attempt may decide. */
+  /** Called only by `CountedAttempt`. Lets another attempt decide. */
   abandoned(name: string, attempt: CountedAttempt): void {
     const breaker = this.#breakers.size === 0 ? undefined : this.#breakers.get(name)
     if (breaker?.decisive === attempt) breaker.decisive = undefined
   }
 
-  /** Only `CountedAttempt` may call this. */
+  /** Called only by `CountedAttempt`. */
   failed(name: string, attempt: CountedAttempt, nowMs: number, retryAfterMs: number): void {
     let breaker = this.#breakers.get(name)
     if (!breaker) {
@@ -124,7 +130,7 @@ export class ChannelHealth {
     }
     breaker.failures += 1
     const isDecisive = breaker.decisive === attempt
-    // Attempts that began before the circuit breaker opened do not keep it open longer.
+    // If the circuit breaker is already open, attempts that began before do not prolong that.
     if (breaker.openUntilMs > nowMs && !isDecisive) return
     breaker.decisive = undefined
     if (isDecisive || breaker.failures >= FAILURES_TO_OPEN) {
@@ -141,15 +147,15 @@ export class ChannelHealth {
 }
 
 /**
- * One attempt at a channel, as counted by its circuit breaker. Only the first result counts. If it is
- * disposed of without a result, another attempt may decide.
+ * An attempt at a channel whose result its circuit breaker counts. Only the first result counts. If the
+ * attempt is disposed of without a result, another attempt may decide.
  */
 export class CountedAttempt implements Disposable {
   readonly #health: ChannelHealth
   readonly #name: string
   #isOver = false
 
-  /** Only `ChannelHealth.begin` may call this. */
+  /** Called only by `ChannelHealth.begin`. */
   constructor(health: ChannelHealth, name: string) {
     this.#health = health
     this.#name = name
@@ -160,12 +166,14 @@ export class CountedAttempt implements Disposable {
     if (this.#endOnce()) this.#health.succeeded(this.#name)
   }
 
-  /** Records that the channel failed. `retryAfterMs`: the pause that its upstream demands. */
+  /**
+   * Records that the channel failed. `retryAfterMs` is the pause that its upstream demands, in milliseconds.
+   */
   failed(nowMs: number, retryAfterMs = 0): void {
     if (this.#endOnce()) this.#health.failed(this.#name, this, nowMs, retryAfterMs)
   }
 
-  /** Ends the attempt without a result, if it has none. */
+  /** Ends the attempt without a result, unless it has one. */
   [Symbol.dispose](): void {
     if (this.#endOnce()) this.#health.abandoned(this.#name, this)
   }

@@ -1,28 +1,34 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 
-/** Share of calls whose channel is chosen by weight, not by load or latency, so that a recovered one is noticed. */
+/**
+ * Share of calls whose channel is always chosen by weight, so that a channel that has become faster is
+ * noticed.
+ */
 const BY_WEIGHT_SHARE = 0.1
-/** How long a measured time to the first byte is used. */
+/** Milliseconds for which a measured time to the first byte counts. */
 const WINDOW_MS = 60_000
-/** Maximum number of times kept for a channel and model; older ones are overwritten. */
+/** Maximum number of times that are stored per channel and model; older ones are overwritten. */
 const MAX_TIMES = 101
 
-/** Calls whose times to the first byte are comparable: a stream begins sooner than a whole response ends. */
+/**
+ * Calls are compared only if both properties are equal, because a stream sends its first byte earlier than a
+ * whole response.
+ */
 interface ComparedCalls {
   readonly model: string
   readonly stream: boolean
 }
 
 interface Times {
-  /** Timestamps and durations in turn, in milliseconds. */
+  /** Alternately the time of a measurement and the measured duration, in milliseconds. */
   readonly values: number[]
   next: number
 }
 
 /**
- * Load of all channels on this node: the running calls, and the times to the first byte of the last minute.
- * It is kept by channel name, so that it survives a reload of the configuration. `docs/configuration.md:
+ * How busy each channel is on this node: its running calls, and the times to the first byte in the last
+ * minute. Stored by channel name, so that it survives a reload of the configuration. `docs/configuration.md:
  * Balance`.
  */
 export class ChannelLoad {
@@ -30,7 +36,7 @@ export class ChannelLoad {
   readonly #times = new Map<string, Times>()
   readonly #now: () => number
 
-  /** `now` reads a monotonic clock in milliseconds. */
+  /** `now` returns milliseconds of a monotonic clock. */
   constructor(now: () => number = () => performance.now()) {
     this.#now = now
   }
@@ -58,8 +64,9 @@ export class ChannelLoad {
   }
 
   /**
-   * Returns a measure of channels, of which the smallest is preferred; undefined if only the weights decide,
-   * as for a tenth of the calls. A channel without a time in the last minute is measured as infinite.
+   * Returns a function that rates channels; the channel with the lowest rating should be used. A channel
+   * without a time in the last minute is rated infinite. Undefined if only the weights should decide, as they
+   * always do for a tenth of the calls.
    */
   measure(
     balance: Model['balance'],

@@ -1,13 +1,16 @@
 import type { Channel } from '../domain/records/channel.ts'
 
-/** Number of minutes kept for a channel, including the current one. */
+/** Number of minutes that are stored per channel, including the current one. */
 export const RECORDED_MINUTES = 60
-/** Histogram buckets per doubling of the duration; the error of a percentile is at most 9 %. */
+/**
+ * Number of histogram buckets per doubling of the duration. The error of a percentile is therefore at most 9
+ * %.
+ */
 const STEPS = 4
-/** Number of buckets; the last one contains everything above an hour. */
+/** Number of histogram buckets. The last one counts all durations above an hour. */
 const COUNTS = 88
 
-/** Attempts at a channel in one minute. */
+/** Numbers of attempts at a channel in one minute. */
 export interface MinuteFigures {
   readonly requests: number
   readonly failed: number
@@ -20,40 +23,43 @@ export interface MinuteFigures {
 export interface LastError {
   /** Unix milliseconds. */
   readonly atMs: number
-  /** The cause in a few fixed words, as in the metrics. */
+  /** The cause in a few fixed words, the same as in the metrics. */
   readonly cause: string
 }
 
-/** Attempts of the last hour. */
+/** Numbers of attempts at a channel in the last hour. */
 export interface HourFigures {
   readonly requests: number
   readonly failed: number
   readonly p50_ms: number | null
 }
 
-/** Attempts at a channel in the last 15 minutes, and how the calls ended that failed at it at least once. */
+/**
+ * Numbers of attempts at a channel in the last 15 minutes, and how the calls ended that had a failed attempt
+ * there.
+ */
 export interface RecentFigures {
   readonly requests: number
   readonly failed: number
-  /** Attempts since the channel last recovered from a cooldown. */
+  /** Numbers of attempts since the channel's circuit breaker last closed. */
   readonly sinceRecovery: { readonly requests: number; readonly failed: number }
-  /** Calls that another channel answered. */
+  /** Number of calls that another channel then answered. */
   readonly rescued: number
-  /** Calls that failed. */
+  /** Number of calls that failed, because no other channel answered them. */
   readonly lost: number
 }
 
-/** Whether a channel has answered since the start. */
+/** Whether a channel has answered since the gateway was started. */
 export type ChannelRecord = 'untried' | 'answered' | 'failed'
 
 interface Minute {
-  /** Minutes since 1970. */
+  /** The minute, counted from 1970-01-01. */
   number: number
   requests: number
   failed: number
   rescued: number
   lost: number
-  /** Attempts since the channel last recovered from a cooldown. */
+  /** Numbers of attempts since the channel's circuit breaker last closed. */
   readonly sinceRecovery: { requests: number; failed: number }
   readonly durations: Uint32Array
 }
@@ -61,40 +67,46 @@ interface Minute {
 interface ChannelFigures {
   readonly minutes: (Minute | undefined)[]
   lastError: LastError | undefined
-  /** Unix milliseconds of the first of the last failures, between which less than `RECENT_MINUTES` passed. */
+  /**
+   * When the current run of failures began, in Unix milliseconds. Failures belong to the same run if less
+   * than `RECENT_MINUTES` lie between them.
+   */
   failingSinceMs: number
   record: ChannelRecord
-  /** Whether the last test failed, and nothing was answered since. */
+  /** Whether the channel's last test failed, and no call was answered since. */
   hasFailedTest: boolean
-  /** Attempts of each key, once there are several. */
+  /** Attempts by key; undefined as long as the channel has only one key. */
   keys: Map<string, KeyMinutes> | undefined
 }
 
-/** Attempts of one key by minute. */
+/** Numbers of attempts with one key, by minute. */
 interface KeyMinutes {
   readonly numbers: Float64Array
   readonly requests: Uint32Array
 }
 
-/** Minutes that tell the present condition of a channel. */
+/** Number of most recent minutes from which the present condition of a channel is judged. */
 const RECENT_MINUTES = 15
 
 const IDLE: MinuteFigures = { requests: 0, failed: 0, p50_ms: null, p95_ms: null }
 
 /**
- * Attempts at all channels in the last hour on this node, by minute. They are kept by channel name, so that
- * they survive a reload of the configuration. `docs/administration.md: Channel health`.
+ * Numbers of attempts at all channels on this node, for each minute of the last hour. Stored by channel name,
+ * so that they survive a reload of the configuration. `docs/administration.md: Channel health`.
  */
 export class ChannelMinutes {
   readonly #channels = new Map<string, ChannelFigures>()
   readonly #now: () => number
 
-  /** `now` reads Unix milliseconds, so that minutes begin at the same time on all nodes. */
+  /** `now` returns Unix milliseconds, so that minutes begin at the same time on all nodes. */
   constructor(now: () => number = Date.now) {
     this.#now = now
   }
 
-  /** Counts an attempt that ended after `tookMs`. `cause`: the cause of its failure, if it failed. */
+  /**
+   * Counts an attempt that took `tookMs` milliseconds. `cause` is the cause of its failure; undefined if it
+   * succeeded.
+   */
   note(
     { name, keys }: Pick<Channel, 'name' | 'keys'>,
     tookMs: number,
@@ -119,13 +131,19 @@ export class ChannelMinutes {
     }
   }
 
-  /** Records that a channel has recovered from a cooldown, whose failures do not tell how it does now. */
+  /**
+   * Records that a channel's circuit breaker has closed, so that earlier failures say nothing about its
+   * present condition.
+   */
   recovered(name: string): void {
     for (const minute of this.#channels.get(name)?.minutes ?? [])
       if (minute) Object.assign(minute.sinceRecovery, { requests: 0, failed: 0 })
   }
 
-  /** Records a test; `cause` of its failure, if it failed. Tests are not counted among the attempts. */
+  /**
+   * Records a test of a channel. `cause` is the cause of its failure; undefined if it succeeded. Tests are
+   * not counted as attempts.
+   */
   noteTest(name: string, cause: string | undefined): void {
     const figures = this.#figuresOf(name)
     figures.hasFailedTest = cause !== undefined
@@ -133,7 +151,7 @@ export class ChannelMinutes {
     else noteFailure(figures, this.#now(), cause)
   }
 
-  /** Records the end of a call of which an attempt failed here. */
+  /** Records how a call ended that had a failed attempt at this channel. */
   noteCall({ name }: Channel, outcome: 'rescued' | 'lost'): void {
     minuteAt(this.#figuresOf(name), minuteOf(this.#now()))[outcome] += 1
   }
@@ -153,13 +171,16 @@ export class ChannelMinutes {
     return figures
   }
 
-  /** Whether a channel has answered since the start, and whether its last test failed. */
+  /** Whether a channel has answered since the gateway was started, and whether its last test failed. */
   recordOf(name: string): { readonly record: ChannelRecord; readonly hasFailedTest: boolean } {
     const { record = 'untried', hasFailedTest = false } = this.#channels.get(name) ?? {}
     return { record, hasFailedTest }
   }
 
-  /** The attempts of the last 15 minutes, and since when some of them failed, in Unix milliseconds. */
+  /**
+   * Numbers of attempts in the last 15 minutes, and when the current run of failures began, in Unix
+   * milliseconds.
+   */
   recent(name: string): RecentFigures & { readonly failingSinceMs: number } {
     const figures = this.#channels.get(name)
     const sums = { requests: 0, failed: 0, rescued: 0, lost: 0, sinceRecovery: { requests: 0, failed: 0 } }
@@ -176,7 +197,7 @@ export class ChannelMinutes {
     return { ...sums, failingSinceMs: figures?.failingSinceMs ?? 0 }
   }
 
-  /** The attempts of the last hour. */
+  /** Numbers of attempts in the last hour. */
   hour(name: string): HourFigures {
     const after = minuteOf(this.#now()) - RECORDED_MINUTES
     const durations = new Uint32Array(COUNTS)
@@ -190,7 +211,7 @@ export class ChannelMinutes {
     return { requests, failed, p50_ms: percentile(durations, requests - failed, 0.5) }
   }
 
-  /** The attempts of a key in the last hour. */
+  /** Number of attempts with a key in the last hour. */
   ofKey(name: string, key: string): number {
     const figures = this.#channels.get(name)
     if (!figures?.keys) return this.hour(name).requests
@@ -201,7 +222,7 @@ export class ChannelMinutes {
     return sum
   }
 
-  /** The minutes of a channel, the oldest first; the last one is the current minute. */
+  /** The last 60 minutes of a channel, the oldest first; the last one is the current minute. */
   of(name: string): readonly MinuteFigures[] {
     const figures = this.#channels.get(name)
     const last = minuteOf(this.#now())
@@ -272,7 +293,7 @@ function countOf(tookMs: number): number {
   return Math.min(COUNTS - 1, Math.round(STEPS * Math.log2(Math.max(1, tookMs))))
 }
 
-// The smallest duration that is not exceeded by at least this share of all durations.
+// The shortest duration that at least this share of all durations does not exceed.
 function percentile(durations: Uint32Array, total: number, share: number): number | null {
   let left = Math.ceil(total * share)
   for (const [at, count] of durations.entries()) {

@@ -5,27 +5,30 @@ import { OPENAI } from '../domain/price-data/openai.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { VERTEX_TIER_HEADER, VERTEX_TYPE_HEADER } from './tier-headers.ts'
 
-/** The changes to a request that name a tier. */
+/** Changes that make a request name a service tier. */
 export interface TierEdits {
-  /** Top-level members with their JSON texts. */
+  /** Top-level members to be set, with their JSON texts. */
   readonly set: ReadonlyMap<string, string>
-  /** Members that would name another tier. */
+  /** Top-level members to be removed, because they could name another tier. */
   readonly remove: readonly string[]
-  /** Names and values in turn. */
+  /** Headers to be added, names and values alternately. */
   readonly headers: readonly string[]
 }
 
-/** How requests name tiers. */
+/** How requests of a protocol or provider name service tiers. */
 interface Spelling {
-  /** Members that name a tier. */
+  /** Top-level members in which a request may name a tier. */
   readonly members: readonly string[]
-  /** By the name of a tier in rows; `auto` leaves the choice to the provider. */
+  /**
+   * Changes that name a tier, by the gateway's own name of the tier; `auto` leaves the choice to the
+   * provider.
+   */
   readonly tiers: Readonly<Record<string, Partial<TierEdits>>>
-  /** Spelling of all other names; absent if the provider has no other tiers. */
+  /** Returns the changes for any other tier; absent if the provider has no others. */
   readonly others?: (written: string) => Partial<TierEdits>
 }
 
-/** The tier that a request does not have to name, because it is the provider's default. */
+/** No changes: this tier is the provider's default, so that a request need not name it. */
 const UNNAMED: Partial<TierEdits> = {}
 
 const member = (name: string, value: unknown): Partial<TierEdits> => ({
@@ -46,7 +49,7 @@ const OPENAI_TIERS: Spelling = {
   },
 }
 
-/** Servers of other vendors, which may define other tiers. A batch is not a tier that a request can name. */
+/** For servers of other vendors, which may have tiers of their own. */
 const COMPATIBLE_TIERS: Spelling = {
   ...OPENAI_TIERS,
   others: (written) => ofOpenAi(written.toLowerCase()),
@@ -61,7 +64,7 @@ const MESSAGES_TIERS: Spelling = {
   },
 }
 
-/** Tiers that one member names, by the provider's spelling of each. */
+/** Tiers that are named in one member, with the provider's value for each. */
 const memberTiers = (name: string, spelled: Readonly<Record<string, unknown>>): Spelling['tiers'] => ({
   auto: UNNAMED,
   ...Object.fromEntries(Object.entries(spelled).map(([tier, value]) => [tier, member(name, value)])),
@@ -82,7 +85,7 @@ const CONVERSE_TIERS: Spelling = {
   }),
 }
 
-/** Requests of messages to Bedrock: the member becomes a header when the request is adapted. */
+/** For messages requests to Bedrock. The member is moved to a header when the request is adapted. */
 const INVOKE_TIERS: Spelling = {
   members: ['service_tier', 'speed'],
   tiers: memberTiers('service_tier', {
@@ -104,7 +107,7 @@ const VERTEX_TIERS: Spelling = {
   },
 }
 
-/** Spellings by protocol; undefined where requests have no tier. */
+/** How requests name tiers, by protocol; undefined if requests have no tier. */
 const BY_PROTOCOL: Readonly<Record<ProtocolName, Spelling | undefined>> = {
   chat: COMPATIBLE_TIERS,
   responses: COMPATIBLE_TIERS,
@@ -116,7 +119,7 @@ const BY_PROTOCOL: Readonly<Record<ProtocolName, Spelling | undefined>> = {
 
 type ByProtocol = Readonly<Partial<Record<ProtocolName, Spelling>>>
 
-/** Spellings of providers, where they differ from those of the protocol. */
+/** How requests to a provider name tiers, if that differs from the protocol. */
 const BY_PROVIDER: Readonly<Record<Channel['provider'], ByProtocol>> = {
   generic: {},
   azure: {},
@@ -124,11 +127,11 @@ const BY_PROVIDER: Readonly<Record<Channel['provider'], ByProtocol>> = {
   vertex: { chat: VERTEX_TIERS, messages: VERTEX_TIERS, gemini: VERTEX_TIERS },
 }
 
-/** Endpoints of upstreams whose requests may name a tier. */
+/** Matches paths whose requests may name a tier. */
 const TIERED =
   /^\/(?:chat\/completions|messages|responses|converse|converse-stream)$|:(?:generateContent|streamGenerateContent)\b/
 
-/** Whether requests to a path, as its protocol states it, may name a tier. */
+/** Whether requests with this path may name a service tier. The path is that of the protocol. */
 export function mayNameTier(path: string): boolean {
   return TIERED.test(path)
 }
@@ -140,12 +143,14 @@ function spellingOf(channel: Provided, protocol: ProtocolName): Spelling | undef
   return spelling === COMPATIBLE_TIERS && serviceVendor(channel) === OPENAI ? OPENAI_TIERS : spelling
 }
 
-/** Whether requests to a channel may name tiers that their protocol lacks. */
+/** Whether requests to a channel may name tiers that their protocol does not have. */
 export function takesAnyTier({ provider }: Pick<Channel, 'provider'>, protocol: ProtocolName): boolean {
   return BY_PROVIDER[provider][protocol] === INVOKE_TIERS
 }
 
-/** Tiers that requests cannot name: batches have separate endpoints, and purchased capacity has no name. */
+/**
+ * Tiers that requests cannot name: batches have endpoints of their own, and purchased capacity has no name.
+ */
 const NOT_REQUESTED: ReadonlySet<string> = new Set(['batch', 'provisioned'])
 
 function editsFor(spelling: Spelling, written: string): Partial<TierEdits> | undefined {
@@ -155,7 +160,7 @@ function editsFor(spelling: Spelling, written: string): Partial<TierEdits> | und
   return NOT_REQUESTED.has(tier) ? undefined : spelling.others?.(written)
 }
 
-/** Describes the error of a tier that requests to a channel cannot name; undefined if they can. */
+/** An error message if requests to a channel cannot name this tier; undefined if they can. */
 export function tierError(
   {
     provider,
@@ -177,7 +182,7 @@ const OTHER_SPELLINGS: ReadonlyMap<string, string> = new Map([['fast', 'fast or 
 const NOTHING: TierEdits = { set: new Map(), remove: [], headers: [] }
 const cache = new WeakMap<object, Map<ProtocolName, TierEdits>>()
 
-/** The changes by which requests to a channel name its own tier; undefined if it has none. */
+/** The changes that make requests to a channel name the channel's own tier; undefined if it has none. */
 export function channelTierEdits(
   channel: Provided & Pick<Channel, 'service_tier'>,
   protocol: ProtocolName,
@@ -196,7 +201,7 @@ export function channelTierEdits(
   return edits
 }
 
-/** Adds headers. Beta features are appended to those of the client; other headers are replaced. */
+/** Adds headers. A beta feature is appended to those that the client names; any other header is replaced. */
 export function withTierHeaders(given: readonly string[], added: readonly string[]): readonly string[] {
   if (added.length === 0) return given
   const headers = new Map<string, string>()

@@ -6,34 +6,37 @@ import { batchForm, embedContentForm, predictForm } from '@sluice/wire/gemini/em
 import { methodPath } from '@sluice/wire/gemini'
 import type { EmbedForm } from '@sluice/wire/texts-to-embed'
 
-/** Upstream whose protocol for embeddings is not OpenAI's. */
+/** How to request embeddings from an upstream that does not speak OpenAI's protocol for them. */
 export interface EmbedUpstream {
   readonly form: EmbedForm
-  /** The dialect of its error responses. */
+  /** The protocol of its error responses. */
   readonly protocol: ProtocolName
-  /** Path relative to the channel's base URL. */
+  /** The path, relative to the channel's base URL. */
   readonly path: string
   /** The upstream's name for the model. */
   readonly model: string
 }
 
-/** Embedding models on Bedrock, by the upstream's name or the client's. */
+/** Request formats of embedding models on Bedrock, by the upstream's or the client's name of the model. */
 const ON_BEDROCK: readonly (readonly [RegExp, EmbedForm])[] = [
   [/titan-embed/i, titanForm],
   [/cohere|embed-(?:english|multilingual|v\d)/i, cohereForm],
 ]
 
-/** Models on Vertex whose method is still `:predict`: those before Gemini's, and Gemini's first. */
+/**
+ * Matches embedding models on Vertex AI that still have the method `:predict`: those older than Gemini's, and
+ * Gemini's first one.
+ */
 const IS_PREDICTED = /^(?!.*gemini)|gemini-embedding-001$/i
 
-/** Reports whether a channel's upstream speaks OpenAI's protocol for embeddings. */
+/** Whether a channel's upstream speaks OpenAI's protocol for embeddings. */
 export function speaksOpenAiEmbeddings({ provider, protocol }: Channel): boolean {
   return provider === 'generic' ? protocol.includes('chat') : provider === 'azure'
 }
 
 /**
- * The protocol for embeddings of a channel's upstream for the model `name`; undefined if it is OpenAI's.
- * Throws `invalid_request` for a model on Bedrock that is not an embedding model.
+ * How to request embeddings of the model `name` from a channel; undefined if its upstream speaks OpenAI's
+ * protocol. Throws `invalid_request` for a model on Bedrock that has no embeddings.
  */
 export function embedUpstream(channel: Channel, name: string): EmbedUpstream | undefined {
   if (speaksOpenAiEmbeddings(channel)) return undefined

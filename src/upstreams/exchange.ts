@@ -5,22 +5,26 @@ import type { UpstreamKey } from './key-ring.ts'
 import type { WireRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
-/** Recipient of a request: a channel and one of its keys. */
+/** Where a request is sent: a channel with one of its keys, and the quota reserved for the request. */
 export interface Recipient {
   readonly hold: Hold
   readonly channel: Channel
   readonly key: UpstreamKey
 }
 
-/** Response of an upstream, of any status, whose body streams while it is read. */
+/** An upstream's response with any status, whose body arrives while it is read. */
 export interface PiecewiseExchange extends UpstreamResponseHead {
-  /** The body. It throws `TransportError` if the connection breaks. Leaving the loop cancels the request. */
+  /**
+   * The pieces of the body. Throws `TransportError` if the connection breaks. Leaving the loop early cancels
+   * the request.
+   */
   readonly pieces: AsyncGenerator<Buffer, void, undefined>
 }
 
 /**
- * Sends one request and resolves to the head of the response. The body is read no faster than it is consumed.
- * Rejects with `TransportError` if there is no response within `timeoutMs`, which also limits the body.
+ * Sends a request and resolves to the head of the response. The body is received only as fast as it is read.
+ * Rejects with `TransportError` if there is no response within `timeoutMs`; the body must also end within
+ * this time.
  */
 export function exchangePieces(
   upstreams: UpstreamClient,
@@ -81,7 +85,7 @@ export function exchangePieces(
   }
 }
 
-/** Whole response of an upstream, of any status, or the reason why there is none. */
+/** An upstream's complete response with any status, or the reason why there is none. */
 export type WholeExchange =
   | {
       readonly status: number
@@ -89,12 +93,12 @@ export type WholeExchange =
       readonly retryAfter: string | undefined
       readonly body: Buffer
     }
-  /** The system's error code, or a fixed phrase. */
+  /** The operating system's error code, or one of a few fixed phrases. */
   | { readonly failure: string }
 
 /**
- * Sends one request and reads its whole response: at most `maxBytes` of it, within `timeoutMs`. Never rejects
- * because of an upstream.
+ * Sends a request and reads the complete response: at most `maxBytes`, within `timeoutMs` milliseconds.
+ * Failures of the upstream do not reject.
  */
 export async function exchangeWhole(
   upstreams: UpstreamClient,

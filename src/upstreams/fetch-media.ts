@@ -4,33 +4,31 @@ import { GatewayError } from '../errors.ts'
 import { ForbiddenAddress } from './ssrf-guard.ts'
 import { MediaUnavailable } from './media-unavailable.ts'
 
-/** Media that were fetched. */
+/** A media file that was fetched from a URL. */
 export interface FetchedMedia {
   readonly bytes: Buffer
-  /** Media type from the server, without parameters; empty if it sends none. */
+  /** The media type that the server stated, without parameters; empty if it stated none. */
   readonly mediaType: string
 }
 
 const MAX_REDIRECTS = 3
 const REDIRECTS = new Set([301, 302, 303, 307, 308])
 
-/** Limits of a fetch. */
+/** Limits for fetching a file. */
 interface FetchBounds {
   readonly maxBytes: number
   readonly signal: AbortSignal
-  /** Allocates memory for bytes that have arrived. Throws the error for the client. */
+  /** Takes memory for bytes that have arrived. Throws an error for the client if there is too little. */
   readonly take: (bytes: number) => void
 }
 
-/**
- * Fetches the media at a client's URL with `agent`. Throws `MediaUnavailable`, and whatever `take` throws.
- */
+/** Fetches a media file from a URL that a client gave. Throws `MediaUnavailable`, or what `take` throws. */
 export async function fetchMedia(url: string, agent: Agent, bounds: FetchBounds): Promise<FetchedMedia> {
   let target = checkedUrl(url)
   for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
     const response = await get(target, agent, bounds.signal)
     const { statusCode, headers, body } = response
-    // Destroying the body below emits an error that can be ignored.
+    // Destroying the body below emits an error, which would end the process without a listener.
     body.on('error', () => {})
     try {
       if (REDIRECTS.has(statusCode) && typeof headers['location'] === 'string') {
@@ -40,7 +38,7 @@ export async function fetchMedia(url: string, agent: Agent, bounds: FetchBounds)
       if (statusCode !== 200) throw new MediaUnavailable(`its server responded ${statusCode}`)
       return { bytes: await collected(body, headers, bounds), mediaType: typeOf(headers) }
     } finally {
-      // A body that is not read to its end would keep its connection open.
+      // Otherwise a body that was not read to its end would keep the connection open.
       body.destroy()
     }
   }

@@ -1,25 +1,28 @@
 import type { Channel } from '../domain/records/channel.ts'
 import { MAX_RETRY_AFTER_MS } from './retry-after.ts'
 
-/** Cooldown of a key that an upstream refused. */
+/** Milliseconds for which a key is not used after the upstream refused it. */
 const COOLDOWN_MS = 60_000
 
-/** One key of a channel. `value` is empty if the upstream needs no key. */
+/** A key of a channel; `value` is empty if the upstream needs none. */
 export interface UpstreamKey {
   readonly value: string
 }
 
-/** Why a key is not used for some time. */
+/** A time for which a key is not used, and why. */
 export interface Cooldown {
-  /** On the monotonic clock. */
+  /** End of the cooldown, in milliseconds of the monotonic clock. */
   readonly endMs: number
-  /** Unix milliseconds. */
+  /** When the key first failed, in Unix milliseconds. */
   readonly sinceMs: number
-  /** The cause in a few fixed words, as in the metrics. */
+  /** The cause in a few fixed words, the same as in the metrics. */
   readonly cause: string
 }
 
-/** A change of a cooldown on this node, for the others; without a cooldown, it has ended. */
+/**
+ * A cooldown that has started or ended on this node, to be sent to the other nodes. Without `cooldown` it has
+ * ended.
+ */
 export interface CooldownChange {
   readonly channel: string
   readonly key: string
@@ -27,7 +30,7 @@ export interface CooldownChange {
 }
 
 interface StartedCooldown extends Cooldown {
-  /** On the monotonic clock. */
+  /** Start of the cooldown, in milliseconds of the monotonic clock. */
   readonly startedMs: number
 }
 
@@ -36,15 +39,21 @@ interface Ring {
   next: number
 }
 
-/** Keys of all channels: used in rotation, with a cooldown after a refusal. */
+/**
+ * The keys of all channels. They are used in turn; a key that was refused is not used for some time (its
+ * cooldown).
+ */
 export class KeyRings {
   readonly #rings = new WeakMap<Channel, Ring>()
-  // Kept by channel name and key, so that cooldowns survive a reload of the configuration.
+  // Stored by channel name and key, so that cooldowns survive a reload of the configuration.
   readonly #cooldowns = new Map<string, StartedCooldown>()
-  /** Receives changes of cooldowns; undefined if this node is alone. */
+  /** Called when a cooldown starts or ends; undefined if there are no other nodes. */
   onChange: ((change: CooldownChange) => void) | undefined
 
-  /** Returns the channel's keys in the order in which they should be tried, and advances the rotation. */
+  /**
+   * Returns a channel's keys in the order in which they should be tried. The next call starts with the next
+   * key.
+   */
   rotated(channel: Channel): readonly UpstreamKey[] {
     let ring = this.#rings.get(channel)
     if (!ring) {
@@ -58,24 +67,24 @@ export class KeyRings {
     return next === 0 ? keys : [...keys.slice(next), ...keys.slice(0, next)]
   }
 
-  /** Reports whether a key was recently refused or has reached its limit. */
+  /** Whether a key was recently refused or has reached its rate limit. */
   isCoolingDown(channel: Channel, key: UpstreamKey, nowMs: number): boolean {
     if (this.#cooldowns.size === 0) return false
     return (this.#cooldowns.get(nameOf(channel, key))?.endMs ?? 0) > nowMs
   }
 
-  /** Number of a channel's keys that were recently refused or have reached their limit. */
+  /** Number of a channel's keys that were recently refused or have reached their rate limit. */
   setAside(channel: Pick<Channel, 'name' | 'keys'>, nowMs: number): number {
     return channel.keys.filter((value) => this.cooldownOf(channel.name, value, nowMs)).length
   }
 
-  /** The cooldown of a key; undefined without one. */
+  /** The cooldown of a key; undefined if it has none. */
   cooldownOf(name: string, value: string, nowMs: number): Cooldown | undefined {
     const cooldown = this.#cooldowns.get(nameOf({ name }, { value }))
     return cooldown && cooldown.endMs > nowMs ? cooldown : undefined
   }
 
-  /** Starts the cooldown of a key that the upstream refused or limited. */
+  /** Starts the cooldown of a key that the upstream refused, or whose rate limit is reached. */
   startCooldown(
     channel: Pick<Channel, 'name'>,
     key: UpstreamKey,
@@ -90,8 +99,8 @@ export class KeyRings {
   }
 
   /**
-   * Ends the cooldown of a key that the upstream accepted. `askedMs` is the time of the request, on the monotonic
-   * clock: an answer to a request that was sent before the cooldown does not end it.
+   * Ends the cooldown of a key that the upstream accepted. `askedMs` is when the request was sent, on the
+   * monotonic clock: a response to a request from before the cooldown does not end it.
    */
   endCooldown(
     channel: Pick<Channel, 'name'>,
@@ -106,7 +115,10 @@ export class KeyRings {
     this.onChange?.({ channel: channel.name, key: key.value, cooldown: undefined })
   }
 
-  /** Takes over a change that another node has noticed; the time of its end is bounded as here. */
+  /**
+   * Applies a change that another node has sent. The end of a cooldown is limited in the same way as on this
+   * node.
+   */
   apply({ channel, key, cooldown }: CooldownChange, nowMs: number): void {
     const name = nameOf({ name: channel }, { value: key })
     if (!cooldown) this.#cooldowns.delete(name)
@@ -118,7 +130,7 @@ export class KeyRings {
       })
   }
 
-  /** Yields the cooldowns that last. */
+  /** Yields all cooldowns that have not ended. */
   *list(nowMs: number): Iterable<CooldownChange> {
     for (const [name, cooldown] of this.#cooldowns) {
       const [channel = '', key = ''] = name.split('\0')

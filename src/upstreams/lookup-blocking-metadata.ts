@@ -3,8 +3,9 @@ import type { LookupFunction } from 'node:net'
 import { isMetadataAddress } from '../domain/metadata-address.ts'
 
 /**
- * Resolves a host name for a connection, and fails with `EMETADATA` if any of its addresses is a cloud's
- * metadata service. The connection goes to a checked address, which defeats DNS rebinding.
+ * Resolves a host name for a connection. Fails with `EMETADATA` if one of its addresses is a cloud's metadata
+ * service. The connection uses a checked address, so that another DNS answer (DNS rebinding) cannot bypass
+ * the check.
  */
 export const lookupBlockingMetadata: LookupFunction = (hostname, options, callback) => {
   lookup(hostname, { ...options, all: true }, (error, addresses) => {

@@ -2,12 +2,12 @@ import { timingSafeEqual } from 'node:crypto'
 import { GatewayError } from '../errors.ts'
 import type { Request } from '../http/request.ts'
 
-/** Header that carries the gateway's mark on every request to an upstream. */
+/** Header with the gateway's mark, which every request to an upstream has. */
 export const LOOP_MARK_HEADER = 'x-gateway-via'
 
 /**
- * Refuses a request that was sent by this gateway or another one with the same secret. Otherwise a channel
- * that points back here would call itself endlessly. Throws `GatewayError`.
+ * Throws `GatewayError` if a request was sent by this gateway or by one with the same secret. Otherwise a
+ * channel that points to this gateway would call itself endlessly.
  */
 export function refuseLoop({ headers }: Request, mark: string): void {
   const given = headers[LOOP_MARK_HEADER]

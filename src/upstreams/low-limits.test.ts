@@ -4,7 +4,7 @@ import { ProviderLimits } from './provider-limits.ts'
 const NOW = Date.parse('2026-11-25T12:00:00Z')
 const CHANNEL = { name: 'main', keys: ['one', 'two'] }
 
-/** Limits whose keys state what is left of a thousand requests until a minute later. */
+/** Limits of 1,000 requests for two keys, reset in a minute. Responses state how many requests are left. */
 function started() {
   const clock = { ms: NOW }
   const limits = new ProviderLimits(() => clock.ms)

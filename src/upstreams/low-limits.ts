@@ -1,45 +1,45 @@
 import type { Channel } from '../domain/records/channel.ts'
 import type { LeastLeft } from './stated-limits.ts'
 
-/** A channel is low on a model when less than this share of a limit is left of each of its keys. */
+/** A channel's limit for a model counts as low if less than this share is left of each of its keys. */
 const LOW_SHARE = 0.05
-/** It is low until one of its keys has more than this share. */
+/** The limit stays low until one of the keys has more than this share left. */
 const ENOUGH_SHARE = 0.1
-/** Interval at which a channel that stays low is reported again. */
+/** Milliseconds after which a limit that stays low is reported again. */
 const REPEAT_MS = 15_000
-/** Changes are only collected while they are reported, at most this long after each other. */
+/** Changes are collected only as long as reports are at most this many milliseconds apart. */
 const FORGOTTEN_MS = 60_000
-/** Maximum number of channels and models that are low at a time, and of those that wait to be reported. */
+/** Maximum number of low limits that are tracked, and of changes that wait to be reported. */
 const MAX_LOW = 1_000
 
-/** The keys of a channel, and an upstream model. */
+/** The keys of a channel, and the upstream's name of a model. */
 export interface ModelKeys extends Pick<Channel, 'name' | 'keys'> {
   readonly model: string
 }
 
-/** What changed at a channel and a model since the last report. */
+/** What has changed about a channel's limit for a model since the last report. */
 export interface LowLimitNews {
   readonly channel: string
   readonly model: string
-  /** Whether a key had enough before the channel was low. */
+  /** Whether the limit was low at the last report, and then was not low for some time. */
   readonly hadEnough: boolean
-  /** What the key with the most left has, if the channel was low. */
+  /** What the key with the most left still has; undefined if the limit was not low. */
   readonly low: LeastLeft | undefined
-  /** Whether it became low; false if it is still low since an earlier report. */
+  /** Whether the limit became low; false if it is still low since an earlier report. */
   readonly isNew: boolean
-  /** Whether a key has had enough since the channel was low. */
+  /** Whether the limit became low after the last report, but is not low any more. */
   readonly hasEnough: boolean
 }
 
 interface Low {
   readonly of: ModelKeys
-  /** On a monotonic clock. */
+  /** When it was last reported, in milliseconds of a monotonic clock. */
   reportedMs: number
 }
 
 /**
- * Watches for channels of which all keys have less than 5 % left of a model. A channel is low until one of its keys
- * has more than 10 % again, or its limit is reset. `docs/operations.md: Alerts`.
+ * Watches for channels whose keys all have less than 5 % left of a provider's limit for a model. The limit
+ * counts as low until a key has more than 10 % again, or the limit is reset. `docs/operations.md: Alerts`.
  */
 export class LowLimits {
   readonly #low = new Map<string, Low>()
@@ -47,14 +47,16 @@ export class LowLimits {
   #dueMs = Number.NEGATIVE_INFINITY
   readonly #leftOf: (of: ModelKeys) => readonly (LeastLeft | undefined)[]
 
-  /** `leftOf` returns what each key has left of a model; undefined for a key of which nothing is known. */
+  /**
+   * `leftOf` returns what each key has left for a model; undefined for a key about which nothing is known.
+   */
   constructor(leftOf: (of: ModelKeys) => readonly (LeastLeft | undefined)[]) {
     this.#leftOf = leftOf
   }
 
   /**
-   * A provider has stated that one of the keys has this share left. What it stated to another node (`isOwn` is
-   * false) changes what is low, and is reported by that node alone, so that no change is reported twice.
+   * Notes that a provider has stated how much one of the keys has left (`share`). If it was stated to another
+   * node (`isOwn` is false), only that node reports the change, so that no change is reported twice.
    */
   noted(of: ModelKeys, share: number, isOwn = true): void {
     if (share >= LOW_SHARE && this.#low.size === 0) return
@@ -69,7 +71,7 @@ export class LowLimits {
     else this.#low.set(name, { of, reportedMs: this.#dueMs })
   }
 
-  /** What is to be reported now; `nowMs` is on a monotonic clock. */
+  /** Returns the changes to be reported now. `nowMs` is in milliseconds of a monotonic clock. */
   due(nowMs: number): readonly LowLimitNews[] {
     if (nowMs - this.#dueMs > FORGOTTEN_MS) {
       this.#news.clear()
@@ -90,7 +92,7 @@ export class LowLimits {
     return due
   }
 
-  /** Makes everything that is low due again as if it were new, because a report could not be stored. */
+  /** Makes all low limits be reported again as new, because a report could not be stored. */
   forget(): void {
     for (const [name, { of }] of this.#low) {
       const most = this.#mostLeft(of)
@@ -123,7 +125,7 @@ export class LowLimits {
     return news
   }
 
-  /** What the key with the most left has; undefined if nothing is known of one of the keys. */
+  /** What the key with the most left still has; undefined if nothing is known about one of the keys. */
   #mostLeft(of: ModelKeys): LeastLeft | undefined {
     let most: LeastLeft | undefined
     for (const left of this.#leftOf(of)) {

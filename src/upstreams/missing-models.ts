@@ -1,8 +1,8 @@
 import type { Channel } from '../domain/records/channel.ts'
 
-/** How long a channel is skipped for a model after a 404. */
+/** Milliseconds for which a channel is skipped for a model after a 404. */
 const MISSING_MS = 60_000
-/** Maximum number of entries; the oldest is evicted. */
+/** Maximum number of entries; beyond it, the oldest one is removed. */
 const MAX_ENTRIES = 1_000
 
 interface Missing {
@@ -11,21 +11,22 @@ interface Missing {
   readonly untilMs: number
 }
 
-/** A model for which a channel is skipped, with their names in the configuration. */
+/** A channel that is skipped for a model. Both are named as in the configuration. */
 export interface MissingModel {
   readonly channel: string
   readonly model: string
 }
 
 /**
- * Models for which an upstream recently returned 404. A reconfigured channel is tried again, because its
- * address or mapping may have been the cause. `docs/operations.md: Channels that fail`.
+ * Remembers models for which an upstream recently responded with 404. If a channel's configuration changes,
+ * it is tried again, because its address or mapping may have been wrong. `docs/operations.md: Channels that
+ * fail`.
  */
 export class MissingModels {
-  // Entries by the channel's name and the client's name for the model, the oldest first.
+  // Entries by the channel's name and the client's name of the model, the oldest first.
   readonly #missing = new Map<string, Missing>()
 
-  /** Reports whether a channel should be skipped for a model while another one serves it. */
+  /** Whether a channel should be skipped for a model as long as another channel serves it. */
   isMissing(channel: Channel, model: string, nowMs: number): boolean {
     if (this.#missing.size === 0) return false
     const name = nameOf(channel, model)
@@ -48,7 +49,7 @@ export class MissingModels {
     }
   }
 
-  /** Yields the pairs that are currently skipped. */
+  /** Yields the channels that are skipped at present, each with its model. */
   *list(nowMs: number): Iterable<MissingModel> {
     for (const { channel, model, untilMs } of this.#missing.values())
       if (untilMs > nowMs) yield { channel: channel.name, model }

@@ -5,10 +5,13 @@ import { statedEnd } from '../domain/price-data/retired-models.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 
-/** Headers that state the end of a model: RFC 9745 and RFC 8594. `docs/api.md: Ends of models`. */
+/**
+ * Headers that state when a model was deprecated and when it is shut down: RFC 9745 and RFC 8594.
+ * `docs/api.md: Ends of models`.
+ */
 type EndHeaders = Readonly<Record<'deprecation' | 'sunset', string>>
 
-/** A model of the configuration that ends. */
+/** A model in the configuration that will be shut down. */
 export interface EndingModel {
   readonly model: string
   readonly end: ModelEnd
@@ -16,20 +19,20 @@ export interface EndingModel {
 }
 
 /**
- * The ends of models: those in the price data, and those that upstreams list. An end belongs to the channels
- * whose address stated it. `docs/api.md: Ends of models`.
+ * Dates of model shutdowns, from the price data and from upstreams' model lists. A date applies to channels
+ * with the base URL for which it was stated. `docs/api.md: Ends of models`.
  */
 export class ModelEnds {
   readonly #tag: (baseUrl: string) => string
   #listed: ReadonlyMap<string, ReadonlyMap<string, ModelEnd>> = new Map()
   #indexes = new WeakMap<Settings, EndIndex>()
 
-  /** `tag` returns the tag of an address, which is stored instead of it. */
+  /** `tag` returns a hash of a base URL, which is stored in its place. */
   constructor(tag: (baseUrl: string) => string) {
     this.#tag = tag
   }
 
-  /** Replaces the ends that upstreams listed. */
+  /** Replaces the dates that come from upstreams' model lists. */
   replaceListed(ends: readonly ListedEnd[]): void {
     const bySource = new Map<string, Map<string, ModelEnd>>()
     for (const { source, model, ends_on: on, known_ms: knownMs } of ends) {
@@ -37,13 +40,15 @@ export class ModelEnds {
       bySource.set(source, ofSource)
       ofSource.set(model, { on, knownMs })
     }
-    // Reading the same again keeps the indexes, and what was made of them.
+    // If nothing has changed, the indexes stay, and everything that was computed from them.
     if (isDeepStrictEqual(bySource, this.#listed)) return
     this.#listed = bySource
     this.#indexes = new WeakMap()
   }
 
-  /** The ends that the upstream at this address listed so far, by its names. */
+  /**
+   * The dates in the model list of the upstream with this base URL, by the upstream's names of the models.
+   */
   listedAt({ base_url: baseUrl }: Pick<Channel, 'base_url'>): {
     readonly source: string
     readonly ends: ReadonlyMap<string, ModelEnd>
@@ -52,7 +57,10 @@ export class ModelEnds {
     return { source, ends: this.#listed.get(source) ?? NO_ENDS }
   }
 
-  /** The ends of the models in these settings; the same object as long as neither they nor the lists change. */
+  /**
+   * The dates for the models in these settings. Returns the same object until the settings or the dates
+   * change.
+   */
   of(settings: Settings): EndIndex {
     let index = this.#indexes.get(settings)
     if (!index) this.#indexes.set(settings, (index = this.#indexOf(settings)))
@@ -85,21 +93,21 @@ export class ModelEnds {
 
 const NO_ENDS: ReadonlyMap<string, ModelEnd> = new Map()
 
-/** A channel that serves a model, and the model's end there. */
+/** A channel that serves a model, and when the model is shut down there. */
 interface ServedEnd {
   readonly model: string
   readonly channel: Channel
   readonly end: ModelEnd | undefined
 }
 
-/** A model of which at least one channel has an end. */
+/** A model with a shutdown date in at least one channel. */
 interface IndexedModel {
-  /** Undefined if a channel has no end. */
+  /** The latest date; undefined if one of the model's channels has no date. */
   readonly ending: EndingModel | undefined
   readonly channels: ReadonlyMap<Channel, number>
 }
 
-/** The ends of the models of one configuration. */
+/** The shutdown dates of all models in a configuration. */
 class EndIndex {
   readonly #models = new Map<string, IndexedModel>()
 
@@ -112,22 +120,22 @@ class EndIndex {
     for (const [model, ofModel] of byModel) this.#models.set(model, indexed(model, ofModel))
   }
 
-  /** Whether no channel has an end. */
+  /** Whether no model has a shutdown date in any channel. */
   get isEmpty(): boolean {
     return this.#models.size === 0
   }
 
-  /** The models that end, in the order of the configuration. */
+  /** The models that will be shut down in all their channels, in the order of the configuration. */
   get ending(): readonly EndingModel[] {
     return [...this.#models.values()].flatMap(({ ending }) => ending ?? [])
   }
 
-  /** The end of a model: the latest of its channels'; undefined if one of them has none. */
+  /** The shutdown date of a model: the latest one of its channels. Undefined if one of them has none. */
   endOf(model: string): EndingModel | undefined {
     return this.#find(model)?.ending
   }
 
-  /** Whether a channel no longer serves the model. */
+  /** Whether the model has been shut down in this channel. */
   hasEnded(channel: Channel, model: string, nowMs: number): boolean {
     const at = this.#find(model)?.channels.get(channel)
     return at !== undefined && at <= nowMs
@@ -152,7 +160,7 @@ function indexed(model: string, served: readonly ServedEnd[]): IndexedModel {
   return { ending: { model, end: latest, headers: headersOf(latest) }, channels }
 }
 
-/** RFC 9745, 4: a deprecation is not later than the sunset. */
+/** The headers for a shutdown. By RFC 9745, 4, the deprecation must not be later than the sunset. */
 function headersOf(end: ModelEnd): EndHeaders {
   const atMs = endMs(end)
   return {

@@ -5,7 +5,7 @@ import { hostOf, parseWebUrl } from '../domain/metadata-address.ts'
 const PORTS = { http: 80, socks5: 1080 } as const
 
 /**
- * Parses the URL of a proxy as described in `docs/configuration.md: Channels`; undefined for any other text.
+ * Parses a proxy's URL as described in `docs/configuration.md: Channels`; undefined if the text is not one.
  */
 export function parseProxy(text: string): Proxy | undefined {
   const [, scheme = ''] = /^(https?|socks5h?):\/\//i.exec(text) ?? []
@@ -24,7 +24,7 @@ export function parseProxy(text: string): Proxy | undefined {
   }
 }
 
-// `URL` omits a port that is the default of the scheme.
+// Read from the text, because `URL` omits a port that is the default of the scheme.
 function portIn(text: string): number | undefined {
   const port = /:(\d+)\/?$/.exec(text)?.[1]
   return port === undefined ? undefined : Number(port)

@@ -6,12 +6,12 @@ import {
 } from '@sluice/http1'
 import { type Provider, ProviderRefusal, type ProviderTarget, type WireRequest } from './provider.ts'
 
-/** Sends a provider's request. */
+/** A function that sends a request in the form that the provider expects. */
 export type SendRequest = (request: WireRequest, listener: UpstreamResponseListener) => UpstreamRequest
 
 /**
- * Sends a request in the form that a provider needs. Preparing it may take a while, for example to get a
- * token. After a 401 it is sent once more if the provider expects that to help.
+ * Sends a request in the form that the provider expects. Making that form may take a while, for example to
+ * get a token. After a 401 response, the request is sent once more if the provider considers that useful.
  */
 export class ProviderExchange implements UpstreamRequest, UpstreamResponseListener {
   readonly #provider: Provider
@@ -89,8 +89,7 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
 
   #begin(): void {
     this.#sent = undefined
-    // Runs in a later turn of the event loop, because the caller needs this object before its listener may be
-    // called.
+    // Begins later, because the caller must have this object before its listener is called.
     Promise.resolve()
       .then(() => this.#provider.request(this.#request, { ...this.#target, now: new Date() }))
       .then((made) => this.#onMade(made))
@@ -112,7 +111,7 @@ export class ProviderExchange implements UpstreamRequest, UpstreamResponseListen
     this.#listener.onError(new TransportError('the request could not be made', false, detail))
   }
 
-  // Reports a refused key, so that the next key is tried.
+  // Reports a response that refuses the key, so that the channel's next key is tried.
   #refuseKey(message: string): void {
     this.#listener.onHead({
       status: 401,

@@ -14,60 +14,65 @@ import {
   type StatingHead,
 } from './stated-limits.ts'
 
-/** Upper bound on what a call can use of a limit. */
+/** The maximum that a call may use of a provider's limit. */
 export interface CallBound {
   readonly tokens: number
 }
 
-/** How long a statement without a reset is believed. */
+/** Milliseconds for which a statement about a limit counts if it does not say when the limit is reset. */
 const WITHOUT_RESET_MS = 60_000
-/** Maximum number of keys and models of which limits are kept; beyond it, the oldest is forgotten. */
+/** Maximum number of pairs of key and model whose limits are stored; beyond it, the oldest is forgotten. */
 const MAX_KEPT = 10_000
-/** Maximum number of keys and models in the metrics. */
+/** Maximum number of pairs of key and model in the metrics. */
 const MAX_SAMPLED = 1_000
 
-/** What was stated of a key and a model, and still holds. */
+/** What a provider has stated about a key's limits for a model and is still valid. */
 export interface KeyLimits extends StatedLimits {
   readonly channel: string
   readonly key: string
   readonly model: string
 }
 
-/** An amount and its labels in the metrics. */
+/** A number and its labels, for the metrics. */
 interface LabelledAmount {
   readonly labels: Readonly<Record<'channel' | 'key' | 'model' | 'kind', string>>
   readonly value: number
 }
 
-/** A channel and its keys. */
+/** A channel with its keys. */
 type KeyedChannel = Pick<Channel, 'name' | 'keys'>
 
-/** What a response stated of a key and a model, for other nodes. */
+/** What a response has stated about a key's limits for a model, to be sent to other nodes. */
 export interface NotedLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
   readonly stated: StatedLimits
-  /** Unix milliseconds. */
+  /** When it was stated, in Unix milliseconds. */
   readonly statedMs: number
 }
 
 interface KeptLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
   stated: StatedLimits
   statedMs: number
-  /** Calls of which the response has not begun, and their bound in tokens. */
+  /** Number of calls whose response has not begun yet, and the maximum tokens that they may use. */
   readonly underWay: { requests: number; tokens: number }
 }
 
 /**
- * Limits that providers have stated for the keys of channels, by upstream model. `docs/configuration.md:
- * Limits of providers`.
+ * Rate limits that providers have stated for channels' keys, by model. `docs/configuration.md: Limits of
+ * providers`.
  */
 export class ProviderLimits {
-  /** Channels of which all keys have little left of a model. */
+  /** Watches for channels whose keys have all nearly used up their limits for a model. */
   readonly low: LowLimits
-  readonly #kept = new Map<string, KeptLimits>()
-  readonly #ofChannel = new Map<string, Set<KeptLimits>>()
+  /** All stored limits, the oldest first. */
+  readonly #kept = new Set<KeptLimits>()
+  /**
+   * Stored limits by channel, key and model. The maps are nested, because a single name made of all three
+   * would have to be built and hashed several times per call.
+   */
+  readonly #byChannel = new Map<string, Map<string, Map<string, KeptLimits>>>()
   readonly #history = new ShareHistory()
   readonly #nowMs: () => number
-  /** Receives what the responses to this node state; undefined if it is alone. */
+  /** Called with what responses to this node state; undefined if there are no other nodes. */
   onNoted: ((noted: NotedLimits) => void) | undefined
 
   constructor(nowMs: () => number = Date.now) {
@@ -75,11 +80,11 @@ export class ProviderLimits {
     this.low = new LowLimits((of) => this.#shares(of))
   }
 
-  /** Whether a key can take a call, as far as its provider has stated. */
+  /** Whether a key's limits allow a call. A limit that the provider has not stated allows every call. */
   canTake(channel: Pick<Channel, 'name'>, key: UpstreamKey, model: string, bound: CallBound): boolean {
     if (this.#kept.size === 0) return true
-    const kept = this.#kept.get(nameOf(channel.name, key.value, model))
-    if (!kept) return true
+    const kept = this.#find(channel.name, key.value, model)
+    if (!kept || kept.statedMs === 0) return true
     const nowMs = this.#nowMs()
     if ((kept.stated.restsUntilMs ?? 0) > nowMs) return false
     const needed = { requests: 1, tokens: bound.tokens }
@@ -89,11 +94,14 @@ export class ProviderLimits {
     })
   }
 
-  /** What was stated of each key of a channel that still holds, for the model that has the least left. */
+  /**
+   * For each key of a channel: what was stated about its limits and is still valid, for the model of which
+   * the least is left.
+   */
   ofChannel(name: string): ReadonlyMap<string, KeyLimits> {
     const least = new Map<string, KeyLimits>()
     const nowMs = this.#nowMs()
-    for (const kept of this.#ofChannel.get(name) ?? []) {
+    for (const kept of this.#keptOfChannel(name)) {
       const limits = holdingOf(kept, nowMs)
       const other = limits && least.get(limits.key)
       if (limits && (!other || leastLeft(limits).share < leastLeft(other).share))
@@ -103,16 +111,16 @@ export class ProviderLimits {
   }
 
   /**
-   * Percent of its limit that a key had left in each minute of the last hour, of the model with the least; null
-   * where nothing was stated. The current minute is the last.
+   * For each minute of the last hour: how many percent of its limit a key had left, for the model of which
+   * the least was left. Null if nothing was stated. The current minute comes last.
    */
   historyOf(channel: string, key: string): readonly (number | null)[] {
     return this.#history.of(historyName(channel, key), this.#nowMs())
   }
 
   /**
-   * Counts a call as under way until the returned function is called, for the first time, with the head of its
-   * response if there is one.
+   * Counts a call as running. The returned function must be called with the head of the response, or without
+   * it if there is none, and ends that; further calls of it do nothing.
    */
   begin(
     channel: KeyedChannel,
@@ -133,14 +141,14 @@ export class ProviderLimits {
   }
 
   /**
-   * What is left of the keys of these channels, which are named by their positions from 1: of at most
-   * `MAX_SAMPLED` keys and models, those with the least left.
+   * What the keys of these channels have left, for the metrics. Keys are named by their position, starting at
+   * 1. At most `MAX_SAMPLED` pairs of key and model are included: those with the least left.
    */
   samples(channels: readonly KeyedChannel[]): LabelledAmount[] {
     const nowMs = this.#nowMs()
     const found: { readonly position: number; readonly limits: KeyLimits }[] = []
     for (const { name, keys } of channels)
-      for (const kept of this.#ofChannel.get(name) ?? []) {
+      for (const kept of this.#keptOfChannel(name)) {
         const position = keys.indexOf(kept.key) + 1
         const limits = position > 0 ? holdingOf(kept, nowMs) : undefined
         if (limits) found.push({ position, limits })
@@ -161,22 +169,22 @@ export class ProviderLimits {
     const nowMs = this.#nowMs()
     const stated = statedLimits(head, nowMs)
     if (!stated.requests && !stated.tokens && stated.restsUntilMs === undefined) return
-    this.#keep(channel, kept, stated, nowMs, true)
+    this.#keep(channel, kept, stated, nowMs, nowMs, true)
     this.onNoted?.(kept)
   }
 
-  /** Takes over what a response to another node has stated, unless a later one is known. */
+  /** Applies what a response to another node has stated, unless something later is known. */
   apply(channel: KeyedChannel, { key, model, stated, statedMs }: Omit<NotedLimits, 'channel'>): void {
     const kept = this.#keptOf(channel.name, key, model)
     const nowMs = this.#nowMs()
     if (statedMs > kept.statedMs)
-      this.#keep(channel, kept, boundedLimits(stated, nowMs), Math.min(statedMs, nowMs), false)
+      this.#keep(channel, kept, boundedLimits(stated, nowMs), Math.min(statedMs, nowMs), nowMs, false)
   }
 
-  /** Yields what was stated and still holds, for a node that has joined. */
+  /** Yields everything that was stated and is still valid, for a node that has just joined. */
   *noted(): Iterable<NotedLimits> {
     const nowMs = this.#nowMs()
-    for (const kept of this.#kept.values()) if (holdingOf(kept, nowMs)) yield kept
+    for (const kept of this.#kept) if (holdingOf(kept, nowMs)) yield kept
   }
 
   #keep(
@@ -184,9 +192,9 @@ export class ProviderLimits {
     kept: KeptLimits,
     stated: StatedLimits,
     statedMs: number,
+    nowMs: number,
     isOwn: boolean,
   ): void {
-    const nowMs = this.#nowMs()
     kept.stated = stated
     kept.statedMs = statedMs
     const limits = holdingOf(kept, nowMs)
@@ -196,17 +204,22 @@ export class ProviderLimits {
     this.low.noted({ name: channel.name, keys: channel.keys, model: kept.model }, share, isOwn)
   }
 
+  #find(channel: string, key: string, model: string): KeptLimits | undefined {
+    return this.#byChannel.get(channel)?.get(key)?.get(model)
+  }
+
+  *#keptOfChannel(channel: string): Iterable<KeptLimits> {
+    for (const byModel of this.#byChannel.get(channel)?.values() ?? []) yield* byModel.values()
+  }
+
   #keptOf(channel: string, key: string, model: string): KeptLimits {
-    const name = nameOf(channel, key, model)
-    const known = this.#kept.get(name)
+    const known = this.#find(channel, key, model)
     if (known) return known
     const kept = { channel, key, model, stated: {}, statedMs: 0, underWay: { requests: 0, tokens: 0 } }
-    this.#kept.set(name, kept)
-    const ofChannel = this.#ofChannel.get(channel)
-    if (ofChannel) ofChannel.add(kept)
-    else this.#ofChannel.set(channel, new Set([kept]))
+    this.#kept.add(kept)
+    getOrAdd(getOrAdd(this.#byChannel, channel), key).set(model, kept)
     if (this.#kept.size > MAX_KEPT)
-      for (const oldest of this.#kept.values()) {
+      for (const oldest of this.#kept) {
         this.#forget(oldest)
         break
       }
@@ -215,31 +228,36 @@ export class ProviderLimits {
 
   #forget(kept: KeptLimits): void {
     const { channel, key, model } = kept
-    const ofChannel = this.#ofChannel.get(channel)
-    // A call that was under way when its limits were forgotten has those that were kept since.
-    if (!ofChannel?.delete(kept)) return
-    this.#kept.delete(nameOf(channel, key, model))
-    if (ofChannel.size === 0) this.#ofChannel.delete(channel)
+    // If these limits were already forgotten while a call was running, others may be stored in their place.
+    if (!this.#kept.delete(kept)) return
+    const byKey = this.#byChannel.get(channel)
+    const byModel = byKey?.get(key)
+    byModel?.delete(model)
+    if (byModel?.size === 0) byKey?.delete(key)
+    if (byKey?.size === 0) this.#byChannel.delete(channel)
   }
 
-  /** The least that each key has left of a model; undefined for a key of which nothing is known. */
+  /**
+   * For each key, the count of its limits of which the least is left for a model; undefined if nothing is
+   * known about a key.
+   */
   #shares({ name, keys, model }: ModelKeys): (LeastLeft | undefined)[] {
     const nowMs = this.#nowMs()
     return (keys.length === 0 ? [''] : keys).map((key) => {
-      const kept = this.#kept.get(nameOf(name, key, model))
+      const kept = this.#find(name, key, model)
       const limits = kept && holdingOf(kept, nowMs)
       return limits && leastLeft(limits)
     })
   }
 }
 
-/** What was stated of a count, until its reset. */
+/** What was stated about a count, unless it has been reset since. */
 function holding(kept: KeptLimits, count: ProviderCount, nowMs: number): StatedCount | undefined {
   const stated = kept.stated[count]
   return stated && (stated.resetsMs ?? kept.statedMs + WITHOUT_RESET_MS) > nowMs ? stated : undefined
 }
 
-/** What was stated of a key and a model, and still holds; undefined if nothing does. */
+/** What was stated about a key's limits for a model and is still valid; undefined if nothing is. */
 function holdingOf(kept: KeptLimits, nowMs: number): KeyLimits | undefined {
   const requests = holding(kept, 'requests', nowMs)
   const tokens = holding(kept, 'tokens', nowMs)
@@ -263,6 +281,10 @@ function historyName(channel: string, key: string): string {
   return `${channel}\0${key}`
 }
 
-function nameOf(channel: string, key: string, model: string): string {
-  return `${channel}\0${key}\0${model}`
+function getOrAdd<Value>(maps: Map<string, Map<string, Value>>, name: string): Map<string, Value> {
+  const known = maps.get(name)
+  if (known) return known
+  const added = new Map<string, Value>()
+  maps.set(name, added)
+  return added
 }

@@ -4,11 +4,12 @@ import { openTunnel, originOf, type Proxy } from '@sluice/http1'
 import { Agent, type buildConnector } from 'undici'
 import { parseProxy } from './parse-proxy.ts'
 
-/** Agent whose connections go through a proxy. Disposing of it closes all of them. */
+/** An HTTP agent whose connections go through a proxy. Disposing of it closes all of them. */
 interface ProxiedAgent extends Agent, AsyncDisposable {}
 
 /**
- * Creates an agent whose connections go through the proxy with this URL. `lookup` resolves the proxy's host.
+ * Creates an HTTP agent whose connections go through the proxy with this URL. `lookup` resolves the host name
+ * of the proxy.
  */
 export function proxiedAgent(
   proxyUrl: string,
@@ -68,7 +69,7 @@ async function openedThrough(
   }
 }
 
-/** Settles with the result that `begin` reports, or rejects when the socket ends. */
+/** Resolves to the result that `begin` reports, or rejects if it fails or the socket ends. */
 async function ended(
   socket: Socket,
   begin: (done: (failure: string | undefined) => void) => void,

@@ -3,23 +3,23 @@ import type { Channel } from '../domain/records/channel.ts'
 import { parseProxy } from './parse-proxy.ts'
 
 /**
- * Keys with known prefixes, bearer credentials, Google's tokens, JSON Web Tokens, and ARNs, which contain
- * account ids.
+ * Matches keys with well-known prefixes, bearer credentials, Google's tokens, JSON Web Tokens, and ARNs of
+ * AWS, which contain account ids.
  */
 const KEY_PATTERN =
   /\b(?:sk|pk|rk|gsk|xai|key)-[A-Za-z0-9_*-]{6,}|\bBearer\s+[^\s"',]+|\bya29\.[\w.-]+|\beyJ[\w-]+\.[\w-]+\.[\w-]+|\barn:aws[\w-]*:[^\s"',]+/gi
 
-/** Minimum length of a header value that is treated as secret; shorter ones may be ordinary words. */
+/** Minimum length of a header value that counts as secret; shorter ones may be ordinary words. */
 const MIN_SECRET_LENGTH = 8
 
 /** What is removed from texts of a channel's upstream. */
 interface Redaction {
-  /** Matches all encoded forms of its secrets; undefined if it has none. */
+  /** Matches the channel's secrets in all their encodings; undefined if it has none. */
   readonly secrets: RegExp | undefined
   readonly addresses: readonly string[]
 }
 
-// Created at a channel's first error; other calls do not need it.
+// Made when a channel's first error is redacted, because other calls do not need it.
 const redactions = new WeakMap<Channel, Redaction>()
 
 /** Removes a channel's keys, secret headers, proxy credentials and address from an upstream's `text`. */
@@ -38,7 +38,7 @@ function redactionOf({ keys, headers, proxy, base_url }: Channel): Redaction {
     ...[...headers.values()].filter((value) => value.length >= MIN_SECRET_LENGTH),
     ...(proxy === null ? [] : secretsOfProxy(proxy)),
   ])
-  // A longer secret may begin with a shorter one.
+  // The longest secret is searched first, because it may begin with a shorter one.
   const longestFirst = [...secrets].filter(Boolean).sort((one, other) => other.length - one.length)
   const { host, hostname } = new URL(base_url)
   return {
@@ -52,36 +52,36 @@ function secretsOfProxy(proxy: string): string[] {
   return credentials ? [`${credentials.user}:${credentials.password}`, credentials.password] : []
 }
 
-// The parts of a composite key are secret too.
+// A key that consists of several secrets, and each of them.
 function secretsIn(key: string): string[] {
   const parts = key.startsWith('{') ? linesOfPrivateKey(key) : key.split(':')
   return [key, ...parts.filter((part) => part !== key && part.length >= MIN_SECRET_LENGTH)]
 }
 
-// The key of a service account is JSON that contains a private key in PEM.
+// The lines of the private key in PEM format, which the JSON key of a service account contains.
 function linesOfPrivateKey(key: string): string[] {
   const text = parseRecord(key)?.['private_key']
   return typeof text === 'string' ? text.split('\n').filter((line) => !line.startsWith('-----')) : []
 }
 
 /**
- * Encoded forms are searched only for secrets of at least this size, because those of shorter ones may be
- * parts of ordinary words.
+ * Minimum bytes of a secret that is also searched in encoded form. Encodings of shorter ones may be parts of
+ * ordinary words.
  */
 const MIN_BYTES = 8
-/** Maximum bytes of one pattern; a longer secret is searched in pieces. */
+/** Maximum bytes of a secret that are searched in one piece; a longer secret is searched in several. */
 const MAX_BYTES = 256
 
 /**
- * Source of a regular expression that matches a secret unencoded, percent-encoded, in hexadecimal, and inside
- * base64 or base64url of any surrounding text (`Basic` credentials), in any case and alignment.
+ * A regular expression, as text, that matches a secret in plain, percent-encoded, in hexadecimal, and in
+ * base64 or base64url, even as a part of a longer encoded text such as `Basic` credentials.
  */
 function secretForms(secret: string): string {
   const bytes = Buffer.from(secret)
   const forms = [literal(secret)]
   if (bytes.length < MIN_BYTES) return forms[0] ?? ''
   for (let start = 0; start < bytes.length; start += MAX_BYTES) {
-    // A short last piece is extended by bytes of the previous one.
+    // A short last piece begins earlier, so that it has the minimum length.
     const piece = bytes.subarray(Math.max(0, Math.min(start, bytes.length - MIN_BYTES)), start + MAX_BYTES)
     forms.push(percentEncoded(piece), hexadecimal(piece), ...[0, 1, 2].map((before) => base64(piece, before)))
   }
@@ -92,7 +92,7 @@ function literal(text: string): string {
   return text.replaceAll(/[$()*+.?[\\\]^{|}]/g, String.raw`\$&`)
 }
 
-/** Matches bytes of which each may be percent-encoded once or twice. */
+/** Matches bytes, each of which may be percent-encoded once or twice. */
 function percentEncoded(bytes: Buffer): string {
   return Array.from(bytes, (byte) => {
     const encoded = `%(?:25)?${hexadecimal(Buffer.of(byte))}`
@@ -105,14 +105,15 @@ function hexadecimal(bytes: Buffer): string {
 }
 
 /**
- * Matches the base64 characters that these bytes determine, if they begin `before` bytes after the start of a
- * group of three.
+ * Matches bytes within base64. `before` is the number of bytes (0 to 2) before them in the group of three
+ * bytes that base64 encodes together.
  */
 function base64(bytes: Buffer, before: number): string {
   const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
   const first = Math.ceil((before * 8) / 6)
   const last = Math.floor(((before + bytes.length) * 8) / 6)
-  // The characters at both ends contain bits of the secret too.
+  // The characters at both ends are encoded together with neighbouring bytes, but contain bits of the secret
+  // too.
   const start = before === 0 ? '' : ANY
   const end = (before + bytes.length) % 3 === 0 ? '' : `${ANY}${PADDING}`
   const inner = text.slice(first, last).replaceAll(/[+/]/g, (sign) => SIGNS[sign] ?? '')
@@ -123,10 +124,12 @@ const SIGNS: Readonly<Record<string, string>> = { '+': '(?:[+-]|%2[Bb])', '/': '
 const ANY = '(?:[\\w+/-]|%2[BbFf])?'
 const PADDING = '(?:=|%3[Dd]){0,2}'
 
-/** A JSON string literal, the text between two, or an unterminated literal. */
+/** Matches a JSON string literal, the text between two literals, or a literal without an end. */
 const PIECE = /"[^"\\]*(?:\\.[^"\\]*)*"|[^"]+|".*/gs
 
-/** Redacts an upstream's error. Only strings that contain the channel's keys or address are changed. */
+/**
+ * Redacts an upstream's error in JSON. Only strings that contain the channel's keys or address are changed.
+ */
 export function redactFrame(bytes: Buffer, channel: Channel): Buffer {
   let isChanged = false
   const redacted = bytes.toString().replaceAll(PIECE, (piece) => {
@@ -140,7 +143,7 @@ export function redactFrame(bytes: Buffer, channel: Channel): Buffer {
   return isChanged ? Buffer.from(redacted) : bytes
 }
 
-/** Value of a string literal; undefined if the piece is not one. */
+/** The value of a JSON string literal; undefined if the text is not one. */
 function valueOf(piece: string): string | undefined {
   if (!piece.startsWith('"')) return undefined
   try {

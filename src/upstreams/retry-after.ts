@@ -1,33 +1,33 @@
-/** Maximum pause that an upstream can demand for one of its keys. */
+/** Maximum pause, in milliseconds, that is accepted from an upstream for one of its keys. */
 export const MAX_RETRY_AFTER_MS = 300_000
 
 /** Header with a pause in milliseconds, in lower case. */
 export const RETRY_AFTER_MS_HEADER = 'retry-after-ms'
 
-/** Headers of a response that may demand a pause. */
+/** The parts of a response that may demand a pause. */
 interface PausingHead {
   readonly retryAfter: string | undefined
   readonly headers: Readonly<Record<string, string>>
 }
 
 /**
- * The pause in milliseconds that a response demands, at most `MAX_RETRY_AFTER_MS`; undefined if it demands none.
- * Of the two headers, the one in milliseconds is more exact, and is read first.
+ * The pause in milliseconds that a response demands, at most `MAX_RETRY_AFTER_MS`; undefined if it demands
+ * none. The header in milliseconds is read first, because it is more exact.
  */
 export function statedPauseMs({ retryAfter, headers }: PausingHead, nowMs: number): number | undefined {
   const ms = millisecondsIn(headers[RETRY_AFTER_MS_HEADER]) ?? retryAfterMs(retryAfter, nowMs)
   return ms === undefined ? undefined : Math.min(ms, MAX_RETRY_AFTER_MS)
 }
 
-/** A `retry-after-ms` header; undefined if it is invalid or zero. */
+/** The milliseconds in a `retry-after-ms` header; undefined if it is invalid or zero. */
 export function millisecondsIn(header: string | undefined): number | undefined {
   if (header === undefined || !/^\d{1,12}(?:\.\d{1,9})?$/.test(header)) return undefined
   return Number(header) || undefined
 }
 
 /**
- * Parses a `retry-after` header, seconds or a date, to milliseconds; undefined if it is invalid or in the
- * past.
+ * Converts a `retry-after` header, which contains seconds or a date, to milliseconds from now; undefined if
+ * it is invalid or in the past.
  */
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   if (header === undefined) return undefined
@@ -37,8 +37,8 @@ export function retryAfterMs(header: string | undefined, nowMs: number): number 
 }
 
 /**
- * Validates a `retry-after` header before it is forwarded: whole seconds or an HTTP date (RFC 9110, 10.2.3),
- * otherwise undefined.
+ * Returns a `retry-after` header that may be forwarded to clients: whole seconds or an HTTP date (RFC 9110,
+ * 10.2.3); undefined if it is neither.
  */
 export function forwardedRetryAfter(header: string | undefined): string | undefined {
   if (header === undefined) return undefined
@@ -46,7 +46,7 @@ export function forwardedRetryAfter(header: string | undefined): string | undefi
   return /^\d{1,9}$/.test(text) || !Number.isNaN(dateOf(text)) ? text : undefined
 }
 
-// Accepts only dates in the format of RFC 9110, because Date.parse accepts almost anything.
+// The format is checked, because `Date.parse` accepts almost anything.
 function dateOf(text: string): number {
   return /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/.test(text)
     ? Date.parse(text)

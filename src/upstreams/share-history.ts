@@ -1,18 +1,18 @@
-/** Number of minutes kept, including the current one. */
+/** Number of minutes that are stored, including the current one. */
 export const HISTORY_MINUTES = 60
-/** Maximum number of names of which minutes are kept; beyond it, the oldest is forgotten. */
+/** Maximum number of names for which minutes are stored; beyond it, the oldest name is forgotten. */
 const MAX_NAMES = 10_000
-/** Stands for a minute in which nothing was noted. */
+/** Stands for a minute for which nothing was noted. */
 const NOTHING = 255
 
 interface Ring {
-  /** The latest minute, since 1970. */
+  /** The latest minute with a value, counted from 1970-01-01. */
   minute: number
-  /** Percent by minute modulo the number of minutes. */
+  /** Percentages, each at the index `minute % HISTORY_MINUTES`. */
   readonly percents: Uint8Array
 }
 
-/** The smallest shares of something that were noted in each minute of the last hour. */
+/** For each name and each minute of the last hour: the smallest share that was noted. */
 export class ShareHistory {
   readonly #rings = new Map<string, Ring>()
 
@@ -30,7 +30,7 @@ export class ShareHistory {
     ring.percents[at] = Math.min(ring.percents[at] ?? NOTHING, Math.round(share * 100))
   }
 
-  /** The percentages of the last hour, the oldest minute first; null where nothing was noted. */
+  /** The shares of the last hour in percent, the oldest minute first; null for a minute without any. */
   of(name: string, nowMs: number): readonly (number | null)[] {
     const ring = this.#rings.get(name)
     const latest = minuteOf(nowMs)
@@ -51,7 +51,9 @@ export class ShareHistory {
   }
 }
 
-/** Empties the minutes since the latest one. */
+/**
+ * Removes the values of the minutes between the latest one and this one, which are those of an hour before.
+ */
 function advance(ring: Ring, minute: number): void {
   for (let gap = Math.min(minute - ring.minute, HISTORY_MINUTES); gap > 0; gap -= 1)
     ring.percents[(minute - gap + 1) % HISTORY_MINUTES] = NOTHING

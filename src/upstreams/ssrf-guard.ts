@@ -4,7 +4,10 @@ import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector } from 'undici'
 import { hostOf, isMetadataAddress } from '../domain/metadata-address.ts'
 
-/** Refusal to connect to an address that clients must not reach. The message may be shown to the client. */
+/**
+ * Thrown if a connection would go to an address that clients must not reach. The message may be shown to the
+ * client.
+ */
 export class ForbiddenAddress extends Error {
   constructor(reason = 'its address is not public') {
     super(reason)
@@ -12,14 +15,20 @@ export class ForbiddenAddress extends Error {
   }
 }
 
-/** The only allocated range of global unicast addresses in IPv6; others may map to IPv4 (`::127.0.0.1`). */
+/**
+ * The range of IPv6 addresses on the public internet. Other ranges may contain IPv4 addresses
+ * (`::127.0.0.1`).
+ */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3')
-/** Ports of public web servers; services at other ports may not be public. */
+/**
+ * Ports on which public web servers listen. Services on other ports may not be meant for the public. Empty
+ * means the default port.
+ */
 const ALLOWED_PORTS: ReadonlySet<string> = new Set(['', '80', '443'])
 
-/** Reports whether an address is on the public internet. Unknown ranges count as private. */
+/** Whether an address is on the public internet. Addresses in unknown ranges count as private. */
 export function isPublicAddress(address: string): boolean {
-  // Azure's metadata service has a public address.
+  // Needed because the address of Azure's metadata service is public.
   if (!ipaddr.isValid(address) || isMetadataAddress(address)) return false
   const parsed = ipaddr.process(address)
   if (parsed.range() !== 'unicast') return false
@@ -27,9 +36,9 @@ export function isPublicAddress(address: string): boolean {
 }
 
 /**
- * Creates an agent for URLs from clients. A host name is resolved once, all its addresses are checked, and
- * the connection uses a checked one; literal addresses and the port are checked too. The check is part of
- * connecting, so that neither redirects nor DNS rebinding can bypass it.
+ * Creates an HTTP agent for URLs that clients give. A host name is resolved once, all its addresses are
+ * checked, and the connection uses a checked one; IP addresses in the URL and the port are checked too.
+ * Because the check happens when connecting, neither redirects nor DNS rebinding can bypass it.
  */
 export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): Agent {
   const connect = buildConnector({
@@ -43,7 +52,7 @@ export function guardedAgent(allowPrivateNetworks: boolean, timeoutMs: number): 
     bodyTimeout: timeoutMs,
     connect(options, callback) {
       const host = hostOf(options)
-      // Literal addresses are not passed to `lookup`.
+      // Checked here, because IP addresses in a URL are not passed to `lookup`.
       if (!allowPrivateNetworks && ipaddr.isValid(host) && !isPublicAddress(host)) {
         callback(new ForbiddenAddress(), null)
       } else if (!allowPrivateNetworks && !ALLOWED_PORTS.has(options.port)) {

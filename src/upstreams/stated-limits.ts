@@ -1,17 +1,17 @@
 import { MAX_RETRY_AFTER_MS, RETRY_AFTER_MS_HEADER, statedPauseMs } from './retry-after.ts'
 
-/** What a provider counts. */
+/** What providers' rate limits count. */
 export const PROVIDER_COUNTS = ['requests', 'tokens'] as const
 export type ProviderCount = (typeof PROVIDER_COUNTS)[number]
 
-/** What a provider stated about one count. Times are in Unix milliseconds. */
+/** What a provider has stated about one of its rate limits. Times are in Unix milliseconds. */
 export interface StatedCount {
   readonly limit: number | undefined
   readonly remaining: number
   readonly resetsMs: number | undefined
 }
 
-/** Forms in which providers state a count: names of the headers, and how the reset is written. */
+/** The headers in which a provider states a limit, and how to read the time of its reset. */
 interface StatedForm {
   readonly count: ProviderCount
   readonly limit: string
@@ -39,7 +39,8 @@ const anthropic = (count: ProviderCount, name: string): StatedForm => ({
   resetMs: (text) => dateMs(text),
 })
 
-// Of input, output and both together, the one that has the least left counts.
+// A provider may state limits for input tokens, output tokens and all tokens. The one with the least left
+// counts.
 const FORMS: readonly StatedForm[] = [
   openai('requests'),
   openai('tokens'),
@@ -49,21 +50,21 @@ const FORMS: readonly StatedForm[] = [
   anthropic('tokens', 'output-tokens'),
 ]
 
-/** Headers of responses in which providers state their limits, in lower case, beside `retry-after`. */
+/** Response headers in which providers state their limits, in lower case, in addition to `retry-after`. */
 export const PROVIDER_LIMIT_HEADERS: readonly string[] = [
   ...FORMS.flatMap(({ limit, remaining, reset }) => [limit, remaining, reset]),
   RETRY_AFTER_MS_HEADER,
 ]
 
-/** What one response states; what cannot be read is left out. */
+/** The limits that one response states. Invalid values are left out. */
 export interface StatedLimits {
   readonly requests?: StatedCount
   readonly tokens?: StatedCount
-  /** End of the pause that the provider demands, in Unix milliseconds. */
+  /** End of the pause that the provider demands for the key, in Unix milliseconds. */
   readonly restsUntilMs?: number
 }
 
-/** Headers of a response in which a provider may state limits. */
+/** The parts of a response in which a provider may state limits. */
 export interface StatingHead {
   readonly retryAfter: string | undefined
   readonly headers: Readonly<Record<string, string>>
@@ -88,7 +89,7 @@ export function statedLimits(head: StatingHead, nowMs: number): StatedLimits {
   return stated
 }
 
-/** Limits that another node has read, with the bounds of those that a response states. */
+/** Limits that another node has read, with their times bounded in the same way. */
 export function boundedLimits({ requests, tokens, restsUntilMs }: StatedLimits, nowMs: number): StatedLimits {
   const bounded = (stated: StatedCount): StatedCount => ({
     ...stated,
@@ -109,19 +110,29 @@ function amountIn(text: string | undefined): number | undefined {
   return text !== undefined && /^\d{1,15}$/.test(text) ? Number(text) : undefined
 }
 
-/** A reset that is further away is taken for this one. */
+/** Maximum time until a reset, in milliseconds; a later reset is replaced by this. */
 const MAX_RESET_MS = 31 * 86_400_000
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 }
 
-/** A duration in Go's notation, or a number of seconds. */
+/** Matches one part of a duration in Go's notation (`6m`), or a number of seconds. */
+const DURATION_PART = /(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d|$)/y
+
+/**
+ * Converts a duration in Go's notation (`6m0s`), or a number of seconds, to milliseconds; undefined if it is
+ * invalid.
+ */
 function durationMs(text: string): number | undefined {
-  if (/^\d{1,9}(?:\.\d{1,9})?$/.test(text)) return Number(text) * 1_000
-  if (!/^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|s|m|h|d))+$/.test(text)) return undefined
   let ms = 0
-  for (const [, amount, unit] of text.matchAll(/(\d{1,9}(?:\.\d{1,9})?)(ms|s|m|h|d)/g))
-    ms += Number(amount) * (UNIT_MS[unit ?? ''] ?? 0)
-  return ms
+  DURATION_PART.lastIndex = 0
+  while (DURATION_PART.lastIndex < text.length) {
+    const isFirst = DURATION_PART.lastIndex === 0
+    const part = DURATION_PART.exec(text)
+    const unit = part?.[2] || (isFirst ? 's' : '')
+    if (!part || unit === '') return undefined
+    ms += Number(part[1]) * (UNIT_MS[unit] ?? 0)
+  }
+  return text === '' ? undefined : ms
 }
 
 function dateMs(text: string): number | undefined {
@@ -129,17 +140,20 @@ function dateMs(text: string): number | undefined {
   return Number.isNaN(ms) ? undefined : ms
 }
 
-/** The count of which the smallest share is left. */
+/** The count (requests or tokens) of which the smallest share is left. */
 export interface LeastLeft {
-  /** From 0 to 1; of a limit whose whole is unknown, everything or nothing. */
+  /** Share that is left, from 0 to 1. If the whole limit is unknown: 0 if nothing is left, otherwise 1. */
   readonly share: number
   readonly kind: ProviderCount
   readonly remaining: number
-  /** Unix milliseconds. */
+  /** When the limit is reset, in Unix milliseconds; undefined if unknown. */
   readonly resetsMs: number | undefined
 }
 
-/** The count of which the smallest share is left. A key that rests has nothing left. */
+/**
+ * Finds the count (requests or tokens) of which the smallest share is left. During a pause that the provider
+ * demands, nothing is left.
+ */
 export function leastLeft(limits: StatedLimits): LeastLeft {
   const { restsUntilMs } = limits
   let least: LeastLeft = { share: 1, kind: 'requests', remaining: 0, resetsMs: undefined }

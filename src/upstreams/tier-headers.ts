@@ -1,15 +1,18 @@
 import { firstServedTier, STANDARD } from '@sluice/wire/service-tier'
 
-/** Header in which Bedrock states the tier that served a call, and in which requests name one. */
+/** Header in which Bedrock states the service tier that served a call, and in which requests name one. */
 export const BEDROCK_TIER_HEADER = 'x-amzn-bedrock-service-tier'
 
-/** Header of Vertex with the same meaning. */
+/** Header with the same meaning for Vertex AI. */
 export const VERTEX_TIER_HEADER = 'x-vertex-ai-llm-shared-request-type'
 
-/** Header of Vertex that chooses between provisioned throughput and the tiers. */
+/**
+ * Header in which requests to Vertex AI choose between purchased capacity (provisioned throughput) and the
+ * service tiers.
+ */
 export const VERTEX_TYPE_HEADER = 'x-vertex-ai-llm-request-type'
 
-/** Values of these headers, by the names of tiers in rows. */
+/** Values of these headers, by the gateway's own names of the tiers. */
 const BEDROCK_VALUES: Readonly<Record<string, string>> = {
   [STANDARD]: 'default',
   flex: 'flex',
@@ -18,20 +21,20 @@ const BEDROCK_VALUES: Readonly<Record<string, string>> = {
 }
 const VERTEX_VALUES: Readonly<Record<string, string>> = { flex: 'flex', fast: 'priority' }
 
-/** A tier that a member of a request names, as a header. */
+/** A service tier that a request names in a member, converted to a header. */
 export interface TierHeader {
-  /** Name and value; empty for the provider's default tier. */
+  /** Name and value of the header; empty for the provider's default tier. */
   readonly header: readonly string[]
-  /** Whether the provider lacks the tier, so that it is left out. */
+  /** Whether the provider does not have this tier, so that it is left out. */
   readonly isLacking: boolean
 }
 
-/** The tier of a member as Bedrock's header. */
+/** Converts the tier in a request member to Bedrock's header. */
 export function bedrockTier(value: unknown): TierHeader {
   return tierHeader(value, BEDROCK_TIER_HEADER, BEDROCK_VALUES)
 }
 
-/** The tier of a member as Vertex's header, which is absent for the standard tier. */
+/** Converts the tier in a request member to Vertex AI's header, which is absent for the standard tier. */
 export function vertexTier(value: unknown): TierHeader {
   return tierHeader(value, VERTEX_TIER_HEADER, VERTEX_VALUES)
 }

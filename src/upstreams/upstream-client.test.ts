@@ -40,7 +40,7 @@ test('the connections of a channel stay open when its settings change, and are c
   await sleep(300)
   expect(sockets.map(({ destroyed }) => destroyed)).toEqual([false])
   channels = [channelOf({ base_url, keys: ['two'] })]
-  // Well before the minute for which an idle connection is kept.
+  // The timeout is well below the minute for which an idle connection is kept.
   await expect.poll(() => sockets.map(({ destroyed }) => destroyed), { timeout: 20_000 }).toEqual([true])
 })
 

@@ -25,36 +25,46 @@ import type { AdaptedBody, WireRequest } from './provider.ts'
 import { PROVIDER_LIMIT_HEADERS } from './stated-limits.ts'
 import type { Providers } from './providers.ts'
 
-/** Prepared address and headers of a channel with one of its keys. */
+/** Address and headers of a channel with one of its keys, prepared for many requests. */
 interface CachedAddress {
   readonly destination: ChannelDestination
   readonly basePath: string
-  /** Common headers, which come before those with the key. */
+  /** Headers that all requests have; they come before the header with the key. */
   readonly headers: string
-  /** Headers of the channel, which come after those with the key. */
+  /** The channel's own headers; they come after the header with the key. */
   readonly channelHeaders: string
-  /** Request line and common headers by path. A path belongs to one dialect. */
+  /** Request lines with headers, by path. Each path belongs to only one protocol. */
   readonly heads: Map<string, string>
 }
 
-/** Parts of the upstream client. */
+/** What the upstream client needs. */
 export interface UpstreamClientDependencies {
-  /** Channels of the live configuration; a new list after each change. */
+  /** Returns the channels in the current configuration. After each change it returns a new list. */
   readonly channels: () => readonly Channel[]
-  /** Reports unsolicited bytes from a channel's upstream. `isNews`: whether it was trusted until now. */
+  /**
+   * Called when a channel's upstream sends bytes without a request. `isNews` is true if that has not happened
+   * recently.
+   */
   readonly onUnsolicited: (channel: string, isNews: boolean) => void
   readonly providers: Providers
 }
 
-/** HTTP client for all model upstreams. A request needs a hold, so that nothing is sent without payment. */
+/**
+ * HTTP client for all model upstreams. Each request needs a hold (reserved quota), so that nothing is sent
+ * that nobody pays for.
+ */
 export class UpstreamClient {
   readonly #pools: ConnectionPools<ChannelDestination>
-  // Addresses by channel and key. An entry is garbage-collected with its channel, which also holds the keys.
+  // Addresses by channel and key. They are garbage-collected together with the channel, which also holds the
+  // keys.
   readonly #addresses = new WeakMap<Channel, Map<string, CachedAddress>>()
   readonly #loopMark: string
   readonly #providers: Providers
 
-  /** `loopMark` is sent with every request, to recognise a request that comes back to the gateway. */
+  /**
+   * `loopMark` is sent with every request, so that the gateway recognises a request that comes back to
+   * itself.
+   */
   constructor(loopMark: string, { channels, onUnsolicited, providers }: UpstreamClientDependencies) {
     this.#loopMark = loopMark
     this.#pools = new ConnectionPools<ChannelDestination>({
@@ -65,13 +75,10 @@ export class UpstreamClient {
     this.#providers = providers
   }
 
-  /**
-   * Adapts the body to the channel's upstream, once for all attempts. Also returns the names of what was left
-   * out.
-   */
+  /** Adapts the body to the channel's upstream, once for all attempts. `dropped` names what was left out. */
   adapt(channel: Channel, request: WireRequest): AdaptedBody<WireRequest['body']> {
     const { body: given } = request
-    // Forms and empty bodies have no members.
+    // Only a JSON object can be changed, not a form or an empty body.
     if (!Buffer.isBuffer(given) || given.length === 0 || request.contentType !== undefined)
       return { body: given, dropped: [] }
     const taken = withoutRefusedMembers(given, request, channel)
@@ -107,8 +114,8 @@ export class UpstreamClient {
     }
     request.onBody?.(body)
     const keyHeaders = (): readonly string[] => credentials(protocol, key.value)
-    // Heads are not cached for forms, each of which has its own boundary, and for requests without a body,
-    // whose paths contain the id of a response.
+    // The request line and headers are not cached if they are unique: those of forms contain a boundary, and
+    // paths of requests without a body contain a response's id.
     const start =
       body.length > 0 && contentType === undefined
         ? cachedHead(address, path, keyHeaders)
@@ -183,7 +190,7 @@ function headOf(
   return requestLine(method, basePath + path) + headers + own + channelHeaders
 }
 
-/** Header that contains the key, and the prefix of its value, by protocol. */
+/** The header that contains the key, and what comes before the key in it, by protocol. */
 const HEADERS: Record<ProtocolName, { readonly name: string; readonly prefix: string }> = {
   chat: { name: 'authorization', prefix: 'Bearer ' },
   messages: { name: 'x-api-key', prefix: '' },
@@ -200,7 +207,7 @@ function credentials(protocol: ProtocolName, key: string): string[] {
   return [name, prefix + key]
 }
 
-/** Endpoints whose requests the channel's changes apply to. */
+/** Matches paths of requests to which a channel's own changes apply. */
 const EDITED =
   /^\/(?:chat\/completions|completions|messages|responses|converse|converse-stream|rerank)$|:(?:generateContent|streamGenerateContent)\b/
 function tierEditsFor(
@@ -210,12 +217,12 @@ function tierEditsFor(
   return channel.service_tier !== null && mayNameTier(path) ? channelTierEdits(channel, protocol) : undefined
 }
 
-/** Endpoints that count the tokens of such requests and accept fewer members. */
+/** Matches paths of endpoints that only count tokens. They accept fewer members. */
 const COUNTING = /\/(?:count_tokens|input_tokens)$/
 
 /**
- * Applies the changes that a channel's configuration demands, as one splice. Requests that count tokens get
- * only the system prompt, those of other endpoints nothing.
+ * Applies the changes in a channel's configuration to a body, in one step. Requests that count tokens only
+ * get the system prompt; requests to other endpoints stay unchanged.
  */
 function editedBody(
   body: Buffer,
@@ -243,17 +250,17 @@ interface RefusedMembers {
   readonly members: readonly string[]
 }
 
-/** Members of requests that a vendor refuses although it does by default what they request. */
+/** Request members that a vendor refuses, although it always does what they ask for. */
 const REFUSED: readonly RefusedMembers[] = [
-  // The last chunk of every stream contains the usage.
+  // At this vendor the last chunk of every stream contains the usage.
   { host: /(?:^|\.)mistral\.ai$/, protocol: 'chat', members: ['stream_options'] },
 ]
 const NOTHING = new Map<string, string>()
-/** Rows by base URL, cached so that calls need not parse the URL. */
+/** Rows of `REFUSED` by base URL, so that not every call must parse the URL. */
 const byAddress = new Map<string, readonly RefusedMembers[]>()
 const MAX_ADDRESSES = 1_000
 
-/** The body without the members that the channel's vendor refuses; the same Buffer if it has none. */
+/** Removes members that the channel's vendor refuses. Returns the same Buffer if there are none. */
 export function withoutRefusedMembers(
   body: Buffer,
   { protocol }: Pick<WireRequest, 'protocol'>,
@@ -275,17 +282,20 @@ function refusedAt(baseUrl: string): readonly RefusedMembers[] {
   return rows
 }
 
-/** Destination of requests: one channel with one key. Its id does not contain the key. */
+/** Where connections go: a channel with one of its keys. The id does not contain the key itself. */
 export interface ChannelDestination extends Destination {
   /** Name of the channel. */
   readonly channel: string
   readonly url: URL
   readonly keyHash: string
-  /** Hash of the proxy's URL, which may contain a password. */
+  /** Hash of the proxy's URL. The URL itself may contain a password. */
   readonly proxyHash: string
 }
 
-/** Destination of a channel with one of its keys (empty if none). `lookup` replaces the system's resolver. */
+/**
+ * The destination for a channel with one of its keys (empty if it has none). `lookup` replaces the system's
+ * resolver of host names.
+ */
 export function destinationOf(channel: Channel, key: string, lookup?: LookupFunction): ChannelDestination {
   const url = new URL(channel.base_url)
   const upstream = `${channel.name}\0${url.origin}`
@@ -296,7 +306,7 @@ export function destinationOf(channel: Channel, key: string, lookup?: LookupFunc
   return { id, channel: channel.name, upstream, url, origin, keyHash, proxyHash }
 }
 
-/** Reports whether one of the channels still has this address, proxy and key. */
+/** Whether one of the channels still has this address, proxy and key. */
 export function isConfigured(
   { channel, url, keyHash, proxyHash }: ChannelDestination,
   channels: readonly Channel[],

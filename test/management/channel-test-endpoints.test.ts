@@ -153,7 +153,12 @@ describe('a channel test calls an endpoint of the model', () => {
     ['chat', 'chat', '/v1/chat/completions', { model: 'gpt-4o-mini', max_tokens: 1 }],
     ['messages', 'messages', '/v1/messages', { model: 'claude-sonnet-4-5', max_tokens: 1 }],
     ['responses', 'responses', '/v1/responses', { model: 'gpt-5', max_output_tokens: 16, store: false }],
-    ['gemini', 'gemini', '/v1/models/gemini-2.5-flash:generateContent', { contents: expect.any(Array) }],
+    [
+      'gemini',
+      'gemini',
+      '/v1/models/gemini-2.5-flash:generateContent',
+      { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] },
+    ],
     ['embeddings', 'embeddings', '/v1/embeddings', { model: 'text-embedding-3-small', input: 'hi' }],
     [
       'gemini-embeddings',

@@ -1,4 +1,4 @@
-/** Texts in English: account. */
+/** Texts in English: the page Account. */
 export const account = {
   title: 'Account',
   profile: 'Profile',

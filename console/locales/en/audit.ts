@@ -1,4 +1,4 @@
-/** Texts in English: audit. */
+/** Texts in English: the page Audit log. */
 export const audit = {
   title: 'Audit log',
   period: 'Period',

@@ -2,10 +2,10 @@ import type { CostKind } from '../../../src/domain/charge.ts'
 import type { FailureCause } from '../../../src/domain/failure-cause.ts'
 import type { MediumLine } from '../../../src/domain/token-kinds.ts'
 
-/** Lines of a cost that have a text; those of audio and images are composed. */
+/** Cost lines that have a text of their own; the texts for audio and images are put together from parts. */
 type NamedLine = Exclude<CostKind, MediumLine> | 'reasoning'
 
-/** Texts in English: call. */
+/** Texts in English: the details of a call. */
 export const call = {
   title: 'Call',
   why: 'Why',

@@ -2,7 +2,7 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 
 import { s } from './plural.ts'
 
-/** Texts in English: channels. */
+/** Texts in English: the page Channels. */
 export const channels = {
   title: 'Channels',
   add: 'Add channel',

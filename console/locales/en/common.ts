@@ -1,6 +1,6 @@
 import { s } from './plural.ts'
 
-/** Texts in English: common. */
+/** Texts in English that several pages use. */
 export const common = {
   cancel: 'Cancel',
   close: 'Close',

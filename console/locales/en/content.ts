@@ -1,6 +1,6 @@
 import type { ContentLevel } from '../../../src/domain/content-log.ts'
 
-/** Texts in English: content. */
+/** Texts in English: the content log. */
 export const content = {
   title: 'What was said',
   show: 'Show what was said',

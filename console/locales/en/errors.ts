@@ -1,4 +1,4 @@
-/** Texts in English: errors. */
+/** Texts in English: error messages. */
 export const errors = {
   failed: 'This could not be loaded.',
   notDone: 'This was not done. Nothing has changed.',

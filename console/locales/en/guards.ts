@@ -1,6 +1,6 @@
 import type { GuardAction, GuardPlace, GuardVerdict, PiiKind } from '../../../src/domain/guard.ts'
 
-/** Texts in English: guards. */
+/** Texts in English: the page Guards. */
 export const guards = {
   title: 'Guards',
   add: 'Add guard',

@@ -1,6 +1,6 @@
 import { s } from './plural.ts'
 
-/** Texts in English: import. */
+/** Texts in English: the page Import. */
 export const imports = {
   title: 'Import',
   link: 'Import from another gateway',

@@ -1,4 +1,4 @@
-/** Texts in English: keys. */
+/** Texts in English: the page Keys. */
 export const keys = {
   title: 'API keys',
   create: 'Create key',

@@ -23,10 +23,10 @@ export const limits = {
   seconds: (count: string) => `${count} seconds`,
   noLimit: 'No limit',
   notWithin: (min: string, max: string) => `Enter a whole number from ${min} to ${max}.`,
-  /** The name of a meter. */
+  /** The label of the meter that shows a budget. */
   budgetOf: (name: string) => `Budget of ${name}`,
   meter: (used: string, budget: string, day: string) => `${used} of ${budget}, resets ${day}`,
-  /** The amount held for calls under way, in addition to the spent one. */
+  /** The amount that is held for calls under way, in addition to the amount already spent. */
   held: (amount: string) => `${amount} held`,
   pace: (day: string) => `used up on ${day}`,
   usedUp: 'used up',

@@ -1,4 +1,4 @@
-/** Texts in English: login. */
+/** Texts in English: the sign-in page. */
 export const login = {
   title: 'Sign in',
   username: 'Username',

@@ -1,6 +1,6 @@
 import { s } from './plural.ts'
 
-/** Texts in English: logs. */
+/** Texts in English: the page Logs. */
 export const logs = {
   title: 'Logs',
   model: 'Model',

@@ -1,6 +1,6 @@
 import { s } from './plural.ts'
 
-/** Texts in English: models. */
+/** Texts in English: the page Models. */
 export const models = {
   title: 'Models',
   filter: 'Filter models',

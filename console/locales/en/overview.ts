@@ -1,4 +1,4 @@
-/** Texts in English: overview. */
+/** Texts in English: the page Overview. */
 export const overview = {
   title: 'Overview',
   spend: 'Spend',

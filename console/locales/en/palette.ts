@@ -1,4 +1,4 @@
-/** Texts in English: palette. */
+/** Texts in English: the command palette. */
 export const palette = {
   title: 'Command palette',
   search: 'Search pages and actions',

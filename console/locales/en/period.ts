@@ -1,4 +1,4 @@
-/** Texts in English: period. */
+/** Texts in English: the choice of a period. */
 export const period = {
   label: 'Period',
   names: {

@@ -1,6 +1,6 @@
 import { s } from './plural.ts'
 
-/** Texts in English: playground. */
+/** Texts in English: the page Playground. */
 export const playground = {
   title: 'Playground',
   empty: 'What you say here stays in this tab. Each call is made with the chosen key, and charged to it.',

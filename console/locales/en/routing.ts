@@ -1,4 +1,4 @@
-/** Texts in English: routing. */
+/** Texts in English: the page Routing. */
 export const routing = {
   title: 'Routing',
   model: 'Model',

@@ -1,6 +1,6 @@
 import { s } from './plural.ts'
 
-/** Texts in English: sessions. */
+/** Texts in English: the page Sessions. */
 export const sessions = {
   title: 'Sessions',
   hint: 'Calls of one conversation. Their prompts begin alike, so that providers can read them from their caches.',

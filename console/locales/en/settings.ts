@@ -1,7 +1,7 @@
 import type { SettingChoice, SettingKey } from '../../../src/domain/options.ts'
 import { s } from './plural.ts'
 
-/** Texts in English: settings. */
+/** Texts in English: the page Settings. */
 export const settings = {
   title: 'Settings',
   money: 'Accounts and money',

@@ -1,4 +1,4 @@
-/** Texts in English: setup. */
+/** Texts in English: the page Setup. */
 export const setup = {
   title: 'Set up Sluice',
   steps: 'Setup steps',

@@ -1,4 +1,4 @@
-/** Texts in English: shell. */
+/** Texts in English: the frame around all pages. */
 export const shell = {
   skip: 'Skip to content',
   main: 'Main',

@@ -1,4 +1,4 @@
-/** Texts in English: shortcuts. */
+/** Texts in English: the list of keyboard shortcuts. */
 export const shortcuts = {
   title: 'Keyboard shortcuts',
   letters: 'Single letters are shortcuts',

@@ -1,4 +1,4 @@
-/** Texts in English: usage. */
+/** Texts in English: the page Usage. */
 export const usage = {
   title: 'Usage',
   groupBy: 'Group by',

@@ -1,6 +1,6 @@
 import type { Role } from '../../../src/domain/role.ts'
 
-/** Texts in English: users. */
+/** Texts in English: the page Users. */
 export const users = {
   title: 'Users',
   add: 'Add user',

@@ -1,6 +1,6 @@
 import { s } from './plural.ts'
 
-/** Texts in English: what if. */
+/** Texts in English: the page What if. */
 export const whatIf = {
   title: 'What if',
   hint: 'Prices the calls of a period again, each rounded once, as it would have been charged. Nothing is changed.',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: account. */
+/** Texts in simplified Chinese: the page Account. */
 export const account: Texts['account'] = {
   title: '账户',
   profile: '资料',

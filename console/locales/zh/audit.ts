@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: audit. */
+/** Texts in simplified Chinese: the page Audit log. */
 export const audit: Texts['audit'] = {
   title: '审计日志',
   period: '时间范围',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: call. */
+/** Texts in simplified Chinese: the details of a call. */
 export const call: Texts['call'] = {
   why: '原因',
   notCharged: '未计费。',

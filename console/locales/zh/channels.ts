@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: channels. */
+/** Texts in simplified Chinese: the page Channels. */
 export const channels: Texts['channels'] = {
   title: '渠道',
   add: '添加渠道',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: common. */
+/** Texts in simplified Chinese that several pages use. */
 export const common: Texts['common'] = {
   cancel: '取消',
   close: '关闭',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: content. */
+/** Texts in simplified Chinese: the content log. */
 export const content: Texts['content'] = {
   title: '对话内容',
   show: '显示对话内容',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: errors. */
+/** Texts in simplified Chinese: error messages. */
 export const errors: Texts['errors'] = {
   failed: '无法加载此内容。',
   notDone: '操作未完成，没有任何更改。',

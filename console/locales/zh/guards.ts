@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: guards. */
+/** Texts in simplified Chinese: the page Guards. */
 export const guards: Texts['guards'] = {
   title: '防护规则',
   add: '添加规则',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: import. */
+/** Texts in simplified Chinese: the page Import. */
 export const imports: Texts['imports'] = {
   title: '导入',
   link: '从其他网关导入',

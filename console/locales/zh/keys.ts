@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: keys. */
+/** Texts in simplified Chinese: the page Keys. */
 export const keys: Texts['keys'] = {
   title: 'API 密钥',
   create: '创建密钥',

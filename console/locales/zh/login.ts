@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: login. */
+/** Texts in simplified Chinese: the sign-in page. */
 export const login: Texts['login'] = {
   title: '登录',
   username: '用户名',

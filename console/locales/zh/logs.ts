@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: logs. */
+/** Texts in simplified Chinese: the page Logs. */
 export const logs: Texts['logs'] = {
   title: '日志',
   model: '模型',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: models. */
+/** Texts in simplified Chinese: the page Models. */
 export const models: Texts['models'] = {
   title: '模型',
   filter: '筛选模型',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: overview. */
+/** Texts in simplified Chinese: the page Overview. */
 export const overview: Texts['overview'] = {
   title: '概览',
   spend: '消费',

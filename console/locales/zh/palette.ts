@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: palette. */
+/** Texts in simplified Chinese: the command palette. */
 export const palette: Texts['palette'] = {
   title: '命令面板',
   search: '搜索页面和操作',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: period. */
+/** Texts in simplified Chinese: the choice of a period. */
 export const period: Texts['period'] = {
   label: '时间范围',
   names: {

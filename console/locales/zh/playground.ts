@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: playground. */
+/** Texts in simplified Chinese: the page Playground. */
 export const playground: Texts['playground'] = {
   title: '试用',
   empty: '这里的对话只保存在此标签页中。每次调用都使用所选的密钥，并计入它的费用。',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: routing. */
+/** Texts in simplified Chinese: the page Routing. */
 export const routing: Texts['routing'] = {
   title: '路由',
   model: '模型',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: settings. */
+/** Texts in simplified Chinese: the page Settings. */
 export const settings: Texts['settings'] = {
   title: '设置',
   money: '账户与金额',

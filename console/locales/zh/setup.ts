@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: setup. */
+/** Texts in simplified Chinese: the page Setup. */
 export const setup: Texts['setup'] = {
   title: '设置 Sluice',
   steps: '设置步骤',

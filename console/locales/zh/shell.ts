@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: shell. */
+/** Texts in simplified Chinese: the frame around all pages. */
 export const shell: Texts['shell'] = {
   skip: '跳到内容',
   main: '主导航',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: shortcuts. */
+/** Texts in simplified Chinese: the list of keyboard shortcuts. */
 export const shortcuts: Texts['shortcuts'] = {
   title: '键盘快捷键',
   letters: '启用单字母快捷键',

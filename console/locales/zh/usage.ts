@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: usage. */
+/** Texts in simplified Chinese: the page Usage. */
 export const usage: Texts['usage'] = {
   title: '用量',
   groupBy: '分组依据',

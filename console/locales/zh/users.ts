@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: users. */
+/** Texts in simplified Chinese: the page Users. */
 export const users: Texts['users'] = {
   title: '用户',
   add: '添加用户',

@@ -1,6 +1,6 @@
 import type { Texts } from '../en.ts'
 
-/** Texts in simplified Chinese: what if. */
+/** Texts in simplified Chinese: the page What if. */
 export const whatIf: Texts['whatIf'] = {
   title: '假设分析',
   hint: '对一段时间内的调用重新计价，每次调用只舍入一次，与实际计费相同。不会改变任何内容。',

@@ -18,7 +18,8 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions-section.module.css'
 
 /**
- * Identities at providers that open this account; nothing where there are neither identities nor providers.
+ * The identities at identity providers with which the user can sign in. Shows nothing if there are neither
+ * identities nor providers.
  */
 export function IdentitiesSection() {
   const texts = useTexts()

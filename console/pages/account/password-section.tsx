@@ -36,7 +36,7 @@ export function PasswordSection() {
       form.setFieldError('current', account.wrongPassword)
       return
     }
-    // A change ends every session, including this one.
+    // The change has ended every session, including this one, so a new session is started.
     if (!isFirst) await signIn({ username: profile.username, password: next })
     await client.invalidateQueries({ queryKey: shellQuery.queryKey })
     form.reset()

@@ -69,7 +69,7 @@ function SessionRow({ session, onEnd }: { readonly session: Session; readonly on
   )
 }
 
-/** The name of a browser and its system, as far as the user agent states it. */
+/** The names of the browser and the operating system, if the user agent states them. */
 function browserOf(userAgent: string): string {
   const browser = /(Firefox|Edg|OPR|Chrome|Safari)\/\d+/.exec(userAgent)?.[0]?.replace('Edg', 'Edge')
   const system = /\(([^;)]+)/.exec(userAgent)?.[1]

@@ -23,7 +23,7 @@ export function auditFilterOf(search: SearchState, nowMs: number, timeZone: stri
   const period = periodOf(search)
   const today = startOfDay(nowMs / 1000, timeZone)
   return {
-    // Noon is within the day, even if the clock is changed.
+    // Counts back from noon: even if the clock was changed in between, the result is within the right day.
     from: period === 'all' ? undefined : startOfDay(today + DAY_S / 2 - DAYS[period] * DAY_S, timeZone),
     kind: AUDIT_KINDS.find((kind) => kind === search['kind']),
     actor: search['actor'] || undefined,

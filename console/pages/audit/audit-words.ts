@@ -9,7 +9,7 @@ export interface ChangeInWords {
   readonly after: string
 }
 
-/** What is needed to format values. */
+/** The functions that format values. */
 export interface ValueFormats {
   readonly money: (quota: number) => string
   readonly time: (unixSeconds: number) => string
@@ -72,7 +72,7 @@ function valueInWords(
   return isWord ? (words[text] ?? text) : text
 }
 
-/** Fields whose values are names that the gateway defines, such as a status. */
+/** Fields whose values are words that the gateway defines, such as a method. */
 const WORDS_OF: Readonly<Record<string, true>> = {
   budget_period: true,
   period: true,

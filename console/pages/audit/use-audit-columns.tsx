@@ -7,7 +7,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './audit-page.module.css'
 import { type ChangeInWords, changeInWords } from './audit-words.ts'
 
-/** The number of changes of an entry that are shown at first. */
+/** Maximum number of changes in an entry that are shown before the entry is opened. */
 const SHOWN = 3
 
 /** The columns of the audit log. */
@@ -74,10 +74,10 @@ function Changes({ entry: { object, changes } }: { readonly entry: AuditEntry })
   )
 }
 
-/** Characters of a value that are shown at first. */
+/** Maximum number of characters of a value that are shown before it is opened. */
 const SHOWN_CHARACTERS = 96
 
-/** A value; a long one, such as a list of guards, is folded. */
+/** Shows a value; a long value is shortened until it is opened. */
 function Value({ text }: { readonly text: string }) {
   if (text.length <= SHOWN_CHARACTERS) return text
   return (

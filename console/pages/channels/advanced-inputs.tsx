@@ -8,7 +8,10 @@ import { ADVANCED_NAMES, countAdvanced, hiddenOverrides, type Pair } from './adv
 import { type ChannelForm, protocolsOf } from './channel-form.ts'
 import classes from './channels-page.module.css'
 
-/** Settings that few channels need; closed at first, and open where one of its fields has an error. */
+/**
+ * Settings that few channels need. The section is closed at first, and open if one of its fields has an
+ * error.
+ */
 export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
   const { advanced, channels } = useTexts()
   const [isOpen, setIsOpen] = useState(false)
@@ -97,7 +100,7 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
   )
 }
 
-// The first of the chosen protocols is shown in the field Protocol.
+// The field Protocol shows the first of the chosen protocols; `protocols` contains the others.
 function chooseProtocols(form: ChannelForm, chosen: readonly string[]): void {
   const { protocol } = form.values
   const first = chosen.includes(protocol) ? protocol : (chosen[0] ?? '')

@@ -8,20 +8,20 @@ export interface Pair {
 
 /** The typed values of the section Advanced. */
 export interface Advanced {
-  /** Names of callers and those of the upstream. */
+  /** Pairs of a model name that callers use and the name that the upstream uses. */
   readonly mapping: Pair[]
   readonly headers: Pair[]
-  /** Members of bodies and their values, as JSON or as plain texts. */
+  /** Pairs of a field of request bodies and its value, as JSON or as plain text. */
   readonly overrides: Pair[]
   readonly proxy: string
   readonly probe: string
   readonly testModel: string
   readonly systemPrompt: string
-  /** The channel's own tier of service; empty for none. */
+  /** The service tier that the channel requests; empty for none. */
   readonly serviceTier: string
-  /** Protocols beside that of the field Protocol. */
+  /** Protocols of the channel in addition to the one in the field Protocol. */
   readonly protocols: string[]
-  /** The stored texts, of which only the known parts are changed. */
+  /** The stored texts. A change replaces only those parts that the form knows. */
   readonly settings: Stored
 }
 
@@ -48,13 +48,13 @@ export const ADVANCED_FIELDS = {
   setting: 'systemPrompt',
 } as const satisfies Readonly<Record<string, keyof Advanced>>
 
-/** Names of the form's fields in this section. */
+/** Names of all form fields in this section. */
 export const ADVANCED_NAMES: ReadonlySet<string> = new Set<keyof Advanced>([
   ...Object.values(ADVANCED_FIELDS),
   'protocols',
 ])
 
-/** The values of a channel; without one, those of a new channel. */
+/** The form values of a channel; without a channel, the values for a new one. */
 export function typedAdvanced(channel: Channel | undefined): Advanced {
   const fields = channel as Readonly<Record<string, unknown>> | undefined
   const stored = {
@@ -79,7 +79,9 @@ export function typedAdvanced(channel: Channel | undefined): Advanced {
   }
 }
 
-/** The fields of the API; members of `setting` that the form does not show stay as they are. */
+/**
+ * Converts the typed values to fields of the API; parts of `setting` that the form does not show are kept.
+ */
 export function advancedFieldsOf(typed: Advanced): Partial<ChannelFields> {
   const setting: Record<string, unknown> = { ...recordOf(typed.settings.setting) }
   for (const [name, text] of Object.entries({
@@ -99,14 +101,17 @@ export function advancedFieldsOf(typed: Advanced): Partial<ChannelFields> {
     model_mapping: textOfPairs(typed.mapping.map(({ name, value }) => [name, value.trim()])),
     header_override: textOfPairs(typed.headers.map(({ name, value }) => [name, value])),
     setting: JSON.stringify(setting),
-    // An empty text is sent only to replace a stored one.
+    // An empty text is sent only if it replaces a stored text.
     ...(overrides + typed.settings.overrides !== '' && { param_override: overrides }),
     ...(testModel + typed.settings.testModel !== '' && { test_model: testModel }),
     ...(serviceTier !== typed.settings.serviceTier && { service_tier: serviceTier || null }),
   }
 }
 
-/** Overrides of other tools that rows cannot show; undefined if there are none. */
+/**
+ * Stored overrides that the rows of the form cannot show, because another tool wrote them; undefined if there
+ * are none.
+ */
 export function hiddenOverrides({ overrides }: Stored): string | undefined {
   return overrides.trim() !== '' && overrides.includes('"operations"') ? overrides : undefined
 }

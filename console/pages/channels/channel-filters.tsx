@@ -3,7 +3,7 @@ import { FilterField } from '../../components/filter-field.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** The conditions by which channels are filtered, in the order of their choices. */
+/** The conditions by which channels can be filtered, in the order in which they are offered. */
 const CHOICES = ['works', 'degraded', 'failing', 'resting', 'untried', 'drained', 'disabled'] as const
 
 /** The filters of the list of channels. */
@@ -13,7 +13,7 @@ export function ChannelFilters({
   onFilter,
 }: {
   readonly keyword: string
-  /** Empty for all. */
+  /** The chosen condition; empty for all channels. */
   readonly condition: string
   readonly onFilter: (changes: {
     readonly q?: string | undefined

@@ -15,21 +15,21 @@ import { AZURE, BEDROCK, nameFor, needsUrl, VERTEX } from './providers.ts'
 
 const { fields } = CHANNEL_SETTINGS
 
-/** Settings whose inputs follow from the record; their labels are in the texts. */
+/** Fields whose inputs are derived from the definition of the channel record. */
 export const TYPED_SETTINGS = ['priority'] as const satisfies readonly (keyof typeof fields)[]
 
 type TypedSetting = (typeof TYPED_SETTINGS)[number]
 
-/** The typed values of a channel. */
+/** The values of the form of a channel, as typed. */
 export interface TypedChannel extends Readonly<Record<TypedSetting, TypedValue>>, Advanced {
   readonly name: string
   readonly type: string
-  /** Empty for the protocol of the provider. */
+  /** Empty if the channel uses the usual protocol of its provider. */
   readonly protocol: string
   readonly baseUrl: string
-  /** Azure's API version, Bedrock's region or Vertex's location. */
+  /** The API version for Azure, the region for Bedrock, the location for Vertex AI. */
   readonly other: string
-  /** Vertex's project. */
+  /** The project for Vertex AI. */
   readonly project: string
   readonly keys: string
   readonly models: string[]
@@ -54,7 +54,7 @@ export function useChannelForm(channel: Channel | undefined) {
   })
 }
 
-/** The form values of a channel; without a channel, those of a new one. */
+/** The form values of a channel; without a channel, the values for a new one. */
 export function typedChannel(channel: Channel | undefined): TypedChannel {
   return {
     name: channel?.name ?? nameFor(1),
@@ -72,7 +72,7 @@ export function typedChannel(channel: Channel | undefined): TypedChannel {
   }
 }
 
-/** The fields in the gateway's format. */
+/** Converts the typed values to fields of the API. */
 export function channelFieldsOf(typed: TypedChannel): ChannelFields {
   const type = Number(typed.type)
   const protocols = protocolsOf(typed)
@@ -82,7 +82,7 @@ export function channelFieldsOf(typed: TypedChannel): ChannelFields {
     type,
     ...(protocols.length > 0 && { protocol: protocols.length > 1 ? protocols : protocols[0] }),
     base_url: typed.baseUrl.trim(),
-    // Absent for other providers, whose channels keep what other tools stored there.
+    // Absent for other providers: their channels keep the value that another tool stored.
     ...(isNamed(type) && other + typed.settings.other !== '' && { other }),
     project: type === VERTEX ? typed.project.trim() || null : null,
     key: keysOf(typed.keys, type === BEDROCK ? other : ''),
@@ -97,12 +97,15 @@ export function channelFieldsOf(typed: TypedChannel): ChannelFields {
   }
 }
 
-/** The checked protocols, of which the first is that of the field Protocol; empty for those of the provider. */
+/**
+ * All chosen protocols, the one in the field Protocol first; empty if the usual protocols of the provider
+ * apply.
+ */
 export function protocolsOf({ protocol, protocols }: Pick<TypedChannel, 'protocol' | 'protocols'>): string[] {
   return [...new Set([protocol, ...protocols])].filter((name) => name !== '')
 }
 
-// The API reads the region of a Bedrock channel at the end of each of its keys.
+// The API expects the region of a Bedrock channel at the end of each key.
 function keysOf(text: string, region: string): string {
   const lines = text.trim()
   if (region === '' || lines === '') return lines
@@ -120,7 +123,7 @@ function isNamed(type: number): boolean {
   return NAMED.has(type)
 }
 
-/** A field that other tools store with channels; empty if it is absent. */
+/** A text field that is not part of the known fields of a channel; empty if it is absent. */
 function textOf(channel: Channel | undefined, name: string): string {
   const value = (channel as Readonly<Record<string, unknown>> | undefined)?.[name]
   return typeof value === 'string' ? value : ''
@@ -148,7 +151,7 @@ const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {
 /** The form that `useChannelForm` returns. */
 export type ChannelForm = ReturnType<typeof useChannelForm>
 
-/** Shows an error at the field that it names; returns the field, or undefined where it names none. */
+/** Shows an error at the field that it names. Returns that field, or undefined if the error names none. */
 export function showAtField(error: unknown, form: ChannelForm): keyof TypedChannel | undefined {
   const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
   if (field !== undefined) form.setFieldError(field, (error as ApiError).message)

@@ -6,7 +6,7 @@ import classes from './channels-page.module.css'
 import { sumHour } from './sum-hour.ts'
 import { Sparkline } from './sparkline.tsx'
 
-/** The last hour and the last failure of a channel, as one node has seen them. */
+/** The last hour and the last failure of a channel, as observed by one node. */
 export function ChannelHealthText({
   health,
   node,

@@ -15,7 +15,7 @@ import { useSuggestedName } from './use-suggested-name.ts'
 
 /** Separators in a pasted list of model names. */
 const SEPARATORS = [',', ' ', '\n']
-/** The number of names that are shown at first; more are found by typing. */
+/** The number of model names that are suggested at first; typing finds the others. */
 const SUGGESTED = 50
 
 /** The fields of a channel: connection, models, routing, and those that few channels need. */
@@ -24,7 +24,7 @@ export function ChannelInputs({
   id,
 }: {
   readonly form: ChannelForm
-  /** The id of the channel that is changed; undefined for a new one. */
+  /** The id of the channel that the form changes; undefined for a new channel. */
   readonly id: number | undefined
 }) {
   const { channels } = useTexts()
@@ -49,7 +49,7 @@ export function ChannelInputs({
             isKnown ? providers : [...providers, { value: chosen, label: channels.otherProvider(chosen) }]
           }
           {...form.getInputProps('type')}
-          // Versions, regions and locations of other providers do not apply.
+          // The version, region or location of the previous provider does not apply to the new one.
           onChange={(type) => form.setValues({ type: type ?? '1', other: '' })}
         />
         <TextInput label={channels.name} {...form.getInputProps('name')} />
@@ -75,7 +75,7 @@ export function ChannelInputs({
           spellCheck={false}
           classNames={{ pillsList: classes['models'] ?? '' }}
           {...form.getInputProps('models')}
-          // Text that was filled in at once is split too.
+          // A list of names that was pasted as one entry is split.
           onChange={(names) => form.setFieldValue('models', separated(names))}
         />
         <FetchModels form={form} id={id} onFetched={setFetched} />
@@ -103,7 +103,7 @@ export function ChannelInputs({
   )
 }
 
-/** The address and the keys, with what only some providers have. */
+/** The fields for the address and the keys, and those that only some providers have. */
 function ProviderInputs({ form, isNew }: { readonly form: ChannelForm; readonly isNew: boolean }) {
   const { channels, advanced } = useTexts()
   const type = Number(form.values.type)
@@ -157,7 +157,7 @@ function ProviderInputs({ form, isNew }: { readonly form: ChannelForm; readonly 
   )
 }
 
-/** The meaning of the field `other`, by type. */
+/** The label and hint of the field `other`, by the type of the channel. */
 const OTHERS: Readonly<
   Record<
     number,

@@ -27,7 +27,9 @@ const REFRESH_MS = 30_000
 
 const TONES = { works: 'ok', set_aside: 'bad', retired: 'off' } as const
 
-/** The keys of a channel, each with its state; those of a managed channel are not changed here. */
+/**
+ * The keys of a channel with their states. The keys of a channel from gateway.yaml cannot be changed here.
+ */
 export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' | 'managed'> }) {
   const texts = useTexts()
   const { channels, common, channelKeys: t } = texts
@@ -151,7 +153,7 @@ function KeyState({ state, cause }: Pick<ChannelKey, 'state' | 'cause'>) {
   return <StateMark tone={TONES[state]} word={cause === null ? word : t.because(word, cause)} />
 }
 
-/** The position of a key in its channel, from 1, as metrics have it. */
+/** The position of a key in its channel, counted from 1; metrics use the same number. */
 function positionOf(keys: readonly ChannelKey[], id: string): number {
   return keys.findIndex((one) => one.id === id) + 1
 }

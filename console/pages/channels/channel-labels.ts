@@ -1,6 +1,9 @@
 import type { Texts } from '../../locales/use-texts.tsx'
 
-/** Labels of the fields that may differ between versions or be refused; keys are never shown. */
+/**
+ * Labels of the fields that the dialog for conflicting changes or an error may name. Keys are left out,
+ * because they are never shown.
+ */
 export function channelLabels({ channels, advanced }: Texts) {
   return {
     name: channels.name,

@@ -9,12 +9,12 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { type ChannelForm, channelFieldsOf, showAtField } from './channel-form.ts'
 import classes from './fetch-models.module.css'
 
-/** The name of a channel that has none, while its models are listed. */
+/** A placeholder for the name of a new channel, because the gateway requires a name to list the models. */
 const UNNAMED = 'unnamed'
-/** The number of models that are drawn; more are found by the filter. */
+/** Maximum number of models that are shown; the filter finds the others. */
 const DRAWN = 500
 
-/** Lists the upstream's models, of which the user takes some. */
+/** Lists the models of the upstream; the user chooses which of them the channel offers. */
 export function FetchModels({
   form,
   id,
@@ -64,7 +64,7 @@ export function FetchModels({
 interface DialogProps {
   readonly opened: boolean
   readonly listed: readonly string[]
-  /** The models that the channel has. */
+  /** The models that the channel already has. */
   readonly present: readonly string[]
   readonly onTake: (models: readonly string[]) => void
   readonly onClose: () => void
@@ -85,7 +85,7 @@ function ModelsDialog(props: DialogProps) {
   )
 }
 
-/** The choice of models; what the channel has besides the listed ones stays. */
+/** The dialog to choose models. Models of the channel that the upstream does not list are kept. */
 function ModelChoice({ listed, present, onTake, onClose }: DialogProps) {
   const { channels, common } = useTexts()
   const [text, setText] = useState('')

@@ -4,14 +4,17 @@ import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './key-limits.module.css'
 
-/** Below this percentage, a minute is marked. `docs/operations.md: Alerts`, `provider.limit`. */
+/**
+ * A minute in which less than this percentage of a limit was left is marked; `docs/operations.md: Alerts`,
+ * `provider.limit`.
+ */
 const LOW_PERCENT = 5
 const HEIGHT = 18
 const MINUTE_WIDTH = 1.5
 
 const KINDS = ['requests', 'tokens'] as const
 
-/** What a provider stated to be left of a key's limits, and how much that was in the last hour. */
+/** How much of a key's limits is left according to its provider, now and in each minute of the last hour. */
 export function KeyLeft({ limits, left_minutes: minutes }: Pick<ChannelKey, 'limits' | 'left_minutes'>) {
   const { channelKeys: t } = useTexts()
   const { count } = useFormats()
@@ -72,7 +75,7 @@ function LeftHour({
   )
 }
 
-/** The time at which the first of a key's limits is reset, or at which its rest ends. */
+/** The time at which the first limit of a key resets, or at which the key is used again after a pause. */
 export function KeyReset({ limits: { requests, tokens, rests_until: rests } }: Pick<ChannelKey, 'limits'>) {
   const { channelKeys: t } = useTexts()
   const resets = [requests?.resets_at, tokens?.resets_at].filter((at) => at !== undefined)

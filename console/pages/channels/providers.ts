@@ -1,8 +1,8 @@
-/** A provider as users choose it; `type` is its number in channels. */
+/** A provider in the list that users choose from; `type` is the number that channels store for it. */
 export interface Provider {
   readonly type: number
   readonly name: string
-  /** Beginning of the names of its channels, if it is not the provider's name. */
+  /** The beginning of suggested channel names, if it differs from the provider's name. */
   readonly short?: string
   /** Whether a channel must have an address. */
   readonly needsUrl?: true
@@ -15,7 +15,7 @@ export const BEDROCK = 33
 /** Type of a channel at Vertex AI; `other` is its location. */
 export const VERTEX = 41
 
-/** Known providers; any other upstream has `COMPATIBLE_TYPE`. */
+/** Known providers; a channel to any other upstream has the type `COMPATIBLE_TYPE`. */
 export const PROVIDERS: readonly Provider[] = [
   { type: 1, name: 'OpenAI' },
   { type: 14, name: 'Anthropic' },
@@ -38,7 +38,7 @@ export const PROVIDERS: readonly Provider[] = [
   { type: 4, name: 'Ollama' },
 ]
 
-/** Any upstream that speaks chat completions. */
+/** Type of a channel to any upstream that offers chat completions. */
 export const COMPATIBLE_TYPE = 8
 
 /** Whether a channel of a type must have an address. */
@@ -46,7 +46,7 @@ export function needsUrl(type: number): boolean {
   return type === COMPATIBLE_TYPE || PROVIDERS.find((one) => one.type === type)?.needsUrl === true
 }
 
-/** The beginning of the names of a provider's channels. */
+/** The beginning of the suggested name for a channel of this type. */
 export function nameFor(type: number): string {
   const provider = PROVIDERS.find((one) => one.type === type)
   return provider?.short ?? provider?.name.toLowerCase().replaceAll(' ', '-') ?? 'channel'

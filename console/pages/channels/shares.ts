@@ -5,8 +5,9 @@ const ENABLED = 1
 type Weighed = Pick<Channel, 'id' | 'priority' | 'weight' | 'models'> & { readonly status: number }
 
 /**
- * The share of each enabled channel in the calls of its models, among channels of the same priority: from 0
- * to 1, by id, the mean over its models. A channel without a weight has the weight 1.
+ * The share (0 to 1) of each enabled channel in the calls of its models, by channel id. A model's calls are
+ * divided by weight among the channels with the same priority; the share is the mean over the models of a
+ * channel. Without a weight, the weight is 1.
  */
 export function sharesOf(channels: readonly Weighed[]): ReadonlyMap<number, number> {
   const enabled = channels.filter(({ status }) => status === ENABLED)
@@ -22,7 +23,7 @@ export function sharesOf(channels: readonly Weighed[]): ReadonlyMap<number, numb
   )
 }
 
-/** The routes that channels compete for: each is a model and a priority. */
+/** The routes for which a channel competes with others: a route is a model at a priority. */
 function routesOf({ priority, models }: Weighed): readonly string[] {
   return models.split(',').flatMap((model) => (model === '' ? [] : [`${priority} ${model}`]))
 }

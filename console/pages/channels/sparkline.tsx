@@ -4,7 +4,10 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { sumHour, sparkline } from './sum-hour.ts'
 import classes from './sparkline.module.css'
 
-/** The last hour of a channel: its median durations, and below them the minutes with failures. */
+/**
+ * A small chart of the last hour of a channel: a line of median durations, and marks for the minutes with
+ * failures.
+ */
 export function Sparkline({ minutes }: { readonly minutes: readonly ChannelMinute[] }) {
   const { channels } = useTexts()
   const { count, duration } = useFormats()

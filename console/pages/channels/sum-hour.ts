@@ -5,26 +5,26 @@ export const HEALTH_MS = 5000
 
 const WIDTH = 96
 const HEIGHT = 24
-/** The height of the line of failures at the bottom. */
+/** The height, in pixels, of the strip with failures at the bottom. */
 const FAILURES = 6
-/** The space above and below the line. */
+/** The space above and below the line, in pixels. */
 const INSET = 1
 
 /** The sums of the last hour of a channel. */
 export interface HourSums {
   readonly requests: number
   readonly failed: number
-  /** The median duration of the latest minute with a response; null without one. */
+  /** The median duration of the latest minute with a response, in milliseconds; null if there is none. */
   readonly latestMs: number | null
 }
 
-/** The drawing of an hour: one line of medians for each run of minutes with responses. */
+/** The shape of the chart of an hour. The line is interrupted where minutes have no response. */
 export interface SparklineShape {
   readonly width: number
   readonly height: number
-  /** The points of polylines. */
+  /** The `points` attributes of SVG polylines. */
   readonly lines: readonly string[]
-  /** The minutes with failures; `size` is the failed share of the attempts. */
+  /** The minutes with failures; `size` is the share (0 to 1) of the attempts that failed. */
   readonly failures: readonly { readonly x: number; readonly size: number }[]
 }
 
@@ -37,7 +37,10 @@ export function sumHour(minutes: readonly ChannelMinute[]): HourSums {
   }
 }
 
-/** Medians from 0 to the largest, with the oldest minute on the left. */
+/**
+ * Computes the chart: the vertical axis reaches from 0 to the largest median, and the oldest minute is on the
+ * left.
+ */
 export function sparkline(minutes: readonly ChannelMinute[]): SparklineShape {
   const step = WIDTH / Math.max(1, minutes.length - 1)
   const top = Math.max(1, ...minutes.map(({ p50_ms }) => p50_ms ?? 0))

@@ -10,7 +10,7 @@ import { type ChannelForm, channelFieldsOf, showAtField, type TypedChannel } fro
 import classes from './channels-page.module.css'
 import { TestResult } from './test-button.tsx'
 
-/** The name of a channel that has none, in its test. */
+/** The name that is sent with the test of a channel without a name, because the gateway requires one. */
 const UNNAMED = 'unnamed'
 
 /** Tests a channel with the typed values: nothing is saved, and saving does not wait for the test. */
@@ -28,7 +28,7 @@ export function TestFields({ form, id }: { readonly form: ChannelForm; readonly 
   const testing = useAction(async () => {
     setResult(undefined)
     setInvalid(undefined)
-    // A channel that is not saved needs no name.
+    // A channel needs no name to be tested.
     form.clearFieldError('name')
     const typed: TypedChannel = { ...form.getValues(), name: form.getValues().name.trim() || UNNAMED }
     for (const field of Object.keys(typed).filter((name) => name !== 'name')) {

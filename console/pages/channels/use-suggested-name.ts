@@ -6,7 +6,7 @@ import { unusedName } from '../../components/unused-name.ts'
 import type { ChannelForm } from './channel-form.ts'
 import { nameFor } from './providers.ts'
 
-/** Fills in a free name for the chosen provider, until another one is typed. */
+/** Fills in an unused name for the chosen provider, until the user types another name. */
 export function useSuggestedName(form: ChannelForm, isNew: boolean): void {
   const { profile } = useSignedIn()
   const base = nameFor(Number(form.values.type))

@@ -14,7 +14,7 @@ import {
   typedMatch,
 } from './match-forms.ts'
 
-/** The scopes of a guard: lists of names. */
+/** The fields that limit a guard to certain calls; each is a list of names. */
 export const SCOPES = ['models', 'groups', 'users', 'tokens'] as const
 
 type Scope = (typeof SCOPES)[number]
@@ -27,7 +27,7 @@ export interface TypedGuard extends Readonly<Record<Scope, string[]>>, TypedMatc
   readonly where: string[]
   readonly with: string
   readonly sample: string
-  /** The following four are about services that decide guards. */
+  /** The fields `timeout` to `most_delay` apply only if an external service decides. */
   readonly timeout: string
   readonly on_failure: Guard['on_failure']
   readonly charge: boolean
@@ -53,7 +53,7 @@ export function useGuardForm(guard: Guard | undefined) {
   })
 }
 
-/** The form values of a guard; without one, those of a new one. */
+/** The form values of a guard; without a guard, the values for a new one. */
 export function typedGuard(guard: Guard | undefined): TypedGuard {
   return {
     name: guard?.name ?? '',
@@ -74,7 +74,7 @@ export function typedGuard(guard: Guard | undefined): TypedGuard {
   }
 }
 
-/** The guard in the form of gateway.yaml. */
+/** The typed values as a guard in the form of gateway.yaml. */
 export function guardFieldsOf(typed: TypedGuard): GuardFields {
   const scopes = SCOPES.filter((scope) => typed[scope].length > 0).map((scope) => [scope, typed[scope]])
   return {
@@ -98,7 +98,7 @@ export function guardFieldsOf(typed: TypedGuard): GuardFields {
 /** The form that `useGuardForm` returns. */
 export type GuardForm = ReturnType<typeof useGuardForm>
 
-/** Shows an error at the field that it names; false where it names none. */
+/** Shows an error at the field that it names; returns false if it names no field. */
 export function showAtField(error: unknown, form: GuardForm): boolean {
   const field = error instanceof ApiError ? error.field : undefined
   if (field === undefined) return false

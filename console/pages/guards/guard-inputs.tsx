@@ -119,7 +119,7 @@ function MatchInputs({ form }: { readonly form: GuardForm }) {
   )
 }
 
-/** The input of a member of a match. An error of the match is shown at the first one. */
+/** The input for one field of a match. Errors of the whole match are shown at the first field. */
 function MatchInput({
   field: { name, input, choices = [] },
   form,

@@ -148,7 +148,9 @@ function GuardFieldsForm({ guard }: { readonly guard: Guard }) {
 
 const DRAFT = 'draft'
 
-/** The guard as it is typed, which needs no name to be tried; undefined if it is invalid. */
+/**
+ * The guard with the typed values, and a placeholder if it has no name; undefined if the values are invalid.
+ */
 function draftOf(
   form: GuardForm,
   element: HTMLFormElement | null,

@@ -17,7 +17,10 @@ import { NewGuard } from './guard-page.tsx'
 import { TryText } from './try-text.tsx'
 import { useGuardColumns } from './use-guard-columns.tsx'
 
-/** The guards with what they have decided in the last 24 hours; a new one with `new` in the address. */
+/**
+ * The guards with what they have decided in the last 24 hours, or the page for a new guard if the address has
+ * `new`.
+ */
 export function GuardsPage() {
   const [search] = useSearchState()
   // Not a path: `/guards/new` is the page of a guard called `new`.

@@ -5,7 +5,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { SCOPES } from './guard-form.ts'
 import { kindOf, matchSummary } from './match-forms.ts'
 
-/** A guard of the file, which can be changed there alone. */
+/** Shows a guard from gateway.yaml, which can only be changed in that file. */
 export function ManagedGuard({ guard }: { readonly guard: Guard }) {
   const { guards: t } = useTexts()
   const { percent } = useFormats()

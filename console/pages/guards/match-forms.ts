@@ -1,30 +1,36 @@
 import { PII_KINDS } from '../../../src/domain/guard.ts'
 
-/** What a guard looks for, in the form of gateway.yaml. */
+/** What a guard looks for (its *match*), in the form of gateway.yaml. */
 export type Match = Readonly<Record<string, unknown>>
 
-/** A member of a match, and how it is typed: lines are texts, pairs are lines with a name and a value. */
+/**
+ * A field of a match, and how it is typed. `lines`: a list of texts, one per line; `pairs`: one name and
+ * value per line.
+ */
 export interface MatchField {
   readonly name: string
   readonly input: 'text' | 'lines' | 'pairs' | 'number' | 'choices'
   readonly choices?: readonly string[]
-  /** What a new guard has. */
+  /** The value that the form of a new guard begins with. */
   readonly initial?: string
   readonly isOptional?: true
   /** Whether the values of pairs are numbers. */
   readonly isNumeric?: true
 }
 
-/** The form of a kind of match. */
+/** How one kind of match is shown as a form. */
 interface MatchForm {
   readonly fields: readonly MatchField[]
-  /** Members without an input. */
+  /** Fields that always have the same value, so that they need no input. */
   readonly constant?: Match
-  /** Whether a service decides; its members are then within the member that names the kind. */
+  /** Whether an external service decides. The fields are then nested in the field that names the kind. */
   readonly isService?: true
 }
 
-/** The kinds of matches that have a form, by the member that names them. Others are edited as JSON. */
+/**
+ * The kinds of matches that have a form, by the field that identifies the kind. Other kinds are edited as
+ * JSON.
+ */
 export const MATCH_FORMS = {
   regex: {
     fields: [
@@ -83,10 +89,10 @@ export type MatchKind = keyof typeof MATCH_FORMS
 
 export const MATCH_KINDS = Object.keys(MATCH_FORMS) as readonly MatchKind[]
 
-/** Stands for every kind without a form. */
+/** The kind of all matches that have no form. */
 export const OTHER = 'other' as const
 
-/** The values of a form by the names of its fields: lines and numbers are texts. */
+/** Form values by the names of the fields. Lines and numbers are texts. */
 export type MatchValues = Readonly<Record<string, string | string[]>>
 
 /** A match as it is typed. */
@@ -97,7 +103,7 @@ export interface TypedMatch {
   readonly json: string
 }
 
-/** The fields of a kind; none for one without a form. */
+/** The fields of a kind; empty for a kind without a form. */
 export function fieldsOf(kind: TypedMatch['kind']): readonly MatchField[] {
   return kind === OTHER ? [] : MATCH_FORMS[kind].fields
 }
@@ -109,7 +115,10 @@ export function initialValues(kind: TypedMatch['kind']): MatchValues {
   )
 }
 
-/** Whether a service decides guards of this kind; so it may be where the kind has no form. */
+/**
+ * Whether a service decides guards of this kind. True for a kind without a form, because a service may decide
+ * it.
+ */
 export function hasService(kind: TypedMatch['kind']): boolean {
   return kind === OTHER || formOf(kind).isService === true
 }
@@ -121,7 +130,7 @@ export function isMissing({ name, isOptional }: MatchField, values: MatchValues)
   return Array.isArray(value) ? value.length === 0 : value.trim() === ''
 }
 
-/** The form values of a match. One that its form could not give back is edited as JSON. */
+/** The form values of a match. A match that its form would change is edited as JSON instead. */
 export function typedMatch(match: Match): TypedMatch {
   const json = JSON.stringify(match, undefined, 2)
   const kind = MATCH_KINDS.find((one) => one in match)
@@ -137,7 +146,10 @@ export function typedMatch(match: Match): TypedMatch {
   return isSame(matchOf(typed), match) ? typed : { kind: OTHER, values: {}, json }
 }
 
-/** What is typed, in the form of gateway.yaml. Throws a SyntaxError where JSON was typed that is none. */
+/**
+ * Converts typed values to a match in the form of gateway.yaml. Throws a SyntaxError if the typed JSON is
+ * invalid.
+ */
 export function matchOf({ kind, values, json }: TypedMatch): Match {
   if (kind === OTHER) return JSON.parse(json) as Match
   const { fields, constant, isService } = formOf(kind)
@@ -153,7 +165,7 @@ function formOf(kind: MatchKind): MatchForm {
   return MATCH_FORMS[kind]
 }
 
-/** What a field has in gateway.yaml; undefined for an optional one without a value. */
+/** The value of a field in gateway.yaml; undefined for an optional field that is empty. */
 function valueOf({ input, isOptional, isNumeric }: MatchField, typed: string | string[]): unknown {
   if (Array.isArray(typed)) return typed
   if (typed.trim() === '' && isOptional) return undefined
@@ -167,12 +179,12 @@ function valueOf({ input, isOptional, isNumeric }: MatchField, typed: string | s
   return Object.fromEntries(pairs)
 }
 
-/** The lines of a text that are not empty. Spaces within a line are a part of it. */
+/** The lines of a text that are not empty. Spaces within a line are kept. */
 export function linesOf(text: string): string[] {
   return text.split(/\r?\n/).filter((line) => line.trim() !== '')
 }
 
-/** What a match finds, in short: the lists of its fields, or the name or address of its service. */
+/** A short description of a match: the lists in its fields, or the name or address of its service. */
 export function matchSummary(match: Match): string {
   const service = match[kindOf(match)]
   const { model, url, guardrail } = (typeof service === 'object' ? service : {}) as Match
@@ -183,7 +195,7 @@ export function matchSummary(match: Match): string {
     .join(', ')
 }
 
-/** The name of the kind of a match: that of its first member. */
+/** The name of the kind of a match, which is the name of its first field. */
 export function kindOf(match: Match): string {
   return MATCH_KINDS.find((kind) => kind in match) ?? Object.keys(match)[0] ?? ''
 }
@@ -199,7 +211,7 @@ function typedValue(value: unknown, input: MatchField['input']): string | string
   return typeof value === 'number' || typeof value === 'string' ? String(value) : ''
 }
 
-/** Whether two matches say the same: members without a value count as absent. */
+/** Whether two matches are equal; fields without a value count as absent. */
 function isSame(one: Match, other: Match): boolean {
   return JSON.stringify(plain(one)) === JSON.stringify(plain(other))
 }

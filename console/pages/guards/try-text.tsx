@@ -9,11 +9,16 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './guards.module.css'
 
-/** Tries a text with all guards, or with those that are given; nothing is sent. */
+/**
+ * A form to try guards with a text: all guards, or those that `given` returns. Nothing is sent to a model.
+ */
 export function TryText({
   given,
 }: {
-  /** The guard to try, as it is typed, or the names of stored ones; all without it. Undefined if what is typed is none. */
+  /**
+   * Returns the guard to try as it is typed, or the names of stored guards, or an empty object for all
+   * guards. Returns undefined if the typed guard is invalid.
+   */
   readonly given: () => { readonly guard: GuardFields } | { readonly guards: string[] } | object | undefined
 }) {
   const { guards: t } = useTexts()

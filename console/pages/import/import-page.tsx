@@ -14,7 +14,7 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './import-page.module.css'
 
-/** Lines of the report that are shown at once. */
+/** The number of lines of the report on a page. */
 const PAGE_SIZE = 100
 
 /** Imports users, keys, channels and prices of another gateway. */

@@ -1,6 +1,6 @@
 import classes from './key-cell.module.css'
 
-/** A key in its column: masked, or in full for half a minute. */
+/** The API key in its table column: masked, or in full for half a minute. */
 export function KeyCell({
   masked,
   revealed,

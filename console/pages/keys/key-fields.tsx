@@ -12,7 +12,7 @@ import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from 
 
 type OperatorLimits = NonNullable<ApiKey['operator_limits']>
 
-/** The fields of a key. */
+/** The inputs for the fields of a key. */
 export function KeyFieldInputs({
   form,
   limits = {},
@@ -21,7 +21,7 @@ export function KeyFieldInputs({
   readonly form: KeyForm
   /** The key that is changed; absent for a new one. */
   readonly apiKey?: ApiKey
-  /** Limits that an operator set: nothing looser is offered. */
+  /** Limits that an operator has set; the inputs offer nothing beyond them. */
   readonly limits?: OperatorLimits
 }) {
   const { keys, common, content } = useTexts()
@@ -108,7 +108,7 @@ export function KeyFieldInputs({
   )
 }
 
-/** The models on the operator's list, or all where there is none. */
+/** The models on the operator's list; all models if there is no list. */
 function allowed(models: readonly PricedModel[], { model_limits }: OperatorLimits): readonly PricedModel[] {
   const names = model_limits?.split(',').map((name) => name.trim())
   return names ? models.filter(({ name }) => names.includes(name)) : models

@@ -22,10 +22,7 @@ import {
   typedLimits,
 } from '../../components/typed-limits.ts'
 
-/**
- * Fields of a key that are plain texts, with the maximum length of their inputs; their labels are in the
- * texts.
- */
+/** The plain text fields of a key, with the maximum length of their inputs in characters. */
 export const TEXT_FIELDS = { name: 50 } as const satisfies Partial<Record<keyof NewTokenFields, number>>
 
 type TextField = keyof typeof TEXT_FIELDS
@@ -34,7 +31,7 @@ type TextField = keyof typeof TEXT_FIELDS
 export interface TypedKey extends TypedLimits, TypedContent, Readonly<Record<TextField, string>> {
   readonly isUnlimited: boolean
   readonly limit: string
-  /** A preset, or `kept` for the present expiry. */
+  /** The time until the key expires, or `kept` to keep the present expiry. */
   readonly expiry: Expiry
   readonly models: string[]
   readonly group: string
@@ -88,7 +85,7 @@ export function useKeyForm(key: ApiKey | undefined) {
   })
 }
 
-/** The form values of a key. */
+/** The form values of an existing key. */
 export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
   return {
     ...typedLimits(key, display),
@@ -104,7 +101,10 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
   }
 }
 
-/** The fields in the gateway's format, and the limits that differ from those of `present`. */
+/**
+ * Converts the typed values to fields of the API. Limits are included only if they differ from those of
+ * `present`.
+ */
 export function keyFieldsOf(
   typed: TypedKey,
   display: MoneyDisplay,
@@ -127,7 +127,7 @@ export function keyFieldsOf(
   }
 }
 
-/** The Unix seconds of a preset; -1 means never. */
+/** The time, in Unix seconds, at which a key with this expiry expires; -1 means never. */
 export function expiryTime(expiry: keyof typeof EXPIRY_DAYS, nowSeconds: number): number {
   const days = EXPIRY_DAYS[expiry]
   return days === undefined ? NEVER : Math.floor(nowSeconds) + days * DAY_S
@@ -151,7 +151,7 @@ const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
   guards: 'guards',
 }
 
-/** Shows an error at the field that it names; returns false where it names none. */
+/** Shows an error at the field that it names; returns false if it names no field. */
 export function showAtField(error: unknown, form: KeyForm): boolean {
   const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
   if (field === undefined) return false

@@ -33,7 +33,7 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     labels: { ...keyLabels(keys), ...limitLabels, ...contentLabels, guards: guards.title },
     save(typed, version, over) {
       const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, over ?? apiKey)
-      // Each call changes the remaining quota, so that it is only sent where it was typed.
+      // Calls change the remaining quota all the time, so it is only sent if the user typed it.
       const isTyped = form.isDirty('limit') || form.isDirty('isUnlimited')
       return changeKey(apiKey.id, { ...fields, ...(isTyped && { remain_quota: left }), version })
     },

@@ -1,6 +1,6 @@
 const SHOWN = 4
 
-/** A key that is masked except for its ends, by which users recognize it. */
+/** A key of which only both ends are readable, so that users recognize it. */
 export function maskedKey(key: string): string {
   return `${key.slice(0, 'sk-'.length + SHOWN)}…${key.slice(-SHOWN)}`
 }

@@ -6,7 +6,7 @@ import { unusedKeyName, useNewKeyName } from '../../components/new-key-name.ts'
 import { useSignedIn } from '../../components/session.tsx'
 import type { TypedKey } from './key-form.ts'
 
-/** Fills in a free name, until another one is typed. */
+/** Fills in an unused name, until the user types another name. */
 export function useSuggestedKeyName(form: UseFormReturnType<TypedKey>): void {
   const { profile } = useSignedIn()
   const base = useNewKeyName()

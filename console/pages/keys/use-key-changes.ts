@@ -4,7 +4,7 @@ import { showNotice, showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Changes of keys that lists show at once. */
+/** Functions that change a key and then reload the lists of keys. */
 export function useKeyChanges() {
   const texts = useTexts()
   const { keys } = texts

@@ -3,13 +3,13 @@ import { revealKey } from '../../api/keys.ts'
 
 const SHOWN_MS = 30_000
 
-/** A full key that is requested each time, and removed after half a minute. */
+/** A key shown in full. It is requested each time, and hidden after half a minute. */
 export interface RevealedKey {
   readonly of: number
   readonly key: string
 }
 
-/** At most one revealed key at a time, by the id of its row. */
+/** The row (`of`) whose key is revealed: at most one at a time. */
 export function useRevealedKey(): readonly [
   RevealedKey | undefined,
   { readonly reveal: (id: number) => Promise<void>; readonly hide: () => void },

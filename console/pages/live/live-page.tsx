@@ -15,7 +15,7 @@ import { TimeText } from '../../components/time-text.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** The calls under way, with what they have cost so far. */
+/** The calls under way, with their cost so far. */
 export function LivePage() {
   const { live } = useTexts()
   const { profile } = useSignedIn()

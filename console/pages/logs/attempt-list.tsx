@@ -5,7 +5,7 @@ import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
-/** The upstream requests of a call, one below the other on a time line. */
+/** The upstream requests of a call, one below the other along a time axis. */
 export function AttemptList({ call }: { readonly call: CallDetail }) {
   const { call: texts } = useTexts()
   const total = Math.max(1, call.timing.total_ms)
@@ -43,7 +43,8 @@ function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonl
 }
 
 /**
- * The attempts. Where the only attempt succeeded, the gateway stores none, and it is derived from the call.
+ * The attempts of a call. The gateway stores none if the only attempt succeeded; it is then derived from the
+ * call.
  */
 function attemptsOf({ attempts = [], channel = '', timing }: CallDetail): readonly CallAttempt[] {
   if (attempts.length > 0 || channel === '') return attempts

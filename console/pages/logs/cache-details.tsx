@@ -7,7 +7,10 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 import { DetailList } from '../../components/detail-list.tsx'
 
-/** The session of a call, what prompt caches saved it, and why one was not read; nothing without any of them. */
+/**
+ * The session of a call, what prompt caches saved, and why a cache was not used. Shows nothing if the call
+ * has none of these.
+ */
 export function CacheDetails({ call }: { readonly call: CallDetail }) {
   const { caches, sessions } = useTexts()
   const { session, cache_break: reason, cache_verdict: verdict } = call

@@ -14,7 +14,10 @@ import classes from './call-details.module.css'
 
 const PARTS = ['request_received', 'request_sent', 'answer_received', 'answer_sent'] as const
 
-/** The content of a call, if it is kept. Loaded only on request, because reading it is audited. */
+/**
+ * The recorded content of a call. It is loaded only when the user asks for it, because each reading is
+ * written to the audit log.
+ */
 export function CallContentSection({ call }: { readonly call: CallDetail }) {
   const { content } = useTexts()
   const { profile } = useSignedIn()
@@ -65,7 +68,7 @@ function Said({ content: { parts } }: { readonly content: CallContent }) {
   )
 }
 
-/** The bytes of a part; of outlines, what is known of it. */
+/** The unchanged text or bytes of a part; if only an outline was recorded, its known facts. */
 function RawPart({ label, part }: { readonly label: string; readonly part: ContentPart }) {
   const { common, content } = useTexts()
   const { text, base64, ...facts } = part

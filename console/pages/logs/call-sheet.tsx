@@ -13,7 +13,7 @@ import classes from './call-sheet.module.css'
 import { RefusedDetails } from './refused-details.tsx'
 import { useNeighbours } from './use-neighbours.ts'
 
-/** The details of one call beside the list, with their own address. */
+/** The details of one call, in a panel beside the list; the panel has its own address. */
 export function CallSheet({
   id,
   scope,
@@ -21,7 +21,7 @@ export function CallSheet({
 }: {
   readonly id: string | undefined
   readonly scope: Scope
-  /** The calls of the list, in its order. */
+  /** The ids of the calls in the list, in its order. */
   readonly ids: readonly string[]
 }) {
   const { call, common } = useTexts()
@@ -37,7 +37,7 @@ export function CallSheet({
     <Drawer
       opened={id !== undefined}
       onClose={close}
-      // The row of the call that is shown may be another than that which was opened.
+      // Not the row that was opened: the user may have moved on to another call, whose row gets the focus.
       returnFocus={false}
       onExitTransitionEnd={() => focusRowOf(last.current)}
       position="right"

@@ -4,7 +4,7 @@ import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { unlistedCalls, mergedSums } from './merged-calls.ts'
 
-/** The sums of all calls that a filter finds, including those that ended in the meantime. */
+/** The sums of all calls that a filter selects, including calls that ended since the list was loaded. */
 export function CallTotals({
   sums,
   page,
@@ -14,7 +14,7 @@ export function CallTotals({
   readonly sums: CallSums | undefined
   readonly page: Paged<Call> | undefined
   readonly live: readonly Call[]
-  /** Whether the list is filtered by how calls ended. */
+  /** Whether the list is filtered by the way in which calls ended. */
   readonly isByStatus: boolean
 }) {
   const { logs } = useTexts()
@@ -22,7 +22,8 @@ export function CallTotals({
   if (!sums) return <div role="status" aria-label={logs.totals} />
   const listed = page?.items ?? []
   const merged = mergedSums(sums, live, listed)
-  // The sums only count answered calls, but with a filter for failed ones their number is wanted.
+  // The sums count only answered calls; with a filter for failed calls, the number of listed calls is shown
+  // instead.
   const calls = isByStatus && page ? page.total + unlistedCalls(live, listed).length : merged.requests
   const tokens = merged.prompt_tokens + merged.completion_tokens
   return (

@@ -68,7 +68,7 @@ export function CostLines({ call }: { readonly call: CallDetail }) {
   )
 }
 
-/** The tier and the region that the prices include. */
+/** The service tier and the region whose prices were applied, if they are not the standard ones. */
 function ServedTerms({ call }: { readonly call: CallDetail }) {
   const { call: texts } = useTexts()
   const { nameOf } = useTierNames()
@@ -81,7 +81,7 @@ function ServedTerms({ call }: { readonly call: CallDetail }) {
   return terms.length > 0 && <p className={classes['note']}>{terms.join(' ')}</p>
 }
 
-/** A name as it is written within a sentence. */
+/** A name in the form that it has within a sentence. */
 function lower(name: string): string {
   return name.toLowerCase()
 }

@@ -1,16 +1,18 @@
 import type { CallDetail } from '../../api/calls.ts'
 
-/** A line of the cost. A line without a price is a part of the line above, or there are no prices. */
+/**
+ * A line of the cost. A line has no price if it is a part of the line above, or if the call has no prices.
+ */
 export interface CountedLine {
   readonly kind: string
   readonly count: number
-  /** USD per million or per unit, as a decimal text. */
+  /** USD per million tokens or per unit, as a decimal text. */
   readonly price?: string
-  /** Quota units as a decimal text. */
+  /** The cost in quota units, as a decimal text. */
   readonly quota?: string
 }
 
-/** The lines of a cost, or only the counts where the charge does not follow from them. */
+/** The lines that make up the cost of a call. If the charge was not computed from counts, only the counts. */
 export function countedLines(call: CallDetail): readonly CountedLine[] {
   const reasoning = { kind: 'reasoning', count: call.reasoning_tokens }
   const lines = call.cost ? pricedLines(call.cost) : bareLines(call)

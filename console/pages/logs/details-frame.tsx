@@ -5,7 +5,7 @@ import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
-/** What the details of every call have: model and time above, whom it belongs to and its id below. */
+/** The frame of the details of every call: model and time at the top, owner and id at the bottom. */
 export function DetailsFrame({
   call,
   state,

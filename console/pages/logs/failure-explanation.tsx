@@ -2,7 +2,7 @@ import type { CallDetail } from '../../api/calls.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
-/** Why a call failed: the sentence of its cause, and what its client was told. */
+/** Why a call failed: an explanation of the cause, and the message that its client got. */
 export function FailureExplanation({ call: { error, quota } }: { readonly call: CallDetail }) {
   const { call: texts } = useTexts()
   if (!error) return null

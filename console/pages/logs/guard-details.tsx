@@ -6,7 +6,7 @@ import { useSignedIn } from '../../components/session.tsx'
 import { verdictsIn } from '../../components/verdicts-in.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** What guards decided about a call; nothing if none has checked it. */
+/** What guards decided about a call; shows nothing if no guard has checked it. */
 export function GuardDetails({ call }: { readonly call: Pick<CallDetail, 'guards'> }) {
   const { guards: t } = useTexts()
   const { isAdmin } = useSignedIn()

@@ -9,7 +9,10 @@ import { keyFilters, valuesIn } from '../../components/several.ts'
 const CAUSES: ReadonlySet<string> = new Set(FAILURE_CAUSES)
 const BREAKS: ReadonlySet<string> = new Set(CACHE_BREAKS)
 
-/** The filters by values of the period, by their name in the address; `field` is that of the suggestions. */
+/**
+ * The filters for which the gateway suggests values, by their name in the address; `field` is the name at the
+ * gateway.
+ */
 export const VALUE_FILTERS = [
   { name: 'model', field: 'model' },
   { name: 'key', field: 'token' },
@@ -22,10 +25,13 @@ export const VALUE_FILTERS = [
   { name: 'region', field: 'region' },
 ] as const satisfies readonly { readonly name: string; readonly field: ValuedField }[]
 
-/** The period of an address without one. */
+/** The period to use if the address has none. */
 export const DEFAULT_PERIOD: Period = '7d'
 
-/** The ways in which a call may have ended, by their name in the address; each is shown as one word. */
+/**
+ * The ways in which a call may have ended: the name in the address, and the reasons that the gateway filters
+ * by.
+ */
 export const STATUSES = {
   complete: 'complete',
   estimated: 'estimated',
@@ -39,18 +45,18 @@ export const STATUSES = {
 /** The status of calls that were refused before they began. They are shown in a separate list. */
 export const REFUSED = 'refused'
 
-/** The name of a status: how calls ended, or that they never began. */
+/** The name of a status: a way in which a call ended, or `refused`. */
 export type Status = keyof typeof STATUSES | typeof REFUSED
 
 /** The names of all ways in which a call may have ended. */
 export const STATUS_NAMES = [...Object.keys(STATUSES), REFUSED] as readonly Status[]
 
-/** How calls ended, by the address; undefined for all ways. */
+/** The status in the address; undefined for calls of any status. */
 export function statusOf({ status }: SearchState): Status | undefined {
   return STATUS_NAMES.find((one) => one === status)
 }
 
-/** Filters that apply only to refused calls, or only to the others. */
+/** Filters that apply only to refused calls. */
 const OF_REFUSED: ReadonlySet<string> = new Set(['code'])
 const NOT_OF_REFUSED: ReadonlySet<string> = new Set([
   'channel',
@@ -61,14 +67,14 @@ const NOT_OF_REFUSED: ReadonlySet<string> = new Set([
   'break',
 ])
 
-/** Whether calls of that status can be filtered by this. */
+/** Whether this filter applies to calls of this status. */
 export function hasFilter(status: Status | undefined, name: string): boolean {
   return status === REFUSED ? !NOT_OF_REFUSED.has(name) : !OF_REFUSED.has(name)
 }
 
 const CALL_ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
 
-/** The id of a call in a text, which may be a whole error message; the text itself if it has none. */
+/** The id of a call that a text contains, such as an error message; the text itself if it contains none. */
 export function idIn(text: string | undefined): string | undefined {
   return CALL_ID.exec(text ?? '')?.[0].toLowerCase() ?? text
 }
@@ -91,13 +97,16 @@ export function countFilters(search: SearchState): number {
   return FILTER_NAMES.filter((name) => (search[name] ?? '') !== '').length + Number(isStatus)
 }
 
-/** The period in the address. It begins and ends at full minutes, so that a page makes one request for each. */
+/**
+ * The period in the address. It is cut to full minutes, so that rendering the page again does not change the
+ * request.
+ */
 export function logSpan(search: SearchState, nowMs: number, timeZone: string): Span {
   const now = Math.floor(nowMs / 60_000) * 60
   return spanOf(periodIn(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
 }
 
-/** The filter in the address. */
+/** The filter in the address, for settled calls. */
 export function filterOf(search: SearchState, scope: Scope, { from, to }: Span): CallFilter {
   const isAll = scope === 'all'
   const status = statusOf(search)

@@ -24,7 +24,7 @@ import {
 
 const OF_ADMINS: ReadonlySet<string> = new Set(['user', 'channel'])
 
-/** Filters that can be set only by following a link from a chart of usage. */
+/** Filters without an input; only links in the charts of usage set them. */
 const OF_CHARTS: ReadonlySet<string> = new Set(['group', 'tier', 'region'])
 
 /** The filters of calls, which are kept in the address. */
@@ -94,7 +94,7 @@ export function LogFilters({
   )
 }
 
-/** The filters by session and by why a cache broke, which are shown where a link has set them. */
+/** The filters by session and by the reason of a cache break; each is shown only if a link has set it. */
 function CacheFilters({
   status,
   search,

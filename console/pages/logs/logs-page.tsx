@@ -38,7 +38,7 @@ const OF_ADMINS = ['user', 'channel']
 const UNSORTED = { sort: undefined, order: undefined }
 const REFRESH_MS = 60_000
 
-/** The filters of the log that sessions have, too. */
+/** The filters of the log that the page Sessions supports as well. */
 const sessionsOf = ({ period = DEFAULT_PERIOD, from, to, user }: SearchState): SearchState => ({
   period,
   from,
@@ -46,7 +46,7 @@ const sessionsOf = ({ period = DEFAULT_PERIOD, from, to, user }: SearchState): S
   user,
 })
 
-/** Calls that were settled, or those that were refused before they began. */
+/** The log: settled calls, or calls that were refused before they began. */
 export function LogsPage() {
   const [search] = useSearchState()
   return statusOf(search) === REFUSED ? <RefusedCalls /> : <SettledCalls />
@@ -95,7 +95,7 @@ function RefusedCalls() {
   )
 }
 
-/** The newest calls with their sums; one of them can be opened in a sheet beside the list. */
+/** The newest calls and their sums; each call can be opened in a panel beside the list. */
 function SettledCalls() {
   const { logs, call, common } = useTexts()
   const { profile, isAdmin } = useSignedIn()
@@ -103,7 +103,7 @@ function SettledCalls() {
   const { id, search, setSearch, scope, span, page } = useLog()
   const filter = filterOf(search, scope, span)
   const order = listOrderOf(search)
-  // Calls that end now are added only to the first page in the default order.
+  // Calls that end from now on are added only to the first page in the default order.
   const isLive = search['live'] !== undefined && page === 1 && order.sort === undefined
   const live = useLiveCalls(isLive, scope, filter)
   const calls = useQuery({

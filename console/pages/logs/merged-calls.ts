@@ -1,11 +1,11 @@
 import type { Call, CallSums } from '../../api/calls.ts'
 
-/** The list with the calls that ended since it was requested, newest first, each once. */
+/** The calls of the list and those that ended since it was loaded, newest first, without duplicates. */
 export function mergedCalls(live: readonly Call[], listed: readonly Call[], max: number): readonly Call[] {
   return [...unlistedCalls(live, listed), ...listed].slice(0, Math.max(max, listed.length))
 }
 
-/** The sums plus the calls that are not in the list, which was requested at the same time. */
+/** The sums, plus the calls that ended since the sums and the list were loaded. */
 export function mergedSums(sums: CallSums, live: readonly Call[], listed: readonly Call[]): CallSums {
   const fresh = unlistedCalls(live, listed)
   return {
@@ -17,7 +17,7 @@ export function mergedSums(sums: CallSums, live: readonly Call[], listed: readon
   }
 }
 
-/** Calls of the stream that are not in the list. */
+/** The calls of the live stream that the list does not contain. */
 export function unlistedCalls(live: readonly Call[], listed: readonly Call[]): readonly Call[] {
   const known = new Set(listed.map(({ id }) => id))
   return live.filter(({ id }) => !known.has(id))

@@ -8,7 +8,7 @@ import { DetailsFrame } from './details-frame.tsx'
 import type { DetailRows } from '../../components/detail-list.tsx'
 import { useOriginRows } from './use-origin-rows.tsx'
 
-/** A call that was refused before it began: the sentence that its client got, and what has to change. */
+/** A call that was refused before it began: the message that its client got, and what has to be changed. */
 export function RefusedDetails({ call }: { readonly call: RefusedCall }) {
   const texts = useTexts()
   const rows: DetailRows = [
@@ -29,10 +29,10 @@ export function RefusedDetails({ call }: { readonly call: RefusedCall }) {
   )
 }
 
-/** Codes of refusals that a price ends. */
+/** Error codes of refusals that no longer occur once a price is set. */
 const WITHOUT_A_PRICE: ReadonlySet<string> = new Set(['model_price_error', 'tool_not_priced'])
 
-/** A link to what has to change. */
+/** A link to the page on which the reason of the refusal can be removed. */
 function WayOn({ call: { code, limit, token_id, user_id } }: { readonly call: RefusedCall }) {
   const { call } = useTexts()
   const { profile, isAdmin } = useSignedIn()

@@ -6,9 +6,12 @@ import { showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** The maximum number of rows on a page. */
+/** The maximum number of live calls that are kept. */
 export const MAX_LIVE = 500
-/** Minimum milliseconds between two requests for the list: on a busy gateway every second has a gap. */
+/**
+ * Minimum milliseconds between two reloads of the list: on a busy gateway, the stream may leave out calls
+ * every second.
+ */
 const ASK_AGAIN_MS = 30_000
 /** Maximum scroll position in pixels at which the user still sees the newest rows. */
 const AT_TOP = 80
@@ -16,7 +19,9 @@ const AT_TOP = 80
 /** Calls that ended while the page is open, newest first. */
 export interface LiveCalls {
   readonly shown: readonly Call[]
-  /** Calls that are not shown yet, so that nothing moves for a user who has scrolled down. */
+  /**
+   * Calls that ended while the user was scrolled down; they are shown later, so that the rows do not move.
+   */
   readonly waiting: readonly Call[]
   readonly show: () => void
 }
@@ -24,7 +29,8 @@ export interface LiveCalls {
 const NONE = { shown: [], waiting: [] } as const
 
 /**
- * Receives calls while the page is visible; calls of a list that is requested in the meantime occur twice.
+ * Receives calls as they end, while the page is visible. A call may also be in a list that was loaded in the
+ * meantime.
  */
 export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter): LiveCalls {
   const texts = useTexts()

@@ -2,13 +2,13 @@ import { useNavigate } from '@tanstack/react-router'
 import { useEffect, useMemo } from 'react'
 import { usePreferences } from '../../components/preferences.ts'
 
-/** The ways from a call to the one above it in the list, and to the one below; undefined at the ends. */
+/** Functions that open the call above and the call below in the list; undefined at the ends of the list. */
 interface Neighbours {
   readonly previous: (() => void) | undefined
   readonly next: (() => void) | undefined
 }
 
-/** Leads from an open call to its neighbours in the list, also by `k` and `j`. */
+/** Moves from an open call to the previous or next call in the list, also with the keys `k` and `j`. */
 export function useNeighbours(id: string | undefined, ids: readonly string[]): Neighbours {
   const navigate = useNavigate()
   const { hasLetterShortcuts } = usePreferences()

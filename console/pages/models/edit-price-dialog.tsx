@@ -123,7 +123,10 @@ function usePriceForm(model: ManagedModel | undefined) {
   })
 }
 
-/** Saves the typed price of all models, all or none; null restores the built-in price of the only one. */
+/**
+ * Saves the typed price for all chosen models, or for none if one fails. Null restores the built-in price of
+ * a single model.
+ */
 function useSaving(edited: readonly ManagedModel[], onSaved: () => void) {
   const { models } = useTexts()
   const { profile } = useSignedIn()
@@ -149,7 +152,10 @@ function useSaving(edited: readonly ManagedModel[], onSaved: () => void) {
   })
 }
 
-/** With several models, tiers and regions are not shown, and stay as they are for each model. */
+/**
+ * The price to store for one of several models. The dialog does not show their tiers and regions, which stay
+ * as they are.
+ */
 function priceOfEach(model: ManagedModel, typed: TypedPrice): object {
   const { tiers, service, regions } = typedPrice(model)
   return editedPrice(model, { ...typed, tiers, service, regions })

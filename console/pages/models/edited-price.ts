@@ -33,36 +33,38 @@ export interface TypedTier {
   readonly input: string
   readonly output: string
   readonly cache_read: string
-  /** Its other prices, which are not shown. */
+  /** Further prices of the row, which the form does not show. */
   readonly otherFields: Readonly<Record<string, unknown>>
 }
 
-/** What a tier of service costs: a factor, or an input price and an output price. */
+/** The price of a service tier: a factor, or an input price and an output price. */
 export interface TypedService {
   readonly tier: string
   readonly factor: string
   readonly input: string
   readonly output: string
-  /** Its other prices, which are not shown. */
+  /** Further prices of the row, which the form does not show. */
   readonly otherFields: Readonly<Record<string, unknown>>
 }
 
-/** The factor of a region. */
+/** The factor by which prices are multiplied in a region. */
 export interface TypedRegion {
   readonly region: string
   readonly factor: string
 }
 
-/** The typed prices, as decimal texts in USD; empty ones follow from others, or are absent. */
+/**
+ * The typed prices, as decimal texts in USD. An empty price is derived from another price, or does not exist.
+ */
 export interface TypedPrice {
   readonly amounts: Readonly<Record<PriceName, string>>
   readonly tiers: readonly TypedTier[]
-  /** Tiers of service without a row have the vendor's price. */
+  /** Service tiers without a row have the price of the vendor. */
   readonly service: readonly TypedService[]
   readonly regions: readonly TypedRegion[]
 }
 
-/** The rows of a form, one below the other. */
+/** The parts of the form that consist of rows. */
 export type PriceRows = 'tiers' | 'service' | 'regions'
 
 const A_NAME = /^[A-Za-z][A-Za-z0-9_-]{0,39}$/
@@ -74,12 +76,12 @@ export function isPrice(text: string): boolean {
   return A_DECIMAL.test(text.trim())
 }
 
-/** Whether a text may be the name of a tier of service or of a region. */
+/** Whether a text may be the name of a service tier or a region. */
 export function isName(text: string): boolean {
   return A_NAME.test(text.trim())
 }
 
-/** Whether a row has either a factor, or an input price and an output price. */
+/** Whether a row has either a factor, or both an input price and an output price. */
 export function isServicePrice({ factor, input, output }: TypedService): boolean {
   const own = [input, output].filter((text) => text.trim() !== '')
   return own.length === 0 ? isPrice(factor) : factor.trim() === '' && own.length === 2 && own.every(isPrice)
@@ -90,7 +92,7 @@ export function isTokenCount(text: string): boolean {
   return A_COUNT.test(text.trim())
 }
 
-/** The initial prices of the form; further ones that follow from others, or are 0, are empty. */
+/** The initial values of the form. Further prices are empty if they are 0 or derived from other prices. */
 export function typedPrice({ price, tiers }: Pick<ManagedModel, 'price' | 'tiers'>): TypedPrice {
   const shown = (name: PriceName): string => {
     const text = textOf(price, name)
@@ -108,18 +110,18 @@ export function typedPrice({ price, tiers }: Pick<ManagedModel, 'price' | 'tiers
   }
 }
 
-/** A new tier of service. */
+/** A new, empty row for a service tier. */
 export const NO_SERVICE: TypedService = { tier: '', factor: '', input: '', output: '', otherFields: {} }
 
-/** A new region. */
+/** A new, empty row for a region. */
 export const NO_REGION: TypedRegion = { region: '', factor: '' }
 
-/** A new tier. */
+/** A new, empty row for prices of long prompts. */
 export const NO_TIER: TypedTier = { above: '', input: '', output: '', cache_read: '', otherFields: {} }
 
 /**
- * The price to store: the typed values, and the model's other prices. Prices that were derived from a changed
- * one are omitted, so that they are derived again.
+ * The price to store: the typed values, and further prices of the model that the form does not show. Derived
+ * prices are left out, so that the gateway derives them again.
  */
 export function editedPrice(
   { price }: Pick<ManagedModel, 'price'>,
@@ -151,7 +153,7 @@ export function editedPrice(
   }
 }
 
-/** The USD of a call with 1,000 input and 500 output tokens; undefined where the prices are invalid. */
+/** The cost in USD of a call with 1,000 input and 500 output tokens; undefined if the prices are invalid. */
 export function exampleCost({ amounts: { input, output } }: Pick<TypedPrice, 'amounts'>): number | undefined {
   if (!isPrice(input) || !isPrice(output)) return undefined
   return Number(((Number(input) * 1000 + Number(output) * 500) / 1_000_000).toPrecision(12))

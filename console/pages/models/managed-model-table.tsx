@@ -19,7 +19,7 @@ export function ManagedModelTable({
   onTick,
 }: {
   readonly models: readonly ManagedModel[]
-  /** The names of the models that are ticked. */
+  /** The names of the selected models. */
   readonly ticked: ReadonlySet<string>
   readonly onTick: (name: string, isTicked: boolean) => void
 }) {
@@ -36,7 +36,10 @@ export function ManagedModelTable({
   )
 }
 
-/** The ticks of models whose prices can be set here; none for those who may not. */
+/**
+ * The column with a checkbox for each model whose price can be set here; no column for users who may not set
+ * prices.
+ */
 function useTickColumn(
   ticked: ReadonlySet<string>,
   onTick: (name: string, isTicked: boolean) => void,

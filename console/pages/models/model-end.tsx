@@ -9,10 +9,12 @@ import { useTexts } from '../../locales/use-texts.tsx'
 type Caller = ManagedModel['keys_7d'][number]
 
 const DAY_MS = 86_400_000
-/** Days before its end from which a model is marked as urgent. */
+/** A model that its provider retires in less than this number of days is marked as urgent. */
 const URGENT_DAYS = 30
 
-/** The end of a model as a badge, which opens the list of the keys that still call the model. */
+/**
+ * A badge with the day on which a model is retired; it opens a list of the keys that still call the model.
+ */
 export function ModelEnd({ model }: { readonly model: ManagedModel }) {
   const { models, common } = useTexts()
   const [isOpened, setOpened] = useState(false)
@@ -50,7 +52,7 @@ export function ModelEnd({ model }: { readonly model: ManagedModel }) {
   )
 }
 
-/** The end of a model as a badge alone, for those who may not see who calls it. */
+/** The same badge without the list, for users who may not see who calls the model. */
 export function ModelEndMark({ on }: { readonly on: string | undefined }) {
   const markOf = useEndMark()
   return on === undefined ? undefined : <StateMark {...markOf(on)} />

@@ -8,7 +8,7 @@ import classes from './models-page.module.css'
 /** The form of a price. */
 export type PriceForm = UseFormReturnType<TypedPrice>
 
-/** The prices that most models have. */
+/** The inputs for the prices that most models have. */
 export function MainPrices({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return MAIN_PRICES.map((name) => (
@@ -26,7 +26,7 @@ export function MainPrices({ form }: { readonly form: PriceForm }) {
   ))
 }
 
-/** All other prices; those left empty follow from the main ones, or are 0. */
+/** The inputs for all other prices; an empty price is derived from the main prices, or is 0. */
 export function MorePrices({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (
@@ -44,7 +44,9 @@ export function MorePrices({ form }: { readonly form: PriceForm }) {
   )
 }
 
-/** The prices of long prompts, which then apply to the whole call. */
+/**
+ * The inputs for the prices of long prompts. Above the given number of tokens, they apply to the whole call.
+ */
 export function Tiers({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (

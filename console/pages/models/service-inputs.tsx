@@ -6,10 +6,10 @@ import { NO_REGION, NO_SERVICE, type PriceRows, type TypedRegion, type TypedServ
 import classes from './models-page.module.css'
 import type { PriceForm } from './price-inputs.tsx'
 
-/** Tiers that providers have. */
+/** Suggested names of service tiers. */
 const TIERS = ['flex', 'batch', 'fast', 'ultrafast']
 
-/** Inputs for the prices of tiers of service. Tiers without a row have the vendor's price. */
+/** Inputs for the prices of service tiers. A tier without a row has the price of the vendor. */
 export function ServiceTiers({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (

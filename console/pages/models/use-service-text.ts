@@ -3,7 +3,7 @@ import { useFormats } from '../../components/session.tsx'
 import { useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** The prices of a model's tiers and regions in one line: `Flex ×0.5, Fast ×2, us ×1.1`. */
+/** Describes the prices of a model's service tiers and regions in one line: `Flex ×0.5, Fast ×2, us ×1.1`. */
 export function useServiceText(): (model: Pick<ManagedModel, 'service' | 'regions'>) => string {
   const { models } = useTexts()
   const { price } = useFormats()

@@ -13,7 +13,10 @@ const DAY_S = 86_400
 const DAYS = 30
 const MINUTE_S = 60
 
-/** The spend of all accounts: this month with its pace, errors and latency, and the last 30 days. */
+/**
+ * The cost of all accounts: this month with a projection to its end, errors and latency, and the last 30
+ * days.
+ */
 export function AllSpend({ month }: { readonly month: Usage }) {
   const { overview } = useTexts()
   const { money, exact, count, percent, duration, timeZone } = useFormats()

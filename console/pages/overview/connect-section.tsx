@@ -12,10 +12,10 @@ import classes from './overview-page.module.css'
 
 /** The number of calls that the page lists. */
 export const RECENT_CALLS = 5
-/** Milliseconds between two checks whether the first call was made. */
+/** Milliseconds between two checks for the first call. */
 const LOOK_MS = 1500
 
-/** The address and the examples with which a program is connected, and whether its first call has arrived. */
+/** How to connect a program: the address, examples, and whether the first call has arrived. */
 export function ConnectSection() {
   const { overview } = useTexts()
   const address = `${location.origin}/v1`
@@ -35,14 +35,14 @@ export function ConnectSection() {
   )
 }
 
-/** Waits for a call: from the start for an account without one, otherwise when asked to. */
+/** Waits for the first call: at once if the account has no calls yet, otherwise after a click. */
 function FirstCall() {
   const { overview } = useTexts()
   const { profile } = useSignedIn()
   const client = useQueryClient()
   const [waitingSince, setWaitingSince] = useState<string>()
   const [hasArrived, setHasArrived] = useState(false)
-  // The list of recent calls on the same page, so that nothing more is requested.
+  // The same query as the list of recent calls on this page, so that there is no additional request.
   const newest = callsQuery(profile.id, 'own', {}, 1, { pageSize: RECENT_CALLS })
   const isWaiting = waitingSince !== undefined && !hasArrived
   const { data } = useQuery({ ...newest, refetchInterval: isWaiting ? LOOK_MS : false })

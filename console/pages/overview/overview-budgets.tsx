@@ -3,7 +3,7 @@ import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
-/** The meters of the budgets of the account, its groups and its keys; nothing where there is none. */
+/** The budgets of the account, its groups and its keys; shows nothing if there are none. */
 export function OverviewBudgets() {
   const { limits } = useTexts()
   const { budgets, recentKeys } = useAccountLimits()

@@ -26,7 +26,7 @@ import { TroubledChannels } from './troubled-channels.tsx'
 const SPENDERS = 5
 const MINUTE_S = 60
 
-/** Cost, keys and the last calls: of the account, or of all accounts for administrators. */
+/** The start page: cost, keys and recent calls of the account, or of all accounts for administrators. */
 export function OverviewPage() {
   const { overview } = useTexts()
   const { profile, isAdmin } = useSignedIn()

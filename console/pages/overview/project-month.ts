@@ -2,11 +2,12 @@ import { startOfMonth } from '../../components/time.ts'
 
 /** Longer than any month, in seconds. */
 const A_MONTH_S = 32 * 86_400
-/** The part of a month after which its pace says something. */
+/** The fraction of a month that must have passed before its cost is extrapolated. */
 const LEAST_PART = 0.05
 
 /**
- * The quota of the whole month at the pace since its start; undefined while a twentieth of it has not passed.
+ * The quota units that the whole month will cost if spending continues as it has since its start; undefined
+ * during the first twentieth of the month.
  */
 export function projectMonth(quota: number, nowS: number, timeZone: string): number | undefined {
   const start = startOfMonth(nowS, timeZone)

@@ -5,7 +5,7 @@ import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
-/** What is left to the account, and by what it is limited. */
+/** How much the account may still spend, and which limit determines that. */
 export function RemainingQuota({ name }: { readonly name: string }) {
   const { overview, limits, common } = useTexts()
   const { profile } = useSignedIn()

@@ -8,7 +8,7 @@ import classes from './overview-page.module.css'
 
 const REFRESH_MS = 30_000
 
-/** Channels that fail, are in cooldown, or are tried again; one sentence where there is none. */
+/** Channels that fail, are paused, or are being tried again; a sentence if there are none. */
 export function TroubledChannels() {
   const { overview, channels, failures } = useTexts()
   const { data } = useQuery(watchedShellQuery(REFRESH_MS, REFRESH_MS))

@@ -1,23 +1,23 @@
 import type { ClientProtocol } from '@sluice/wire/protocols'
 
-/** The protocols that one question is sent in to compare their responses. */
+/** The protocols in which a question is sent if the user compares protocols. */
 export const COMPARED_PROTOCOLS = ['chat', 'messages'] as const
 
-/** Endpoints that are not conversations: a call does not include the earlier ones. */
+/** Endpoints that are not conversations: a call does not include earlier questions. */
 export const MEDIA = ['images', 'speech', 'embeddings'] as const
 
-/** One of these endpoints. */
+/** The name of such an endpoint. */
 export type Medium = (typeof MEDIA)[number]
 
-/** How a model is called in the playground. */
+/** The protocol or endpoint with which the playground calls a model. */
 export type Protocol = ClientProtocol | Medium
 
-/** Whether a call is one of a conversation. */
+/** Whether calls in this protocol belong to a conversation. */
 export function isConversation(protocol: Protocol): protocol is ClientProtocol {
   return !MEDIA.some((medium) => medium === protocol)
 }
 
-/** What answers a question: a model in a protocol. */
+/** The model that answers a question, and the protocol in which it is called. */
 export interface Target {
   readonly model: string
   readonly protocol: Protocol
@@ -45,7 +45,7 @@ export interface SignedThinking {
 /** Embeddings: their length, and the similarity of each pair. */
 export interface Vectors {
   readonly dimensions: number
-  /** The cosine of each pair of texts, which are counted from 1. */
+  /** The cosine similarity of each pair of texts; texts are counted from 1. */
   readonly cosines: readonly { readonly texts: readonly [number, number]; readonly cosine: number }[]
 }
 
@@ -55,7 +55,7 @@ export interface Content {
   readonly thinking: string
   readonly calls: readonly ToolCall[]
   readonly signed: readonly SignedThinking[]
-  /** Pictures: data URLs, or addresses elsewhere, which are not loaded. */
+  /** Pictures as data URLs, or as addresses on other servers, which are not loaded. */
   readonly pictures?: readonly string[]
   /** The object URL of generated speech, which is valid until the page is closed. */
   readonly audio?: string
@@ -64,7 +64,7 @@ export interface Content {
   readonly error?: string
 }
 
-/** A refused call, with the gateway's message. */
+/** The refusal of a call: the gateway's message and its code. */
 export interface Refused {
   readonly message: string
   readonly code: string
@@ -75,7 +75,7 @@ export interface Answer extends Target {
   readonly keyId: number
   readonly state: 'running' | 'done' | 'stopped' | 'failed'
   readonly content: Content
-  /** The events, or the whole body, unchanged. */
+  /** The events of the response, or its whole body, unchanged. */
   readonly raw: readonly string[]
   readonly callId?: string
   readonly firstMs?: number
@@ -83,7 +83,7 @@ export interface Answer extends Target {
   readonly refused?: Refused
 }
 
-/** A question: a message, or the results of tool calls. */
+/** A question: a message of the user, or the results of tool calls. */
 export interface Question {
   readonly text: string
   /** The images as data URLs. */

@@ -8,7 +8,7 @@ import type { Protocol } from './answer.ts'
 import { USUAL_VOICE } from './media-body.ts'
 import type { TypedCall } from './typed-call.ts'
 
-/** The settings of calls: key, protocol, what the model is told, tools. */
+/** The settings of calls: key, protocol, system prompt, tools and so on. */
 export function CallInputs({
   keys,
   keyId,
@@ -24,7 +24,7 @@ export function CallInputs({
   readonly typed: TypedCall
   readonly onType: (changes: Partial<TypedCall>) => void
   readonly areToolsWrong: boolean
-  /** How the chosen models are called. */
+  /** The protocols and endpoints of the chosen models. */
   readonly media: ReadonlySet<Protocol>
 }) {
   const { playground } = useTexts()

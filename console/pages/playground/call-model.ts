@@ -29,7 +29,7 @@ export interface PlaygroundCall {
   readonly signal: AbortSignal
 }
 
-/** Makes a call and reports its response whenever more of it has arrived; never throws. */
+/** Makes a call and reports the response so far whenever more of it arrives; never throws. */
 export async function callModel(asking: PlaygroundCall, report: (answer: Answer) => void): Promise<void> {
   const { protocol, model, keyId, body, isStream, signal } = asking
   const started = performance.now()
@@ -72,7 +72,7 @@ function read(protocol: Protocol, content: Content, data: string): Content {
     const value: unknown = JSON.parse(data)
     return typeof value === 'object' && value !== null ? READERS[protocol](content, value) : content
   } catch {
-    // The end of a chat stream is not JSON.
+    // The last event of a chat stream (`[DONE]`) is not JSON.
     return content
   }
 }

@@ -2,10 +2,10 @@ import { callQuery } from '../../api/calls.ts'
 import type { Answer } from './answer.ts'
 
 const ASK_AGAIN_MS = 500
-/** The maximum number of requests for a call's row, because a refused call has none. */
+/** Maximum number of requests for the log entry of a call, because a refused call never gets one. */
 const MAX_REQUESTS = 12
 
-/** The settled call of a response, which is requested until it is in the log. */
+/** The log entry of the call that a response belongs to. It is requested repeatedly until it exists. */
 export function callOfAnswer(userId: number, { callId = '', refused, state }: Answer) {
   const query = callQuery(userId, 'own', callId)
   return {
@@ -16,7 +16,7 @@ export function callOfAnswer(userId: number, { callId = '', refused, state }: An
   }
 }
 
-/** Tokens per second after the first one; undefined where they all came at once. */
+/** Tokens per second after the first token; undefined if all of them arrived at once. */
 export function tokensPerSecond({ firstMs, totalMs }: Answer, tokens: number): number | undefined {
   const streamedMs = (totalMs ?? 0) - (firstMs ?? 0)
   return streamedMs > 0 && tokens > 0 ? Math.round((tokens / streamedMs) * 1000) : undefined

@@ -4,17 +4,20 @@ import { MEDIA, type Medium } from './answer.ts'
 
 const WORKS = 1
 
-/** The keys with which calls can be made. */
+/** The keys with which calls can be made now. */
 export function usableKeys(keys: readonly ApiKey[]): readonly ApiKey[] {
   return keys.filter(({ status }) => status === WORKS)
 }
 
-/** The endpoint of a model that is not for conversations. */
+/** The endpoint of a model that is not for conversations; undefined for other models. */
 export function mediumOf({ endpoints }: PricedModel): Medium | undefined {
   return endpoints.includes('chat') ? undefined : MEDIA.find((medium) => endpoints.includes(medium))
 }
 
-/** The models that a key can call: for a conversation, then for pictures, speech and embeddings. */
+/**
+ * The models that a key can call: first those for conversations, then those for pictures, speech and
+ * embeddings.
+ */
 export function callableModels(
   models: readonly PricedModel[],
   key: ApiKey | undefined,

@@ -6,7 +6,10 @@ export interface CodeSample {
 
 type Body = Readonly<Record<string, unknown>>
 
-/** Programs for a request in both protocols of libraries; the key is read from `SLUICE_KEY`. */
+/**
+ * Example programs for a request: curl, and the client libraries of two protocols. They read the key from
+ * `SLUICE_KEY`.
+ */
 export function codeSamples({
   origin,
   path,
@@ -17,7 +20,7 @@ export function codeSamples({
   /** The path of the curl example. */
   readonly path: string
   readonly bodies: { readonly curl: object; readonly chat: object; readonly messages: object }
-  /** Otherwise there is only the curl example. */
+  /** If false, there is only the curl example. */
   readonly isConversation: boolean
 }): readonly CodeSample[] {
   const body = JSON.stringify(bodies.curl, undefined, 2).replaceAll("'", String.raw`'\''`)

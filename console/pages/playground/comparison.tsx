@@ -12,7 +12,7 @@ import classes from './exchange-view.module.css'
 
 const USUAL_CALLS = '10000'
 const DAYS = 30n
-/** The digits of a number of calls whose cost is still exact. */
+/** Matches a number of calls per day of at most nine digits, for which the cost can be computed exactly. */
 const CALLS_A_DAY = /^\d{1,9}$/
 
 interface Compared {
@@ -20,7 +20,7 @@ interface Compared {
   readonly call: CallDetail | null | undefined
 }
 
-/** The answers to one question beside each other: cost, times, and the cost of a month. */
+/** Compares the answers to one question: their cost and times, and the cost of a month. */
 export function Comparison({ answers }: { readonly answers: readonly Answer[] }) {
   const { playground } = useTexts()
   const { profile } = useSignedIn()

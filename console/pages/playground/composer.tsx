@@ -7,12 +7,12 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { MAX_IMAGE_BYTES, shrinkImage } from './shrink-image.ts'
 
-/** Screens on which no keyboard shortcut is mentioned, because there may be no keyboard. */
+/** Screens that probably have no keyboard, so that keyboard shortcuts are not mentioned. */
 const PHONE = '(width < 640px), (pointer: coarse)'
 
 /**
- * The input of a message and its images. Enter sends and Shift+Enter begins a new line; on a touch screen,
- * where there is no Shift, Enter begins a line.
+ * The input for a message and its images. Enter sends it and Shift+Enter begins a new line. On a touch
+ * screen, which has no Shift key, Enter begins a new line.
  */
 export function Composer({
   draft,
@@ -25,7 +25,7 @@ export function Composer({
 }: {
   readonly draft: string
   readonly onDraft: (text: string) => void
-  /** A hint at how the chosen models use the message, if that is not obvious. */
+  /** A hint how the chosen models use the message, if that is not obvious. */
   readonly hint?: string | undefined
   readonly canSend: boolean
   readonly isRunning: boolean

@@ -7,7 +7,7 @@ import { ExchangeView } from './exchange-view.tsx'
 import classes from './playground-page.module.css'
 import type { ScrollFollowing } from './use-scroll-following.ts'
 
-/** The conversation, which scrolls by itself. */
+/** The conversation, in a region that stays scrolled to its end while answers arrive. */
 export function ConversationView({
   exchanges,
   isRunning,

@@ -22,7 +22,7 @@ export function ExchangeView({
   onResults,
 }: {
   readonly exchange: Exchange
-  /** Whether results of its tool calls can still be sent. */
+  /** Whether this is the last question, so that results of its tool calls can still be sent. */
   readonly isLast: boolean
   readonly onResults: (results: readonly ToolResult[], target: Target) => void
 }) {

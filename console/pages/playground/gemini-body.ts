@@ -1,7 +1,7 @@
 import type { Answer, Question } from './answer.ts'
 import { THINKING_BUDGETS, withoutUndefined, parseObject, type TypedRequest } from './typed-request.ts'
 
-/** The body of a request by the Gemini protocol; its model is in the path. */
+/** The body of a request in the Gemini protocol, in which the path names the model. */
 export function geminiBody(request: TypedRequest): object {
   const { system, thinking, temperature, topP, maxTokens, tools, earlier, question } = request
   const names = new Map(

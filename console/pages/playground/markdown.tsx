@@ -5,7 +5,7 @@ import classes from './markdown.module.css'
 /** Schemes of links that can be opened; others are shown as text. */
 const OPENED = /^(?:https?|mailto):/i
 
-/** Markdown as elements. The text never becomes markup: HTML is shown as written, images as their link. */
+/** Renders Markdown as React elements. HTML in the text is shown as text, and an image as a link to it. */
 export function Markdown({ text }: { readonly text: string }) {
   const shown = useMemo(() => blocks(lexer(text)), [text])
   return <div className={classes['markdown']}>{shown}</div>
@@ -22,7 +22,7 @@ const ELEMENTS: Readonly<Record<string, (token: never) => ReactNode>> = {
   br: () => <br />,
   paragraph: ({ tokens }: Tokens.Paragraph) => <p>{blocks(tokens)}</p>,
   blockquote: ({ tokens }: Tokens.Blockquote) => <blockquote>{blocks(tokens)}</blockquote>,
-  // The page has its own headings above.
+  // Headings of the text are rendered two levels lower, because the page has headings above them.
   heading: ({ tokens, depth }: Tokens.Heading) =>
     createElement(`h${Math.min(6, depth + 2)}`, undefined, blocks(tokens)),
   strong: ({ tokens }: Tokens.Strong) => <strong>{blocks(tokens)}</strong>,

@@ -1,7 +1,7 @@
 import type { TypedRequest } from './typed-request.ts'
 import { withoutUndefined } from './typed-request.ts'
 
-/** The voice where none is typed: a field that the endpoint requires. */
+/** The voice if the user typed none; the endpoint requires one. */
 export const USUAL_VOICE = 'alloy'
 
 /** The body of a request for a picture. */
@@ -14,7 +14,7 @@ export function speechBody({ model, question, voice }: TypedRequest): object {
   return { model, input: question.text, voice: voice ?? USUAL_VOICE }
 }
 
-/** The body of a request for embeddings: a text for each line. */
+/** The body of a request for embeddings; each line of the message is a text. */
 export function embeddingsBody({ model, question }: TypedRequest): object {
   const texts = question.text
     .split('\n')

@@ -25,7 +25,7 @@ export function ModelChoices({
   readonly onOpen: (isOpen: boolean) => void
 }) {
   const { playground } = useTexts()
-  /** The field that was added last. Its list of models opens at once. */
+  /** The position of the field that was added last. Its list of models is open from the start. */
   const [added, setAdded] = useState<number>()
   const free = models.find(({ name }) => !chosen.includes(name))
   return (
@@ -38,7 +38,7 @@ export function ModelChoices({
           <div key={place} className={classes['model']}>
             <ModelChoice
               place={place}
-              // A model is compared with others, not with itself.
+              // A model that another field has chosen is not offered again.
               models={models.filter((one) => one.name === name || !chosen.includes(one.name))}
               model={name}
               isAdded={place === added}

@@ -28,10 +28,13 @@ import { toolsIn } from './tools-json.ts'
 import { type Call, useConversation } from './use-conversation.ts'
 import { useScrollFollowing } from './use-scroll-following.ts'
 
-/** The width from which the settings are beside the conversation. */
+/** The minimum width of the window at which the settings are beside the conversation. */
 const WIDE = '(width >= 900px)'
 
-/** A page to try models with one of the account's own keys. The conversation is kept in this tab alone. */
+/**
+ * A page to try models with one of the account's own keys. The conversation is stored only in this browser
+ * tab.
+ */
 export function PlaygroundPage() {
   const { profile } = useSignedIn()
   const keys = useQuery(keysQuery(profile.id, 1, ''))
@@ -168,7 +171,7 @@ function Playground({
       <CodeDialog
         opened={isCodeOpen}
         onClose={() => setIsCodeOpen(false)}
-        // Until the next message is typed, the code is that of the last call.
+        // Until the next message is typed, the example code repeats the last call.
         call={draft === '' ? (conversation.last ?? next) : next}
       />
     </div>
@@ -200,12 +203,14 @@ function PlaygroundHead({
   )
 }
 
-/** The fields of the address that have the chosen models. */
+/** The query parameters that contain the chosen models. */
 const MODEL_FIELDS = Array.from({ length: MAX_MODELS }, (_, place) =>
   place === 0 ? 'model' : `model${place + 1}`,
 )
 
-/** The models of the address that the key may call; the first of them without any. */
+/**
+ * The models in the address that the key may call; if there are none, the first model that the key may call.
+ */
 function chosenModels(callable: readonly PricedModel[], search: SearchState): readonly string[] {
   const named = new Set(MODEL_FIELDS.map((field) => search[field]))
   const known = [...named].filter((name) => name !== undefined && callable.some((one) => one.name === name))

@@ -9,7 +9,7 @@ interface Pictures {
   readonly output_format?: string
 }
 
-/** Reads pictures. */
+/** Adds the pictures of a response to the content. */
 export function readImages(content: Content, value: object): Content {
   const { data = [], output_format: format = 'png' } = value as Pictures
   const pictures = data.flatMap(({ b64_json: bytes, url }) =>
@@ -18,12 +18,12 @@ export function readImages(content: Content, value: object): Content {
   return { ...content, pictures }
 }
 
-/** Speech is not JSON; only an error is. */
+/** Speech is not JSON, so a JSON response adds nothing to the content. */
 export function readSpeech(content: Content): Content {
   return content
 }
 
-/** Reads embeddings. */
+/** Adds the embeddings of a response to the content. */
 export function readEmbeddings(content: Content, value: object): Content {
   const { data = [] } = value as { readonly data?: readonly { readonly embedding?: unknown }[] }
   const vectors = data.map(({ embedding }) => (Array.isArray(embedding) ? embedding.map(Number) : []))

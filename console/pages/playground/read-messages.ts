@@ -27,7 +27,7 @@ export function readMessages(content: Content, reply: unknown): Content {
   return (blocks ?? []).reduce((all, one) => withBlock(all, one, JSON.stringify(one.input ?? {})), content)
 }
 
-/** In a stream, the input of a tool follows in deltas. */
+/** Adds a content block. In a stream, the input of a tool call follows in later events. */
 function withBlock(content: Content, block: Block, input: string): Content {
   const { type, id = '', name = '', text = '', thinking = '', signature = '' } = block
   if (type === 'tool_use') return { ...content, calls: [...content.calls, { id, name, input }] }

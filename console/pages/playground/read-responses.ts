@@ -27,7 +27,7 @@ export function readResponses(content: Content, reply: unknown): Content {
   if (type === 'response.output_text.delta') return { ...content, text: content.text + delta }
   if (type === 'response.reasoning_summary_text.delta' || type === 'response.reasoning_text.delta')
     return { ...content, thinking: content.thinking + delta }
-  // The text of an item came in deltas before; a call is complete only now.
+  // The text of an item arrived in earlier events; a tool call is complete only now.
   if (type === 'response.output_item.done')
     return item?.type === 'function_call' ? withItem(content, item) : content
   return (output ?? []).reduce(withItem, content)

@@ -11,7 +11,7 @@ import {
   type TypedRequest,
 } from './typed-request.ts'
 
-/** The messages protocol requires a maximum. */
+/** Maximum number of output tokens if the user typed none; the messages protocol requires a number. */
 const USUAL_MAX_TOKENS = 4096
 
 /** The body of a request: settings, the conversation so far with that model, and a new question. */
@@ -41,8 +41,9 @@ const BODIES = {
 } as const
 
 /**
- * The conversation as this model has it: its own answers, or those of another where it was not asked. Results
- * of tools are only for the model that called them, and calls without results are left out.
+ * The conversation from the view of one model: its own answers, or those of another model to questions that
+ * it did not get. Tool results are only included for the model that made the calls, and tool calls without
+ * results are left out.
  */
 function questionsForTarget(
   target: Target,
@@ -156,7 +157,7 @@ function imageBlock(url: string): object {
 
 function messagesAnswer({ protocol, content: { text, calls, signed } }: Answer): object {
   if (calls.length === 0) return { role: 'assistant', content: text }
-  // Only this protocol has signatures; a block of thinking without one would be refused.
+  // Only the messages protocol has signatures, and it refuses thinking blocks without one.
   const thoughts = protocol === 'messages' ? signed.filter(({ signature }) => signature !== '') : []
   return {
     role: 'assistant',

@@ -11,7 +11,7 @@ export function responsesBody(request: TypedRequest): object {
       ...earlier.flatMap((one) => [...questionItems(one.question), ...answerItems(one.answer)]),
       ...questionItems(question),
     ],
-    // The conversation is in the tab alone.
+    // The conversation is only stored in the browser tab, not by the provider.
     store: false,
     ...withoutUndefined({ temperature, top_p: topP, max_output_tokens: maxTokens }),
     ...(thinking !== 'off' && { reasoning: { effort: thinking, summary: 'auto' } }),

@@ -3,7 +3,7 @@ import { writeTabStorage, readTabStorage } from '../../components/tab-storage.ts
 import type { Answer, Exchange } from './answer.ts'
 import { NO_TYPED_CALL, type TypedCall } from './typed-call.ts'
 
-/** What a reload of the tab keeps: the conversation, the settings and the message that is being written. */
+/** What is kept when the tab is reloaded: the conversation, the settings and the unsent message. */
 export interface SavedConversation {
   readonly exchanges: readonly Exchange[]
   readonly typed: TypedCall
@@ -11,11 +11,14 @@ export interface SavedConversation {
 }
 
 const NAME = 'playground'
-/** Milliseconds after a change; answers change with each event. */
+/**
+ * Milliseconds after the last change until the conversation is stored: while an answer arrives, it changes
+ * with each event.
+ */
 const KEEP_AFTER_MS = 300
 const NOTHING: SavedConversation = { exchanges: [], typed: NO_TYPED_CALL, draft: '' }
 
-/** The conversation that this account has in this tab. */
+/** The stored conversation of this account in this tab. */
 export function readSavedConversation(userId: number): SavedConversation {
   try {
     const saved = JSON.parse(readTabStorage(NAME)) as SavedConversation & { userId: number }
@@ -26,7 +29,7 @@ export function readSavedConversation(userId: number): SavedConversation {
   }
 }
 
-/** Keeps a conversation while it changes, and when the page is left. */
+/** Stores a conversation after each change, and when the user leaves the page. */
 export function useSavedConversation(userId: number, { exchanges, typed, draft }: SavedConversation): void {
   const latest = useRef<SavedConversation>(NOTHING)
   latest.current = { exchanges, typed, draft }
@@ -44,7 +47,7 @@ export function useSavedConversation(userId: number, { exchanges, typed, draft }
   }, [userId])
 }
 
-/** The pictures are left out if the browser has no space for them. */
+/** Stores a conversation; without its pictures if the browser has no space for them. */
 function keepConversation(userId: number, { exchanges, typed, draft }: SavedConversation): void {
   const saved = exchanges.map(({ answers, ...exchange }) => ({ ...exchange, answers: answers.map(ended) }))
   const withoutImages = saved.map((one) => ({
@@ -56,7 +59,9 @@ function keepConversation(userId: number, { exchanges, typed, draft }: SavedConv
     stored({ userId, exchanges: withoutImages, typed, draft })
 }
 
-/** A response as it is shown after a reload, which ends its call. Events and sound are not stored. */
+/**
+ * A response in the form in which it is stored: its call counts as ended. Events and sound are not stored.
+ */
 function ended(answer: Answer): Answer {
   const { audio: _, ...content } = answer.content
   return { ...answer, content, raw: [], state: answer.state === 'running' ? 'stopped' : answer.state }

@@ -1,10 +1,10 @@
-/** The maximum side of an image that is sent, in pixels. */
+/** The maximum width and height of an image that is sent, in pixels. */
 const MAX_SIDE = 2048
 /** The maximum size of an image, in bytes. */
 export const MAX_IMAGE_BYTES = 5 * 1024 * 1024
 const QUALITY = 0.85
 
-/** Reads an image as a data URL, scaled down where a side is longer than models process. */
+/** Reads an image as a data URL, scaled down if a side is longer than models process. */
 export async function shrinkImage(file: Blob): Promise<string> {
   const image = await createImageBitmap(file)
   const scale = Math.min(1, MAX_SIDE / Math.max(image.width, image.height))

@@ -7,7 +7,7 @@ export interface Tool {
 
 type Given = Readonly<Record<string, unknown>>
 
-/** Reads tools in the format of either protocol; undefined where the text is not an array of tools. */
+/** Reads tools in the format of any protocol; undefined if the text is not an array of tools. */
 export function toolsIn(text: string): readonly Tool[] | undefined {
   if (text.trim() === '') return []
   try {

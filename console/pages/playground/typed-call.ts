@@ -1,7 +1,7 @@
 import type { Protocol } from './answer.ts'
 import type { Thinking } from './typed-request.ts'
 
-/** The typed settings of a call; empty texts leave a setting to the model. */
+/** The settings of a call as typed; for an empty text the model's default applies. */
 export interface TypedCall {
   readonly protocol: Protocol | 'both'
   readonly system: string

@@ -7,7 +7,7 @@ export const THINKING = ['off', 'low', 'medium', 'high'] as const
 /** A thinking level. */
 export type Thinking = (typeof THINKING)[number]
 
-/** The settings of a request; undefined ones are left to the model. */
+/** The settings of a request; for an undefined setting the model's default applies. */
 export interface CallSettings {
   readonly system: string
   readonly thinking: Thinking
@@ -15,16 +15,16 @@ export interface CallSettings {
   readonly topP: number | undefined
   readonly maxTokens: number | undefined
   readonly tools: readonly Tool[]
-  /** Of speech, and of pictures. */
+  /** The voice is for speech, the size for pictures. */
   readonly voice: string | undefined
   readonly size: string | undefined
   readonly stream: boolean
 }
 
-/** Tokens for thinking by level, as the gateway converts efforts. */
+/** Maximum tokens for thinking at each level, the same numbers as in the gateway's conversion of efforts. */
 export const THINKING_BUDGETS = { low: 1280, medium: 2048, high: 4096 } as const
 
-/** A request before it has the form of a protocol. */
+/** A request that is not yet in the format of a protocol. */
 export interface TypedRequest extends CallSettings {
   readonly model: string
   readonly earlier: readonly AnsweredQuestion[]
@@ -37,7 +37,7 @@ export interface AnsweredQuestion {
   readonly answer: Answer
 }
 
-/** The object of a JSON text; empty if there is none. */
+/** The object in a JSON text; an empty object if the text is not one. */
 export function parseObject(text: string): object {
   try {
     const value: unknown = JSON.parse(text || '{}')

@@ -15,7 +15,7 @@ export interface Conversation {
   readonly clear: () => void
 }
 
-/** A call as it was sent, and as it would have been sent to another target. */
+/** A call as it was sent; `bodyOf` returns the body that it would have for another target. */
 export interface Call extends Target {
   readonly isStream: boolean
   readonly bodyOf: (target: Target) => object
@@ -28,7 +28,7 @@ export interface Recipient {
   readonly settings: CallSettings
 }
 
-/** The state of a conversation, which begins with these exchanges, and its running calls. */
+/** The state of a conversation that begins with the exchanges `before`, and of its running calls. */
 export function useConversation(before: readonly Exchange[], onEnd: () => void): Conversation {
   const [exchanges, setExchanges] = useState(before)
   const [running, setRunning] = useState<AbortController>()
@@ -36,7 +36,7 @@ export function useConversation(before: readonly Exchange[], onEnd: () => void):
   const lastId = useRef(before.at(-1)?.id ?? 0)
   const ended = useRef(onEnd)
   ended.current = onEnd
-  // Nobody would read the rest of an answer whose page was left.
+  // Calls end when the user leaves the page, because nobody would read the rest of their answers.
   useEffect(() => () => running?.abort(), [running])
   const send = ({ targets, keyId, settings }: Recipient, question: Question): void => {
     const [first] = targets

@@ -1,16 +1,16 @@
 import { type RefObject, useCallback, useEffect, useRef, useState } from 'react'
 
-/** Distances from the end, in pixels, that count as being there. */
+/** Maximum distance from the end, in pixels, at which the list counts as scrolled to its end. */
 const NEAR = 24
 
-/** A list that stays at its end while it grows, unless its reader has scrolled up. */
+/** A list that stays scrolled to its end while it grows, unless the reader has scrolled up. */
 export interface ScrollFollowing {
   readonly list: RefObject<HTMLDivElement | null>
   readonly content: RefObject<HTMLDivElement | null>
-  /** Whether the reader is above the end. */
+  /** Whether the reader has scrolled up from the end. */
   readonly isAway: boolean
   readonly onScroll: () => void
-  /** Goes to the end and follows it again. */
+  /** Scrolls to the end and keeps following it. */
   readonly follow: () => void
 }
 
@@ -36,7 +36,7 @@ export function useScrollFollowing(): ScrollFollowing {
   const onScroll = useCallback((): void => {
     if (!list.current) return
     const { scrollTop, scrollHeight, clientHeight } = list.current
-    // What was added since the last scrolling is not the reader's doing: only going up is.
+    // Growth of the list also increases the distance from the end, so only scrolling up stops the following.
     if (scrollHeight - clientHeight - scrollTop <= NEAR) settle(true)
     else if (scrollTop < lastTop.current) settle(false)
     lastTop.current = scrollTop

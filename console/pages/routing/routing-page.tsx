@@ -20,7 +20,7 @@ import classes from './routing-page.module.css'
 const REFRESH_MS = 10_000
 const PROMPT_TOKENS = '1000'
 
-/** The channels of a model in the order in which they are tried, and what would become of a call. */
+/** The channels of a model in the order in which they are tried, and what would happen to a call. */
 export function RoutingPage() {
   const { routing: t, channels } = useTexts()
   const { profile } = useSignedIn()

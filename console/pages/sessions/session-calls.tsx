@@ -12,7 +12,10 @@ import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions.module.css'
 
-/** The calls of a session in order. Below a call is how it ended, unless it is complete, and why a cache broke. */
+/**
+ * The calls of a session in order. Below a call is how it ended (unless it is complete) and why its prompt
+ * cache was not used.
+ */
 export function SessionCalls({
   calls,
   isStale,
@@ -20,7 +23,7 @@ export function SessionCalls({
 }: {
   readonly calls: readonly Call[]
   readonly isStale: boolean
-  /** The filters of the log for these calls. */
+  /** The log's filters that select these calls. */
   readonly log: SearchState
 }) {
   const { sessions } = useTexts()

@@ -21,7 +21,7 @@ import classes from './sessions.module.css'
 const REFRESH_MS = 60_000
 const IN_ORDER = { sort: 'created_at', order: 'asc' } as const
 
-/** A session: its sums, and its calls in order with the reasons why a cache was not read. */
+/** A session: its sums, and its calls in order, each with the reason why a prompt cache was not used. */
 export function SessionPage() {
   const { id = '' } = useParams({ strict: false })
   const { sessions } = useTexts()
@@ -106,7 +106,7 @@ function OneSession({ session }: { readonly session: Session }) {
   )
 }
 
-/** What the calls of a session used, and what caches saved. */
+/** How many tokens the calls of a session used, and what prompt caches saved. */
 function SessionFigures({ session }: { readonly session: Session }) {
   const { sessions, caches } = useTexts()
   const { count, money, exact, percent } = useFormats()

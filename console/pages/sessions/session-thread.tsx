@@ -10,7 +10,7 @@ import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions.module.css'
 
-/** The calls of a session as one thread: of each, what was not said before. */
+/** The calls of a session as one conversation: each call shows only the messages that are new in it. */
 export function SessionThread({ calls }: { readonly calls: readonly Call[] }) {
   const { content } = useTexts()
   const { profile } = useSignedIn()

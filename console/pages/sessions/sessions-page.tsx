@@ -28,7 +28,10 @@ import { useBreaksText } from './use-breaks-text.ts'
 const DEFAULT_PERIOD: Period = '7d'
 const REFRESH_MS = 60_000
 
-/** The sessions of a period, the one with the newest call first: of all users for administrators. */
+/**
+ * The sessions of a period; the session with the newest call comes first. Administrators see those of all
+ * users.
+ */
 export function SessionsPage() {
   const { sessions, common, logs } = useTexts()
   const { profile, isAdmin } = useSignedIn()
@@ -109,7 +112,10 @@ export function SessionsPage() {
   )
 }
 
-/** The period in the address, from and to full minutes, so that a page makes one request. */
+/**
+ * The period in the address, cut to full minutes so that rendering the page again does not change the
+ * request.
+ */
 function spanIn(search: SearchState, nowMs: number, timeZone: string): Span {
   const now = Math.floor(nowMs / 60_000) * 60
   return spanOf(periodIn(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)

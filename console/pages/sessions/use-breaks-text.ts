@@ -3,7 +3,10 @@ import { countedBreaks } from '../../components/cache-breaks.ts'
 import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** The reasons of cache breaks with their numbers: `channel 1, tools 2`; empty without any. */
+/**
+ * The reasons why prompt caches were not used, with the number of calls: `channel 1, tools 2`; empty if there
+ * are none.
+ */
 export function useBreaksText(): (breaks: BreakCounts) => string {
   const { caches } = useTexts()
   const { count } = useFormats()

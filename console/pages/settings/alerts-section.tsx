@@ -13,7 +13,10 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { AddReceiverDialog } from './add-receiver-dialog.tsx'
 import { ReceiverTestButton } from './receiver-test-button.tsx'
 
-/** The receivers of alerts: added, tested and removed; those of the file can be tested alone. */
+/**
+ * The receivers of alerts, which can be added, tested and removed. Receivers from gateway.yaml can only be
+ * tested.
+ */
 export function AlertsSection() {
   const { settings } = useTexts()
   const { alerts } = settings

@@ -3,8 +3,8 @@ import type { DeclaredFile } from '../../api/options.ts'
 type Section = 'options' | 'groups' | 'models'
 
 /**
- * The line on which the file declares an entry of a section, that of `field` in it if it has one; undefined
- * if the file does not declare the entry.
+ * The number of the line on which gateway.yaml declares an entry of a section, or the line of its `field` if
+ * it has one; undefined if the file does not declare the entry.
  */
 export function lineOf(
   { items }: DeclaredFile,

@@ -10,10 +10,10 @@ import classes from './settings-page.module.css'
 
 const DEFAULT_PERIOD = 'month'
 
-/** The option `GroupBudget`. */
+/** The value of the option `GroupBudget`: budgets by group. */
 type Budgets = Readonly<Record<string, { readonly budget: number | null; readonly budget_period: string }>>
 
-/** The budgets of groups, in money; those of the file are locked. */
+/** The budgets of groups, as amounts of money. Budgets from gateway.yaml cannot be changed here. */
 export function GroupBudgets({
   names,
   value,
@@ -21,7 +21,7 @@ export function GroupBudgets({
   onChange,
 }: {
   readonly names: readonly string[]
-  /** A JSON object. */
+  /** A JSON object: budgets by group. */
   readonly value: string
   readonly declared: DeclaredFile
   readonly onChange: (value: string) => void

@@ -4,7 +4,9 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { lineOf } from './declared.ts'
 import classes from './settings-page.module.css'
 
-/** The guards that check the calls of groups in addition; those of the file are locked. */
+/**
+ * The guards that additionally check the calls of a group. Those from gateway.yaml cannot be changed here.
+ */
 export function GroupGuards({
   names,
   value,
@@ -12,7 +14,7 @@ export function GroupGuards({
   onChange,
 }: {
   readonly names: readonly string[]
-  /** A JSON object from groups to lists of names. */
+  /** A JSON object: lists of guard names by group. */
   readonly value: string
   readonly declared: DeclaredFile
   readonly onChange: (value: string) => void

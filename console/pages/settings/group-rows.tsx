@@ -6,7 +6,7 @@ import type { TypedGroup } from './groups.ts'
 
 const DEFAULT = 'default'
 
-/** The groups, one in each row. */
+/** The inputs for the groups, one group in each row. */
 export function GroupRows({
   groups,
   onChange,

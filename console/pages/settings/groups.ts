@@ -3,12 +3,15 @@ import type { GatewayOption } from '../../api/options.ts'
 /** The typed values of a group. */
 export interface TypedGroup {
   readonly name: string
-  /** A decimal text. */
+  /** The factor on prices for the group, as a decimal text. */
   readonly ratio: string
   readonly isOpen: boolean
 }
 
-/** The groups in two options of the gateway: ratios by name, and names of open groups. */
+/**
+ * The groups, read from two options of the gateway: the ratios by group, and the names of groups that are
+ * open to users.
+ */
 export function groupsIn(options: readonly GatewayOption[]): readonly TypedGroup[] {
   const valueOf = (wanted: string): string => options.find(({ key }) => key === wanted)?.value ?? '{}'
   const open = JSON.parse(valueOf('UserUsableGroups')) as object
@@ -21,7 +24,7 @@ export function groupsIn(options: readonly GatewayOption[]): readonly TypedGroup
   )
 }
 
-/** The options to set; ratios first, because only known groups can be open. */
+/** The options that have to be set. Ratios come first, because only a known group can be open. */
 export function changedGroups(
   now: readonly TypedGroup[],
   before: readonly TypedGroup[],

@@ -18,7 +18,10 @@ const DEFAULT_BALANCE = 'weight'
 
 type Field = 'fallback' | 'successor' | 'balance' | 'cache'
 
-/** A setting by model: its fallbacks, its successor, how its channels are balanced, or how long its answers are kept. Models of the file are locked. */
+/**
+ * A setting that has a value for each model: fallbacks, successor, balancing of channels, or how long answers
+ * are cached. Models in gateway.yaml cannot be changed here.
+ */
 export function ModelRows({
   field,
   value,
@@ -26,7 +29,7 @@ export function ModelRows({
   onChange,
 }: {
   readonly field: Field
-  /** A JSON object. */
+  /** A JSON object: values by model. */
   readonly value: string
   readonly declared: DeclaredFile
   readonly onChange: (value: string) => void
@@ -46,7 +49,7 @@ export function ModelRows({
         const line = lineOf(declared, 'models', name, field)
         const isLocked = line !== undefined && JSON.parse(value)[name] !== undefined
         return (
-          // Rows have no other identity than their position.
+          // A row has no id, so its position is the React key.
           <div key={at} className={classes['row']}>
             <TextInput
               aria-label={settings.model}

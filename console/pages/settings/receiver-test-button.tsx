@@ -6,7 +6,7 @@ import { showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Sends a test to a receiver, and shows its response. */
+/** Sends a test event to a receiver, and shows its response. */
 export function ReceiverTestButton({ id, size }: { readonly id: string; readonly size: 'xs' | 'sm' }) {
   const texts = useTexts()
   const { alerts } = texts.settings

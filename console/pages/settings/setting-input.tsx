@@ -4,7 +4,7 @@ import type { Setting } from '../../../src/domain/options.ts'
 import type { GatewayOption } from '../../api/options.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** The input of one option; locked where gateway.yaml sets it. */
+/** The input for one option; it cannot be changed if gateway.yaml sets the option. */
 export function SettingInput({
   field,
   option,
@@ -15,7 +15,7 @@ export function SettingInput({
 }: {
   readonly field: Setting
   readonly option: GatewayOption | undefined
-  /** Where the file sets it, if it does. */
+  /** The place in gateway.yaml that sets the option; empty if there is none. */
   readonly source: string
   readonly typed: string | undefined
   readonly error: string | undefined

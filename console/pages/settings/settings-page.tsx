@@ -25,7 +25,7 @@ import { useSettingChanges } from './use-setting-changes.ts'
 
 const FORM = 'settings'
 
-/** The options of the gateway; those in gateway.yaml are locked. */
+/** The options of the gateway. Those in gateway.yaml cannot be changed here. */
 export function SettingsPage() {
   const { profile } = useSignedIn()
   const declared = useQuery(declaredQuery(profile.id))
@@ -110,7 +110,7 @@ function Settings({ options, declared }: Given) {
 
 type Sections = Given & { readonly form: ReturnType<typeof useSettingChanges> }
 
-/** The single options, by region. */
+/** The options with one value each, in sections. */
 function OptionSections({ options, declared, form: { typed, type, refused } }: Sections) {
   const { settings } = useTexts()
   return SETTING_REGIONS.map((region) => (
@@ -130,7 +130,7 @@ function OptionSections({ options, declared, form: { typed, type, refused } }: S
   ))
 }
 
-/** The options that are objects by group or model. */
+/** The options that have a value for each group or model. */
 function OptionsByName({ options, declared, form: { typed, type, groups, setGroups } }: Sections) {
   const { guards, settings } = useTexts()
   const valueOf = (wanted: string): string =>
@@ -187,7 +187,10 @@ function OptionsByName({ options, declared, form: { typed, type, groups, setGrou
   )
 }
 
-/** What is refused of the options without an input of their own. */
+/**
+ * The error message for options that have no input of their own; `refused` is the option that the gateway
+ * refused.
+ */
 function refusalOf(refused: { readonly key: string; readonly message: string } | undefined) {
   const hasInput = SETTINGS.some(({ key }) => key === refused?.key)
   return refused && !hasInput ? new Error(refused.message) : undefined

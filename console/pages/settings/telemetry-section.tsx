@@ -8,7 +8,7 @@ import { useSignedIn } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Whether calls reach a collector of OpenTelemetry: what was sent, what was lost, and why. */
+/** Whether telemetry reaches the OpenTelemetry collector: what was sent, what was lost, and why. */
 export function TelemetrySection() {
   const { telemetry } = useTexts().settings
   const section = useRef<HTMLElement>(null)
@@ -44,7 +44,10 @@ function Signals() {
   )
 }
 
-/** Whether an element has been in view, so that the page begins with fewer requests. */
+/**
+ * Whether an element has been scrolled into view. Its data is requested only then, so that the page loads
+ * faster.
+ */
 function useIsSeen(element: RefObject<HTMLElement | null>): boolean {
   const [isSeen, setSeen] = useState(false)
   useEffect(() => {

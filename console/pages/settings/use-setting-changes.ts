@@ -9,7 +9,7 @@ import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { changedGroups, groupsIn } from './groups.ts'
 
-/** The changes of the settings that are not saved yet, and saving them. */
+/** The unsaved changes of the settings, and functions to save or discard them. */
 export function useSettingChanges(options: readonly GatewayOption[]) {
   const { common } = useTexts()
   const { profile } = useSignedIn()
@@ -17,12 +17,12 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
   const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map())
   const [groups, setGroups] = useState(() => groupsIn(options))
   const [refused, setRefused] = useState<{ readonly key: string; readonly message: string }>()
-  // Changes are based on the initial values of the form, not on those that the page loads in the meantime.
+  // Changes are relative to the values that the form was opened with, not to those that the page loads later.
   const [basis, setBasis] = useState(options)
   const [present, setPresent] = useState<GatewayOption>()
   const [generation, setGeneration] = useState(0)
   const stored = new Map(options.map(({ key, value }) => [key, value]))
-  // Groups first, because only known ones have budgets.
+  // Groups come first, because only existing groups can have budgets.
   const changes = [
     ...changedGroups(groups, groupsIn(basis)),
     ...[...typed].filter(([key, value]) => stored.get(key) !== value),
@@ -50,7 +50,7 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
     setRefused(undefined)
     setGeneration((before) => before + 1)
   }
-  /** Restarts the form with the stored values. */
+  /** Starts the form again with the stored values. */
   const begin = async (): Promise<void> => {
     const now = await client.fetchQuery({ ...optionsQuery(profile.id), staleTime: 0 })
     await client.invalidateQueries({ queryKey: [profile.id] })
@@ -66,11 +66,14 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
     refused,
     error: saving.error,
     isSaving: saving.isRunning,
-    /** Changes when the form begins anew; inputs with a state of their own take it as their key. */
+    /**
+     * Changes when the form starts again. Inputs with a state of their own use it as their React key, so that
+     * they are reset.
+     */
     generation,
     save: () => void saving.run(basis),
     discard: () => restart(options),
-    /** The option that somebody else has changed meanwhile. */
+    /** The option that another user has changed since the form was opened. */
     present,
     take() {
       setPresent(undefined)

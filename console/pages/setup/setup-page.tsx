@@ -12,7 +12,10 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './setup-page.module.css'
 import { type SetupState, setupSteps } from './setup-steps.ts'
 
-/** Milliseconds between two requests for the state, as a program may do a step while the page is open. */
+/**
+ * Milliseconds between two requests for the state, because another program may complete a step while the page
+ * is open.
+ */
 const REFRESH_MS = 5000
 
 /** The steps from an empty gateway to the cost of a first call. */

@@ -7,7 +7,7 @@ export interface SetupState {
   readonly newestCall: string | undefined
 }
 
-/** A step of the first run. */
+/** A step of the setup. */
 export interface SetupStep {
   readonly name: 'channel' | 'key' | 'call' | 'cost'
   readonly isDone: boolean
@@ -16,8 +16,8 @@ export interface SetupStep {
 }
 
 /**
- * The steps. Whether they are done depends on what the gateway has, because other browsers and programs can
- * do them as well.
+ * The steps of the setup. Each is done if the gateway has what it creates, because other browsers and
+ * programs can do steps as well.
  */
 export function setupSteps({
   has_channel,

@@ -7,8 +7,8 @@ interface Place {
 }
 
 /**
- * A part of a bar. The library's own shape measures each of a thousand rectangles and renders it again for an
- * animation that is disabled, which takes half of the page's time.
+ * A part of a bar. It replaces the library's own shape, which measures every rectangle and renders it again
+ * for a disabled animation: with a thousand rectangles, that takes half of the page's time.
  */
 export function BarSegment({ x = 0, y = 0, width = 0, height = 0, fill }: Place) {
   if (width === 0 || height === 0) return <g />

@@ -10,7 +10,7 @@ import { type SeriesSum, seriesSums, sumOf } from './sums.ts'
 import type { Grouping } from './usage-filter.ts'
 import classes from './usage-page.module.css'
 
-/** The sums of a period by the chosen dimension; the last row is that of the figures above. */
+/** A table of the sums of a period by the chosen dimension; its last row has the totals. */
 export function Breakdown({
   usage,
   grouping,

@@ -9,13 +9,13 @@ import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './usage-page.module.css'
 
-/** What prompt caches saved in a period, and why some were not read. */
+/** What prompt caches saved in a period, and why they were not used by some calls. */
 export function CacheSection({
   usage: { totals, breaks },
   linkOf,
 }: {
   readonly usage: Usage
-  /** The filters of the log for the calls whose cache broke for that reason. */
+  /** Returns the log's filters that select the calls whose cache was not used for this reason. */
   readonly linkOf: (reason: CacheBreak) => SearchState
 }) {
   const { caches } = useTexts()

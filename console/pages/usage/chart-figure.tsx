@@ -15,11 +15,13 @@ import { SlotTooltip } from './slot-tooltip.tsx'
 import { ticksTo } from './ticks.ts'
 import classes from './usage-page.module.css'
 
-/** The filters of the log for the calls of a slot. */
+/**
+ * Returns the log's filters that select the calls of one interval of time; `at` is its start in Unix seconds.
+ */
 type SlotLink = (at: number) => SearchState
 
 const HEIGHT = 200
-/** Half the width of a bar and a gap, so that the tooltip does not cover the bar. */
+/** Half the width of a bar plus a gap, in pixels, so that the tooltip does not cover the bar. */
 const TOOLTIP_OFFSET = 24
 
 /** How the values of a chart are drawn and written. */
@@ -28,11 +30,11 @@ interface Scale {
   readonly data: ChartData
   readonly linkOf: SlotLink
   readonly format: (value: number) => string
-  /** Like `format`, but shorter. */
+  /** Like `format`, but shorter, for the labels of the axis. */
   readonly axis: (value: number) => string
-  /** What the ticks of the axis are multiples of. */
+  /** The labels of the axis are multiples of this value. */
   readonly unit?: number
-  /** Whether values are counts. */
+  /** Whether values are counts, so that the axis only has whole numbers. */
   readonly areWhole?: boolean
   readonly areLines?: boolean
 }
@@ -53,7 +55,7 @@ export function ChartFigure({
   const { step, data, linkOf, format } = scale
   const { usage } = useTexts()
   const [isTable, setIsTable] = useState(false)
-  // The first chart is shown before the others are drawn.
+  // The wide chart at the top is drawn at once, the others after the first paint.
   const [isDrawn, setIsDrawn] = useState(isWide)
   useEffect(() => startTransition(() => setIsDrawn(true)), [])
   const isEmpty = data.rows.every((row) => data.series.every(({ name }) => !row[name]))
@@ -149,7 +151,7 @@ function Drawing({ step, data, linkOf, format, axis, unit, areWhole, areLines = 
       fillOpacity={1}
       barChartProps={{
         accessibilityLayer: false,
-        // With the keyboard, the link in the table does the same.
+        // With the keyboard, users follow the link in the table instead.
         onClick: ({ activeTooltipIndex: index }) => {
           const row = data.rows[Number(index ?? Number.NaN)]
           if (row) void navigate({ to: '/logs', search: linkOf(row.at) })
@@ -161,7 +163,7 @@ function Drawing({ step, data, linkOf, format, axis, unit, areWhole, areLines = 
   )
 }
 
-/** The largest value of the lines, or the highest bar. */
+/** The largest value in the chart: of a line, or of a whole bar. */
 function largestOf({ series, rows }: ChartData, areLines: boolean): number {
   const heights = rows.map((row) => {
     const values = series.map(({ name }) => row[name] ?? 0)

@@ -1,23 +1,26 @@
 import type { CallCounts, Usage, UsagePoint } from '../../api/usage.ts'
 import { type ChartRank, SHOWN_SERIES, shownSeries, slotSums } from './sums.ts'
 
-/** What a series is called, by the gateway and on the page. */
+/** A series as the gateway identifies it (`key`) and as the page names it (`label`). */
 export interface SeriesName {
   readonly key: string
   readonly label: string
 }
 
-/** A line, or a part of a bar. `name` is its field in the rows. */
+/** A line, or a part of each bar. `name` is its field in the rows of the data. */
 export interface ChartSeries {
   readonly name: string
   readonly label: string
   readonly color: string
   readonly isDashed?: true
-  /** The series that a click on it filters by. */
+  /** The series that a click on this one filters by. */
   readonly filter?: SeriesName
 }
 
-/** The data of a chart: a row for each interval, `at` being its start in Unix seconds. */
+/**
+ * The data of a chart, with a row for each interval of time; `at` is the start of the interval in Unix
+ * seconds.
+ */
 export interface ChartData {
   readonly series: readonly ChartSeries[]
   readonly rows: readonly (Readonly<Record<string, number | null>> & { readonly at: number })[]
@@ -30,7 +33,10 @@ function colorOf(place: number): string {
   return `var(--series-${place + 1})`
 }
 
-/** One figure of the series in which it is highest, and its sum over all others. */
+/**
+ * One figure (such as the cost) of the series with the highest values, and the sum of the figure over all
+ * other series.
+ */
 export function largestSeriesData(usage: Usage, figure: ChartRank, otherLabel: string): ChartData {
   return stackedData(
     usage.slots,
@@ -41,7 +47,9 @@ export function largestSeriesData(usage: Usage, figure: ChartRank, otherLabel: s
   )
 }
 
-/** Failed or refused calls of the series with the highest counts, and the sum of all others. */
+/**
+ * The number of failed or refused calls, for the series with the highest counts and for all others together.
+ */
 export function countedData(
   { slots, series, other }: CallCounts,
   labelOf: (key: string, label: string) => string,
@@ -59,7 +67,10 @@ export function countedData(
   ])
 }
 
-/** Parts of bars. The part without a key sums up all others; an empty key cannot be used as a filter. */
+/**
+ * The parts of bars. The part without a key is the sum of all others. A part with an empty key cannot be used
+ * as a filter.
+ */
 function stackedData(
   slots: readonly number[],
   parts: readonly {
@@ -82,7 +93,7 @@ function stackedData(
   }
 }
 
-/** Fields of all calls together, with one series each. */
+/** One series for each field, summed over all calls. */
 export function fieldSeriesData(
   usage: Usage,
   fields: readonly { readonly label: string; readonly of: (point: UsagePoint) => number }[],
@@ -97,7 +108,10 @@ export function fieldSeriesData(
   }
 }
 
-/** Durations of whole responses and of first tokens; the lines of slower quantiles are dashed. */
+/**
+ * Durations until the end of responses and until their first token; the lines of higher percentiles are
+ * dashed.
+ */
 export function latencyData(
   { slots, latency }: Usage,
   labels: Readonly<Record<'p50_ms' | 'p95_ms' | 'first_p50_ms' | 'first_p95_ms', string>>,

@@ -17,7 +17,7 @@ import {
 import { ERROR_GROUPINGS, errorGroupingOf, errorGroupings, FIELDS, type Grouping } from './usage-filter.ts'
 import classes from './usage-page.module.css'
 
-/** Where the charts of a page get their data and filters from. */
+/** What all charts of the page get: their data, filters and links. */
 interface ChartsOf {
   readonly usage: Usage
   readonly scope: Scope
@@ -25,7 +25,7 @@ interface ChartsOf {
   readonly grouping: Grouping
   readonly search: SearchState
   readonly onSearch: (changes: SearchState) => void
-  /** The filters of the log for the calls of a slot. */
+  /** Returns the log's filters that select the calls of one interval of time. */
   readonly linkOf: (at: number) => SearchState
   readonly onFilter: (one: SeriesName, by?: Grouping) => void
 }
@@ -88,13 +88,15 @@ export function Charts(page: ChartsOf) {
   )
 }
 
-/** Failed calls by the grouping of the page, by another one or by cause, or refused calls by code. */
+/**
+ * Failed calls, grouped as on the page, in another way or by cause; or refused calls, grouped by error code.
+ */
 function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFilter }: ChartsOf) {
   const { usage: texts, logs } = useTexts()
   const { profile } = useSignedIn()
   const counted = useCounted()
   const chosen = errorGroupingOf(search, scope)
-  // The page has already requested the failed calls by its grouping.
+  // For the grouping of the page, the failed calls are already loaded.
   const asked = chosen === grouping ? undefined : chosen
   const { data } = useQuery({
     ...(asked === 'refusals'
@@ -118,7 +120,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
           otherLabel: texts.other,
           isFilter: by !== undefined,
         })
-  // Not every grouping of the page applies to failed calls.
+  // Failed calls cannot be divided by every grouping that the page offers.
   const own = ERROR_GROUPINGS.some((one) => one === grouping)
     ? undefined
     : { value: grouping, label: texts.groupings[grouping] }
@@ -144,7 +146,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
   )
 }
 
-/** The formats of numbers of calls or tokens. */
+/** Functions that format numbers of calls or tokens. */
 function useCounted() {
   const { tag } = useTexts()
   const { count } = useFormats()

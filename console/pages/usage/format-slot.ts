@@ -1,6 +1,6 @@
 import type { Usage } from '../../api/usage.ts'
 
-/** The name of an interval by its start: the hour, the day or the month in that time zone. */
+/** The label of an interval of time, from its start: the hour, the day or the month in a time zone. */
 export function formatSlot(
   unixSeconds: number,
   step: Usage['step'],

@@ -4,7 +4,10 @@ import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './usage-page.module.css'
 
-/** How many calls of a period got the answer of an equal call, and what that saved; nothing if none did. */
+/**
+ * How many calls of a period were answered from the cache of answers, and what that saved; shows nothing if
+ * none were.
+ */
 export function HitSection({ totals: { hits, hit_saved, requests } }: { readonly totals: UsagePoint }) {
   const { caches } = useTexts()
   const { count, money, exact, percent } = useFormats()

@@ -12,7 +12,7 @@ interface Refused {
   readonly calls: number
 }
 
-/** How many calls of the period were refused before they began, and why; nothing where there are none. */
+/** How many calls of the period were refused before they began, and why; shows nothing if there are none. */
 export function RefusedCalls({ scope, params }: { readonly scope: Scope; readonly params: UsageQuery }) {
   const { usage } = useTexts()
   const { profile } = useSignedIn()

@@ -3,7 +3,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import type { ChartData } from './chart-rows.ts'
 import classes from './usage-page.module.css'
 
-/** The values of one interval of a chart; parts of a bar with their shares, and with their sum. */
+/** The values of one interval of a chart. For the parts of a bar, also their shares and their sum. */
 export function SlotTooltip({
   label,
   series,

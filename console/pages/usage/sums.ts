@@ -2,7 +2,7 @@ import type { Usage, UsagePoint } from '../../api/usage.ts'
 
 /** The sums of a series over all intervals. */
 export interface SeriesSum {
-  /** Empty for the "other" row. */
+  /** Empty for the row "other". */
   readonly key: string
   readonly label: string
   readonly sum: UsagePoint
@@ -10,13 +10,13 @@ export interface SeriesSum {
 
 /** A series as a chart shows it. */
 export interface ShownSeries {
-  /** Undefined for the sums of all others. */
+  /** Undefined for the sum of all other series. */
   readonly key: string | undefined
   readonly label: string
   readonly points: readonly UsagePoint[]
 }
 
-/** The number of series with their own colour. */
+/** The number of series that have a colour of their own; all others are added up. */
 export const SHOWN_SERIES = 6
 
 export const NO_POINT: UsagePoint = {
@@ -34,7 +34,7 @@ export const NO_POINT: UsagePoint = {
   hit_saved: 0,
 }
 
-/** Adds up points. Each field is an integer. */
+/** Adds up the sums of several intervals, field by field. Each field is an integer. */
 export function sumOf(points: readonly UsagePoint[]): UsagePoint {
   return points.reduce(added, NO_POINT)
 }
@@ -56,21 +56,24 @@ function added(one: UsagePoint, other: UsagePoint): UsagePoint {
   }
 }
 
-/** All tokens of a point; `reasoning` is a part of `output`. */
+/** All tokens of an interval; `reasoning` is left out because it is a part of `output`. */
 export function tokensOf({ input, cached, cache_write, output }: UsagePoint): number {
   return input + cached + cache_write + output
 }
 
-/** The sums of each series, and of all others where there are any. */
+/** The totals of each series, and of all other series if there are any. */
 export function seriesSums({ series, other }: Usage, otherLabel: string): readonly SeriesSum[] {
   const rows = series.map(({ key, label, points }) => ({ key, label, sum: sumOf(points) }))
   return other ? [...rows, { key: '', label: otherLabel, sum: sumOf(other.points) }] : rows
 }
 
-/** The figures by which series are ranked. */
+/** The figures by which the gateway ranks series. */
 export type ChartRank = 'quota' | 'requests' | 'failed'
 
-/** The series of a chart: those in which its figure is highest, and the sums of all others for each interval. */
+/**
+ * The series of a chart: those with the highest values of its figure, and the sum of all others in each
+ * interval.
+ */
 export function shownSeries(
   { series, other, slots }: Usage,
   rank: ChartRank,
@@ -96,12 +99,12 @@ export function slotSums({ series, other, slots }: Usage): readonly UsagePoint[]
 
 /** Minimum number of calls in the previous period for a change in per cent to be shown. */
 const MIN_COMPARED_CALLS = 10
-/** A figure that has grown by more than this factor says that there was next to nothing before. */
+/** Growth by more than this factor is not shown, because there was almost nothing before. */
 const MAX_GROWTH = 10
 
 /**
- * The change since the previous period, as a fraction; undefined where there is nothing to compare with, or too
- * little. `calls` are those of the previous period, answered and failed.
+ * The change since the previous period, as a fraction (0.5 for 50 % more); undefined if the previous period
+ * had too little to compare with. `calls` is the number of its calls, answered and failed.
  */
 export function changeOf(now: number, before: number, calls: number): number | undefined {
   if (before === 0 || calls < MIN_COMPARED_CALLS || now > before * MAX_GROWTH) return undefined

@@ -1,10 +1,10 @@
-/** The approximate number of intervals of an axis. */
+/** The approximate number of intervals on an axis. */
 const INTERVALS = 4
 const STEPS = [1, 2, 2.5, 5, 10]
 
 /**
- * The ticks of an axis from 0 to at least `max`, at distances of 1, 2, 2.5 or 5 × 10ⁿ of `unit`: quota units of
- * one dollar, for example. Counts have whole ones.
+ * The values at which an axis is labelled, from 0 to at least `max`. Their distance is 1, 2, 2.5 or 5 × 10ⁿ
+ * times `unit`, for example the quota units of one dollar. For counts, the distance is a whole number.
  */
 export function ticksTo(
   max: number,

@@ -7,19 +7,19 @@ import type { SearchState } from '../../components/search-state.ts'
 import { keyFilters, keyText, textOf, valuesIn } from '../../components/several.ts'
 import { dayText, hourText, startOfMonth } from '../../components/time.ts'
 
-/** The period of an address without one. */
+/** The period to use if the address has none. */
 export const DEFAULT_PERIOD = '30d'
 
-/** The dimensions that sums can be grouped by, as in the address. */
+/** The dimensions by which sums can be grouped, by their name in the address. */
 export const GROUPINGS = ['model', 'key', 'user', 'channel', 'group', 'tier', 'region'] as const
 
 /** A dimension that sums are grouped by. */
 export type Grouping = (typeof GROUPINGS)[number]
 
-/** The groupings and filters that only administrators have. */
+/** Dimensions that are only available to administrators. */
 export const ADMIN_DIMENSIONS: ReadonlySet<string> = new Set(['user', 'channel'])
 
-/** The dimensions as the gateway calls them. */
+/** The dimensions by their names in the gateway's API. */
 export const FIELDS = {
   model: 'model',
   key: 'token',
@@ -33,30 +33,32 @@ const HALF_HOUR_S = 1800
 const DAY_S = 86_400
 /** The number of series that the gateway returns for each figure; the charts show fewer. */
 const TOP = 20
-/** The figures that have a chart. Each chart shows the series in which its figure is highest. */
+/**
+ * The figures by which series are ranked; each chart shows the series with the highest values of its figure.
+ */
 const RANKS = 'quota,requests,failed'
-/** Seconds from the start of a month that are within the next one. */
+/** More seconds than any month has, so that the start of a month plus this is within the next month. */
 const A_MONTH_S = 32 * DAY_S
-/** The number of days from which a period is shown by month. */
+/** A period of more than this number of days is divided into months. */
 const MANY_DAYS = 200
 
-/** The grouping in the address, for that scope. */
+/** The grouping in the address, if it is available in this scope. */
 export function groupingOf({ by }: SearchState, scope: Scope): Grouping {
   return groupings(scope).find((one) => one === by) ?? 'model'
 }
 
-/** Divisions of failed calls, in addition to the grouping of the page. Refusals are calls that never began. */
+/** The ways to group failed calls. `refusals` stands for calls that were refused before they began. */
 export const ERROR_GROUPINGS = ['model', 'key', 'user', 'channel', 'cause', 'refusals'] as const
 
-/** A division of failed or refused calls. */
+/** A way to group failed or refused calls. */
 export type ErrorGrouping = (typeof ERROR_GROUPINGS)[number]
 
-/** The divisions of failed calls in this scope. */
+/** The ways to group failed calls that are available in this scope. */
 export function errorGroupings(scope: Scope): readonly ErrorGrouping[] {
   return ERROR_GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
 }
 
-/** Reads the division of failed calls from the address; undefined if it is the grouping of the page. */
+/** Reads the grouping of failed calls from the address; undefined if they are grouped as on the page. */
 export function errorGroupingOf({ errors }: SearchState, scope: Scope): ErrorGrouping | undefined {
   return errorGroupings(scope).find((one) => one === errors)
 }
@@ -66,7 +68,10 @@ export function groupings(scope: Scope): readonly Grouping[] {
   return GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
 }
 
-/** The query for an address. The period ends with the present minute, so that a page makes one request. */
+/**
+ * The query for an address. The period ends with the current minute, so that rendering the page again does
+ * not change the request.
+ */
 export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, timeZone: string): UsageQuery {
   const now = Math.floor(nowMs / 60_000) * 60 + 60
   const { from = 0, to = now } = spanOf(
@@ -75,7 +80,7 @@ export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, t
     now,
     timeZone,
   )
-  // Sums are of half hours.
+  // The gateway stores sums for each half hour, so the period starts at one.
   const span = { from: Math.floor(from / HALF_HOUR_S) * HALF_HOUR_S, to }
   return {
     ...span,
@@ -96,7 +101,7 @@ export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, t
   }
 }
 
-/** The value of a series in a filter of the address. */
+/** The value that the address has to filter by this series. */
 export function filterText(grouping: Grouping, { key, label }: { key: string; label: string }): string {
   if (grouping === 'key') return keyText(key)
   return textOf([grouping === 'user' || grouping === 'channel' ? label : key]) ?? ''
@@ -108,7 +113,7 @@ function stepOf({ from, to }: { from: number; to: number }): UsageQuery['step'] 
   return to - from > MANY_DAYS * DAY_S ? 'month' : 'day'
 }
 
-/** The filters of the log for the calls of one slot of a chart. */
+/** The log's filters that select the calls of one interval of a chart. */
 export function slotSearch(
   search: SearchState,
   at: number,
@@ -123,13 +128,13 @@ export function slotSearch(
   return { period: 'custom', from: dayText(at, tz), to: dayText(last, tz), ...filters }
 }
 
-/** The filters of the log for the calls of the period whose cache broke for that reason. */
+/** The log's filters that select the calls of the period whose cache was not used for this reason. */
 export function breakSearch(search: SearchState, reason: CacheBreak): SearchState {
   const filters = Object.fromEntries(GROUPINGS.map((name) => [name, search[name]]))
   return { ...periodSearch(search), ...filters, break: reason }
 }
 
-/** The period of the page, which is not that of other pages without one. */
+/** The parameters of the period, also for the default period, because other pages have another default. */
 export function periodSearch(search: SearchState): SearchState {
   const period = periodIn(USAGE_PERIODS, search, DEFAULT_PERIOD)
   return period === 'custom' ? { period, from: search['from'], to: search['to'] } : { period }

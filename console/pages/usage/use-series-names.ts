@@ -3,7 +3,7 @@ import { useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import type { Grouping } from './usage-filter.ts'
 
-/** Names the series of tiers and regions. Calls that were not served have neither. */
+/** Sets the names of series for service tiers and regions. Calls that no upstream served have neither. */
 export function useSeriesNames(): (usage: Usage, grouping: Grouping) => Usage {
   const { usage: texts } = useTexts()
   const { nameOf } = useTierNames()

@@ -17,7 +17,7 @@ interface Dialog {
   readonly onClose: () => void
 }
 
-/** Sets the password of a user, which ends its sessions. */
+/** Sets the password of a user, which ends the user's sessions. */
 export function SetPasswordDialog({ user, opened, onClose }: Dialog) {
   const { users, common } = useTexts()
   return (

@@ -5,7 +5,7 @@ import { useFormats } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
-/** The dialog that adds to the quota of a user. */
+/** The dialog that increases the quota of a user. */
 export function useAddedQuota() {
   const { users } = useTexts()
   const { money } = useFormats()

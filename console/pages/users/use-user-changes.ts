@@ -4,7 +4,7 @@ import { showNotice, showFailure } from '../../components/notify.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** Changes of users that lists show at once. */
+/** Functions that change a user and then reload the lists of users. */
 export function useUserChanges() {
   const texts = useTexts()
   const { users, keys } = texts

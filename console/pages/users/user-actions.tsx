@@ -9,7 +9,7 @@ import { SetPasswordDialog } from './set-password-dialog.tsx'
 import { UserKeyDialog } from './user-key-dialog.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
-/** What an administrator may do to a user of a lower role. */
+/** The actions that an administrator may take on a user with a lower role. */
 export function UserActions({ user }: { readonly user: ManagedUser }) {
   const { users } = useTexts()
   const navigate = useNavigate()

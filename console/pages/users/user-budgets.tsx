@@ -3,7 +3,7 @@ import { groupBudgetsQuery, type ManagedUser } from '../../api/users.ts'
 import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 
-/** The meters of a user's own budget and of that of its group. */
+/** The budgets of a user and of the user's group, each as a meter. */
 export function UserBudgets({ user }: { readonly user: ManagedUser }) {
   const { profile } = useSignedIn()
   const { data: groups = [] } = useQuery(groupBudgetsQuery(profile.id))

@@ -9,7 +9,7 @@ import { useSignedIn } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
-/** The identities at providers that open the account of a user. */
+/** The identities at identity providers with which a user can sign in. */
 export function UserIdentities({ user }: { readonly user: ManagedUser }) {
   const { users, account, common } = useTexts()
   const { profile } = useSignedIn()

@@ -16,7 +16,7 @@ interface Dialog {
   readonly onClose: () => void
 }
 
-/** Makes a key for a user, and shows it once. */
+/** Creates a key for a user, and shows it once. */
 export function UserKeyDialog({ user, opened, onClose }: Dialog) {
   const { users, common } = useTexts()
   return (

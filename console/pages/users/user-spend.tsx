@@ -22,7 +22,7 @@ interface Spent {
   readonly requests: number
 }
 
-/** What a user spends this month by model or by key, with a link to Usage. */
+/** What a user has spent this month by model or by key, with a link to the page Usage. */
 export function UserSpend({ user, by }: { readonly user: ManagedUser; readonly by: 'model' | 'key' }) {
   const { users } = useTexts()
   const { count } = useFormats()

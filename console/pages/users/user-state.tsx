@@ -3,7 +3,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 
 const ENABLED = 1
 
-/** Whether a user may sign in and call. */
+/** Shows whether a user may sign in and make calls. */
 export function UserState({ status }: { readonly status: number }) {
   const { users } = useTexts()
   return status === ENABLED ? (

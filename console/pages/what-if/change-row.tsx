@@ -4,7 +4,7 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import type { TypedChange } from './changes.ts'
 import classes from './what-if-page.module.css'
 
-/** The fields of one change. */
+/** The inputs for one assumed change. */
 export function ChangeRow({
   change,
   models,

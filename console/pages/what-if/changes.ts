@@ -1,10 +1,10 @@
 import type { WhatIfQuestion } from '../../api/what-if.ts'
 import { startOfMonth } from '../../components/time.ts'
 
-/** The kinds of changes, in the order of their buttons. */
+/** The kinds of changes that can be assumed, in the order of their buttons. */
 export const CHANGE_KINDS = ['price', 'ratio', 'model'] as const
 
-/** A change as it is typed; every kind has its own fields. */
+/** An assumed change as it is typed; each kind has its own fields. */
 export type TypedChange =
   | {
       readonly kind: 'price'
@@ -31,7 +31,7 @@ export type Period = (typeof PERIODS)[number]
 
 const DAY_S = 86_400
 
-/** The question for typed changes; those without a name are left out. */
+/** The request for the typed changes; changes without a name are left out. */
 export function whatIfQuestionOf(
   period: Period,
   changes: readonly TypedChange[],

@@ -23,7 +23,9 @@ import {
 } from './changes.ts'
 import classes from './what-if-page.module.css'
 
-/** What the calls of a period would have cost at other prices, ratios or models. Nothing is changed. */
+/**
+ * Shows what the calls of a period would have cost with other prices, ratios or models. Nothing is changed.
+ */
 export function WhatIfPage() {
   const { whatIf } = useTexts()
   const { profile, groups } = useSignedIn()

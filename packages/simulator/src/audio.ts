@@ -8,7 +8,7 @@ const MAX_FILE_BYTES = 25 * 1024 * 1024
 const SILENT = 'A recording that this simulated model cannot read.'
 const PIECE_BYTES = 24_000
 
-/** Speaks a text: a WAV file, raw samples, or events with either. */
+/** Replies with speech: a WAV file, raw samples, or events with either. It consists of tones. */
 export function speechReply(body: Fields): Reply {
   const text = asString(body.input)
   if (text === '') throw new Refusal('malformed', 'input: a text is required')
@@ -31,7 +31,7 @@ export function speechReply(body: Fields): Reply {
   return { kind: 'stream', frames }
 }
 
-/** Transcribes a recording: the text in its comment, if it is a WAV file of this program. */
+/** Replies with a transcript: the text in the comment of the file, if this program made it. */
 export function transcriptReply(body: Fields, file: Buffer | undefined): Reply {
   if (!file) throw new Refusal('malformed', 'file: a recording is required')
   if (file.length > MAX_FILE_BYTES) throw new Refusal('too_large', 'file: at most 25 MB')
@@ -82,7 +82,7 @@ function event(data: { readonly type: string } & Fields): string {
   return `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`
 }
 
-/** Time of a subtitle: `00:00:03,250`. */
+/** Formats a time for subtitles: `00:00:03,250`. */
 function time(seconds: number, separator: string): string {
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
   const thousandths = String(Math.floor((seconds % 1) * 1000)).padStart(3, '0')
@@ -93,11 +93,11 @@ const RATE = 24_000
 const BYTES_PER_SAMPLE = 2
 const CHARACTERS_PER_SECOND = 15
 const VOLUME = 8_000
-/** Lowest pitch; each letter has a different one. */
+/** Lowest pitch, in hertz; each letter has a different pitch. */
 const LOWEST_HERTZ = 220
 const HERTZ_STEP = 12
 
-/** Sound samples of a text, one tone for each character: 24 kHz, 16 bits, one channel. */
+/** Samples of a text, one tone for each character: 24 kHz, 16 bits, one channel. */
 function samplesOf(text: string): Buffer {
   const perCharacter = RATE / CHARACTERS_PER_SECOND
   const characters = Array.from(text)
@@ -111,7 +111,7 @@ function samplesOf(text: string): Buffer {
   return samples
 }
 
-/** A WAV file of samples, with the text as its comment. */
+/** Creates a WAV file with the text as its comment. */
 function wave(samples: Buffer, text: string): Buffer {
   const format = Buffer.alloc(16)
   format.writeUInt16LE(1, 0)
@@ -125,7 +125,7 @@ function wave(samples: Buffer, text: string): Buffer {
   return chunk('RIFF', Buffer.concat([Buffer.from('WAVE'), ...body]))
 }
 
-/** Seconds and comment of a WAV file; undefined for another file. */
+/** Reads the duration in seconds and the comment of a WAV file; undefined for another file. */
 function readWave(file: Buffer): { seconds: number; comment: string } | undefined {
   if (file.toString('latin1', 0, 4) !== 'RIFF' || file.toString('latin1', 8, 12) !== 'WAVE') return undefined
   let bytesPerSecond = RATE * BYTES_PER_SAMPLE

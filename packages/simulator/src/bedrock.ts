@@ -57,7 +57,7 @@ const EVENT_STREAM = {
   encoding: 'latin1',
 } as const
 
-/** An event of a messages stream in Bedrock's framing. */
+/** Converts an event of a messages stream to the event format of Bedrock. */
 function invokedFrame({ text, tokens }: Frame): Frame {
   const data = text.slice(text.indexOf('data: ') + 'data: '.length).trim()
   return { text: message('chunk', { bytes: Buffer.from(data).toString('base64') }), tokens }
@@ -150,7 +150,7 @@ function converseFrames(
   ]
 }
 
-/** Parses a call's arguments; truncated ones become an empty object. */
+/** Parses a call's arguments; if they are cut off, returns an empty object. */
 function argumentsIn(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -175,7 +175,7 @@ function asMessages(body: Fields): Fields {
   }
 }
 
-/** Converts members; a `cachePoint` becomes a mark of the block before it. */
+/** Converts the elements of a list. A `cachePoint` is not converted, but marks the block before it. */
 function withMarks(members: readonly unknown[], convert: (member: Fields) => Fields[]): Fields[] {
   const blocks: Fields[] = []
   for (const member of members.map(asFields)) {
@@ -208,7 +208,7 @@ function asBlock(block: Fields): Fields[] {
   return [{ type: 'tool_result', tool_use_id: id, content: texts.join('\n') }]
 }
 
-/** An event in the framing of AWS, as a text with one character for each byte. */
+/** Renders an event in the binary event format of AWS, as a text with one character for each byte. */
 function message(type: string, payload: object): string {
   const names = { ':event-type': type, ':message-type': 'event', ':content-type': 'application/json' }
   const head = Buffer.concat(

@@ -1,20 +1,23 @@
 import { LIFETIME_MS, type Lifetime, minimumOf } from './cache-rules.ts'
 import { extended, type PromptCache } from './prompt-cache.ts'
 
-/** Characters of a step: 128 tokens. */
+/** Characters of one step of the cache: 128 tokens. */
 const STEP = 512
 const TOKENS_PER_STEP = 128
 
-/** A prompt whose provider caches its prefix without a directive. */
+/** A prompt of which the provider caches the beginning without being asked to. */
 export interface AutomaticPrompt {
-  /** The account, the model, and everything else that separates caches. */
+  /** Everything that separates caches: the account, the model and so on. */
   readonly scope: string
   readonly model: string
   readonly transcript: string
   readonly lifetime: Lifetime
 }
 
-/** Returns the tokens of the prompt's longest cached prefix, in steps of 128, and caches all of it. */
+/**
+ * Returns the number of tokens of the prompt's longest cached prefix, in steps of 128 tokens, and caches the
+ * whole prompt.
+ */
 export function useAutomatically(cache: PromptCache, prompt: AutomaticPrompt): number {
   const { scope, model, transcript, lifetime } = prompt
   let digest = extended('', scope)

@@ -5,31 +5,31 @@ import { IMAGE_PLACEHOLDER } from './media.ts'
 import { extended, type PromptCache } from './prompt-cache.ts'
 import { tokensOf } from './tokens.ts'
 
-/** Part of a prompt in the order in which it is cached. */
+/** A part of a prompt; parts are cached in their order. */
 export interface CacheBlock {
-  /** Everything that decides whether the part is the same. */
+  /** A text that is equal for equal parts. */
   readonly content: string
-  /** Characters that the model reads. */
+  /** Number of characters that the model reads. */
   readonly characters: number
-  /** Set if a breakpoint is at its end. */
+  /** Lifetime of the cached prefix that ends here, if the part has a cache breakpoint. */
   readonly mark?: Lifetime
-  /** Whether it is a setting or a role: part of the prefix, but not a block. */
+  /** Whether the part is a setting or a role: it belongs to the prefix, but is not counted as a block. */
   readonly isSetting?: true
-  /** Whether it only reads at its breakpoint, without writing. */
+  /** Whether the breakpoint is only used to find a cached prefix, and not to write one. */
   readonly onlyReads?: true
 }
 
-/** How a provider reads its cache. */
+/** How a provider looks for cached prefixes. */
 export interface CacheReading {
-  /** The account, the model, and everything else that separates caches. */
+  /** Everything that separates caches: the account, the model and so on. */
   readonly scope: string
-  /** Smallest cached prefix, in tokens. */
+  /** Minimum length of a cached prefix, in tokens. */
   readonly minimum: number
-  /** Blocks before a breakpoint, itself included, at which earlier prefixes are looked for. */
+  /** Number of blocks, back from and including a breakpoint, at which a cached prefix may end. */
   readonly lookback: number
 }
 
-/** Tokens of a prompt that were read from the cache, and that were written to it, by lifetime. */
+/** Number of tokens of a prompt that were read from the cache, and that were written to it by lifetime. */
 export interface CacheUse {
   readonly read: number
   readonly writes: Readonly<Partial<Record<Lifetime, number>>>
@@ -55,7 +55,7 @@ export function useBlocks(
   const read = Math.max(0, ...marked.map((at) => found(cache, positions, at, lookback)))
   const writes: Partial<Record<Lifetime, number>> = {}
   let counted = read
-  // Longer lifetimes come first, so each breakpoint is charged for what follows the one before it.
+  // Longer lifetimes come first, so each breakpoint is charged for the tokens since the previous one.
   for (const at of marked) {
     const { digest, mark, tokens, onlyReads } = positions[at] as Position
     if (mark === undefined || onlyReads) continue
@@ -80,7 +80,7 @@ function positionsOf(blocks: readonly CacheBlock[], scope: string): Position[] {
   return positions
 }
 
-/** Returns the tokens of the longest cached prefix at or before a breakpoint. */
+/** Returns the number of tokens of the longest cached prefix that ends at a breakpoint or before it. */
 function found(cache: PromptCache, positions: readonly Position[], from: number, lookback: number): number {
   for (let at = from; at >= 0 && at > from - lookback; at--) {
     const position = positions[at]
@@ -89,7 +89,7 @@ function found(cache: PromptCache, positions: readonly Position[], from: number,
   return 0
 }
 
-/** The parts of a content of chat or responses; a text equals one part of text. */
+/** Splits the content of a message into parts. A plain text is treated like a list with one text. */
 export function contentBlocks(content: unknown): CacheBlock[] {
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : asList(content)
   return parts.map(asFields).map((part): CacheBlock => {
@@ -97,7 +97,7 @@ export function contentBlocks(content: unknown): CacheBlock[] {
     return {
       content: text ?? unmarked(part),
       characters: (text ?? IMAGE_PLACEHOLDER).length,
-      // The lifetime is that of the request.
+      // A breakpoint has no lifetime of its own; the lifetime is set for the whole request.
       ...(part.prompt_cache_breakpoint != null && { mark: '30m' }),
     }
   })

@@ -5,25 +5,28 @@ import { tokensOf } from './tokens.ts'
 
 const MAX_RESPONSES = 5000
 
-/** What a later request is compared with. */
+/** What is remembered of a request, to compare a later request with it. */
 interface Fingerprint {
   readonly account: string
-  /** Settings and parts in the order in which they are compared, by the reason that a change is. */
+  /**
+   * Digests of settings and parts, in the order of comparison, by the reason that is reported if they
+   * changed.
+   */
   readonly parts: ReadonlyMap<string, string>
-  /** Digests of the conversation up to each message, and the tokens up to there. */
+  /** For each message, the digest of the conversation up to it, and the number of tokens. */
   readonly messages: readonly { readonly digest: string; readonly tokens: number }[]
   readonly tokens: number
-  /** Settings that are part of a prompt, but of no reason. */
+  /** Settings that belong to a prompt, but for whose change there is no reason to report. */
   readonly settings: string
   readonly hasCompaction: boolean
 }
 
-/** A request of either provider, and how much of it was read from the cache. */
+/** A request to be compared, and the number of its tokens that were read from the cache. */
 export interface Diagnosed {
   readonly account: string
   readonly model: string
   readonly body: Fields
-  /** Messages or items, those of continued responses included. */
+  /** Messages or items, including those of the responses that this request continues. */
   readonly messages: readonly Fields[]
   readonly transcript: string
   readonly read: number
@@ -33,7 +36,10 @@ export interface Diagnosed {
 export class CacheDiagnostics {
   readonly #seen = new LRUCache<string, Fingerprint>({ max: MAX_RESPONSES })
 
-  /** The member `diagnostics` of messages; null unless the request asks for it and there is a miss. */
+  /**
+   * The value of `diagnostics` in a response of the messages protocol; null unless the request asks for it
+   * and the cache was missed.
+   */
   ofMessages(id: string, request: Diagnosed): Fields | null {
     const { body } = request
     const now = fingerprint(request, {
@@ -56,7 +62,10 @@ export class CacheDiagnostics {
     return before.settings === now.settings ? null : { cache_miss_reason: { type: 'unavailable' } }
   }
 
-  /** The member `prompt_cache_diagnostics` of responses; undefined unless the request asks for it. */
+  /**
+   * The value of `prompt_cache_diagnostics` in a response of the responses protocol; undefined unless the
+   * request asks for it.
+   */
   ofResponses(id: string, request: Diagnosed): Fields | undefined {
     const { body } = request
     const text = asFields(body.text)
@@ -87,7 +96,7 @@ export class CacheDiagnostics {
   #before(id: unknown, account: string): Fingerprint | 'unknown' | undefined {
     if (typeof id !== 'string') return undefined
     const found = this.#seen.get(id)
-    // Another account's responses are as unknown as those that never were.
+    // A response of another account is reported as unknown, as if it did not exist.
     return found?.account === account ? found : 'unknown'
   }
 }
@@ -111,7 +120,10 @@ function fingerprint(request: Diagnosed, parts: Readonly<Record<string, unknown>
   }
 }
 
-/** Returns the first change, and the tokens before it; undefined if the earlier request is a prefix of this one. */
+/**
+ * Returns the first difference, and the number of tokens before it; undefined if this request begins with the
+ * whole earlier one.
+ */
 function changeSince(
   before: Fingerprint,
   now: Fingerprint,
@@ -123,7 +135,10 @@ function changeSince(
   return at < 0 ? undefined : { reason: otherwise, reusable: before.messages[at - 1]?.tokens ?? 0 }
 }
 
-/** Renders a value without its breakpoints, which move from turn to turn; a text equals one block of text. */
+/**
+ * Renders a value without cache breakpoints, which move from turn to turn. A plain text is treated like a
+ * list with one text.
+ */
 export function unmarked(value: unknown): string {
   return JSON.stringify(value ?? null, (name, member: unknown) => {
     if (name === 'cache_control' || name === 'prompt_cache_breakpoint') return undefined

@@ -10,7 +10,9 @@ export const LIFETIME_MS = {
 /** Name of a lifetime, as providers write it. */
 export type Lifetime = keyof typeof LIFETIME_MS
 
-/** Smallest prefix that a provider caches, in tokens, for models whose names match. The first match counts. */
+/**
+ * Minimum length of a cached prefix in tokens, by the model's name. The first pattern that matches counts.
+ */
 const MINIMUMS: readonly (readonly [RegExp, number])[] = [
   [/(?:opus|fable|mythos)-5/, 512],
   [/opus-4-[56]|haiku-4-5/, 4096],
@@ -20,12 +22,12 @@ const MINIMUMS: readonly (readonly [RegExp, number])[] = [
 ]
 const MINIMUM = 1024
 
-/** Returns the smallest prefix in tokens that is cached for a model. */
+/** Returns the minimum length, in tokens, of a prefix that is cached for a model. */
 export function minimumOf(model: string): number {
   return MINIMUMS.find(([names]) => names.test(model))?.[1] ?? MINIMUM
 }
 
-/** Whether a model of OpenAI has breakpoints and bills what it writes: GPT-5.6 and later. */
+/** Whether an OpenAI model supports cache breakpoints and charges for written tokens: GPT-5.6 and later. */
 export function hasBreakpoints(model: string): boolean {
   const [, major = '0', minor = '0'] = /^gpt-(\d+)(?:\.(\d+))?/.exec(model) ?? []
   return Number(major) > 5 || (Number(major) === 5 && Number(minor) >= 6)

@@ -8,7 +8,7 @@ import { Refusal } from './refusal.ts'
 
 const MAX_TOKENS = 4096
 
-/** Reads a chat request as a prompt; throws `Refusal` where a provider would. */
+/** Reads a chat request as a prompt; throws `Refusal` if a provider would refuse it. */
 export function chatPrompt(body: Fields, model: string): Prompt {
   const messages = asList(body.messages).map(asFields)
   if (messages.length === 0)
@@ -84,7 +84,10 @@ function writtenText(content: unknown): string {
     .join('\n')
 }
 
-/** The parts of a request that a cache sees, with their breakpoints; a text equals one part of text. */
+/**
+ * Splits a request into the parts that are cached, with their breakpoints. A plain text is treated like a
+ * list with one text.
+ */
 export function chatBlocks(body: Fields): CacheBlock[] {
   const tools = unmarked(asList(body.tools))
   return [

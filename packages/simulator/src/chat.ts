@@ -9,7 +9,7 @@ import type { Refusal, RefusalKind } from './refusal.ts'
 import { openAiTier } from './service-tier.ts'
 import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
-/** Common members of a stream's chunks. */
+/** Fields that all chunks of a stream have in common. */
 type Head = Readonly<
   Record<'id' | 'object' | 'model' | 'system_fingerprint', string> & {
     created: number
@@ -80,8 +80,8 @@ function message({ thinking, text, calls }: ModelOutput, stamp: ReplyStamp): unk
 }
 
 /**
- * Renders the frames. If usage was requested, every chunk has the member; it is null except in the last
- * chunk, which has no choices.
+ * Renders the chunks of a stream. If usage was requested, every chunk has the field `usage`: null, except in
+ * the last chunk, which has no choices.
  */
 function frames(head: Head, outputs: readonly ModelOutput[], stamp: ReplyStamp, usage: unknown): Frame[] {
   const chunk = (choices: readonly unknown[], tokens: number, value: unknown = null): Frame => ({

@@ -6,7 +6,7 @@ import { openAiWrites } from './service-tier.ts'
 import { tokensOf } from './tokens.ts'
 import type { Frame } from './upstream.ts'
 
-/** Reasons for the end of a choice. */
+/** Names of the protocol for the causes that end a choice. */
 export const FINISH_REASON: Readonly<Record<StopCause, string>> = {
   done: 'stop',
   stop_text: 'stop',
@@ -14,7 +14,7 @@ export const FINISH_REASON: Readonly<Record<StopCause, string>> = {
   tools: 'tool_calls',
 }
 
-/** Returns the number of choices that a request asks for; throws `Refusal` where a provider would. */
+/** Returns the number of choices that a request asks for; throws `Refusal` if a provider would refuse it. */
 export function requestedChoices(body: Fields): number {
   const n = asNumber(body.n) ?? 1
   if (!Number.isInteger(n) || n < 1 || n > 128)

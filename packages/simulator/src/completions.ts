@@ -12,7 +12,9 @@ export const COMPLETIONS = '/completions'
 /** Maximum number of tokens if a request does not state one. */
 const MAX_TOKENS = 16
 
-/** Creates the reply to a request for completions of a prompt; throws `Refusal` where a provider would. */
+/**
+ * Creates the reply to a request for completions of a prompt; throws `Refusal` if a provider would refuse it.
+ */
 export function completionsReply(
   body: Fields,
   model: string,
@@ -68,7 +70,9 @@ export function completionsReply(
   }
 }
 
-/** Reads one prompt or several, each a text or token ids, which the model reads as their numbers. */
+/**
+ * Reads one prompt or several. Each is a text or a list of token ids, which stand for themselves as numbers.
+ */
 function promptTexts(prompt: unknown): string[] {
   if (typeof prompt === 'string') return [prompt]
   const items = asList(prompt)

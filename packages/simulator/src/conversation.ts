@@ -1,9 +1,9 @@
-/** Step of a conversation, in any dialect. */
+/** One step of a conversation, in any protocol. */
 export type Step =
   | { readonly kind: 'system'; readonly text: string }
-  /** `hasMedia` is set if it contains anything other than text. */
+  /** `hasMedia`: the message contains something other than text. */
   | { readonly kind: 'user'; readonly text: string; readonly hasMedia: boolean }
-  /** Turn of the model, with its number of tool calls. */
+  /** A turn of the model; `calls` is the number of its tool calls. */
   | { readonly kind: 'model'; readonly calls: number }
   | { readonly kind: 'result'; readonly text: string }
 
@@ -11,21 +11,22 @@ export type Step =
 export interface ConversationState {
   /** System prompt, and other texts of that role. */
   readonly instructions: string
-  /** Texts of the user, one per message, without an agent's additions. */
+  /** Texts of the user, one per message, without the blocks that agents add. */
   readonly userTexts: readonly string[]
   /** Last text of the user; empty if there is none. */
   readonly lastUser: string
-  /** Results of the tools called since that text, in order. */
+  /** Results of the tools called since the last text of the user, in order. */
   readonly results: readonly string[]
-  /** Number of tools called since that text. */
+  /** Number of tools called since the last text of the user. */
   readonly callsMade: number
   /** Absolute path of the client's working directory; undefined if the prompt does not state it. */
   readonly workingDirectory: string | undefined
 }
 
 /**
- * Summarizes a conversation. A user message with only an agent's reminders does not count as one, and neither does
- * one that follows the user's message and states the working directory: a conversion makes it from a system message.
+ * Summarizes a conversation. A user message does not count if an agent wrote all of it. It does not count
+ * either if it follows the user's message and states the working directory: a converted system message has
+ * this form.
  */
 export function conversationState(steps: readonly Step[]): ConversationState {
   const instructions: string[] = []
@@ -57,7 +58,7 @@ export function conversationState(steps: readonly Step[]): ConversationState {
   }
 }
 
-/** Tags of blocks that agents add to messages of the user. */
+/** Tags of the blocks that agents add to messages of the user. */
 const REMINDERS = [
   'system-reminder',
   'environment_context',
@@ -86,15 +87,15 @@ function withoutBlocks(text: string, tag: string): string {
 
 const NAMES = '(?:working directory|current directory|working in the directory|cwd)'
 const PATH = '(?:/|[A-Za-z]:\\\\)'
-/** Path in a field: everything up to the end of the line. */
+/** A path after a field name: everything up to the end of the line. */
 const FIELD = new RegExp(`\\b${NAMES}["'\`]?(?::|=|>) ?["'\`]?(${PATH}[^\\n"'\`<>]{0,400})`, 'i')
-/** Path within a sentence: one word. */
+/** A path within a sentence: one word. */
 const SENTENCE = new RegExp(`\\b${NAMES} is ["'\`]?(${PATH}[^\\s"'\`<>]{0,400})`, 'i')
 
-/** First path of a list. */
+/** The first path of a list. */
 const LIST = new RegExp(`\\bworkspace directories:[*]{0,2}\\s{0,8}- (${PATH}[^\\n]{0,400})`, 'i')
 
-/** Finds the working directory, as agents state it. */
+/** Finds the working directory in the forms in which agents state it. */
 function workingDirectory(text: string): string | undefined {
   const path =
     FIELD.exec(text)?.[1]?.trim() ??

@@ -6,11 +6,11 @@ import { bearer, type Reply, type Upstream, postTo } from './upstream.ts'
 
 const DIMENSIONS = 256
 const MAX_DIMENSIONS = 4096
-/** Number of dimensions that one word affects. */
+/** Number of dimensions that one word influences. */
 const TRACES = 8
 
 /**
- * Creates a simulated provider of embeddings: unit vectors, which are close to each other if the texts share
+ * Creates a simulated provider of embeddings: vectors of length 1, which are similar if the texts share
  * words.
  */
 export function embeddingsUpstream(models: readonly string[]): Upstream {
@@ -39,8 +39,8 @@ function textOf(input: unknown): string {
 }
 
 /**
- * A vector of length 1: each word adds to a few dimensions, and the text as a whole adds a little to a few
- * others.
+ * Computes a vector of length 1: each word adds to a few dimensions, and the whole text adds a little to a
+ * few others.
  */
 function unitVector(text: string, dimensions: number): number[] {
   const vector = Array.from({ length: dimensions }, () => 0)
@@ -57,7 +57,7 @@ function unitVector(text: string, dimensions: number): number[] {
   return vector.map((value) => Math.fround(length === 0 ? 1 / Math.sqrt(dimensions) : value / length))
 }
 
-/** FNV-1a, 32 bits. */
+/** Computes the 32-bit FNV-1a hash of a text. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0

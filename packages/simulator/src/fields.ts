@@ -1,4 +1,4 @@
-/** JSON object with unchecked members. */
+/** A JSON object whose fields were not checked. */
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the value if it is an object, else an empty one. */

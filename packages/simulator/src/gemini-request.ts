@@ -6,12 +6,12 @@ import type { Prompt, Tool, ToolChoice } from './prompt.ts'
 import { Refusal } from './refusal.ts'
 
 const MAX_TOKENS = 4096
-/** Level at which there is no thinking, and therefore no summary of thoughts. */
+/** The level at which the model does not think, so that there is no summary of thoughts. */
 const LEAST = 'MINIMAL'
 
 /**
- * Reads a request of the Gemini API as a prompt. Throws `Refusal` where a provider would: most of all for
- * signatures that are missing or that it did not issue.
+ * Reads a request of the Gemini API as a prompt. Throws `Refusal` where the provider would refuse, especially
+ * if a signature is missing or was not issued by it.
  */
 export function geminiPrompt(body: Fields, model: string): Prompt {
   const contents = asList(body.contents).map(asFields)
@@ -38,7 +38,7 @@ export function geminiPrompt(body: Fields, model: string): Prompt {
   }
 }
 
-/** Requires that function responses follow the calls of those functions. */
+/** Throws `Refusal` unless each function response follows a call of that function. */
 function requireCalls(contents: readonly Fields[]): void {
   for (const [at, content] of contents.entries()) {
     const answered = partsOf(content).flatMap(({ functionResponse }) =>
@@ -70,7 +70,7 @@ function declared(value: unknown): Tool {
   }
 }
 
-/** Spells the types of OpenAPI as JSON Schema does. */
+/** Writes the type names of OpenAPI as JSON Schema does. */
 function plainSchema(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(plainSchema)
   if (typeof value !== 'object' || value === null) return value
@@ -113,7 +113,7 @@ function steps(content: Fields): Step[] {
   ]
 }
 
-/** Returns the text of a function's response: of its usual members, or of all members. */
+/** Returns the text of a function response: its `output` or `error`, or the whole object as JSON. */
 function resultText(response: Fields): string {
   const text = response.output ?? response.error ?? response
   return typeof text === 'string' ? text : JSON.stringify(text)

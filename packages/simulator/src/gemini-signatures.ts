@@ -7,10 +7,10 @@ const KEY = randomBytes(32)
 const SEED_BYTES = 48
 const MAC_BYTES = 32
 
-/** Documented placeholders for signatures of calls that no model of this provider made. */
+/** Documented placeholders to use instead of a signature for calls that a model of another provider made. */
 const STAND_INS = new Set(['skip_thought_signature_validator', 'context_engineering_is_the_way_to_go'])
 
-/** Signs output derived from a seed: a call with its name, or a text without one. */
+/** Creates a signature derived from `seed`. For a call, `name` is the name of its function. */
 export function signature(seed: string, name = ''): string {
   const random = seededBy(seed)
   const body = Buffer.from(Array.from({ length: SEED_BYTES }, () => Math.floor(random() * 256)))
@@ -18,7 +18,7 @@ export function signature(seed: string, name = ''): string {
 }
 
 /**
- * Requires that each signature in a conversation was issued for the part that carries it, and that the first
+ * Throws `Refusal` unless each signature in a conversation was issued for the part that has it, and the first
  * call of each step since the user's last message has one.
  */
 export function requireSignatures(contents: readonly Fields[]): void {
@@ -39,7 +39,7 @@ export function requireSignatures(contents: readonly Fields[]): void {
   }
 }
 
-/** Returns the parts of a content, whose list may be its only element. */
+/** Returns the parts of a content. A single part need not be in a list. */
 export function partsOf({ parts }: Fields): Fields[] {
   return (Array.isArray(parts) ? asList(parts) : [parts]).map(asFields)
 }

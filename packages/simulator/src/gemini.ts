@@ -18,11 +18,11 @@ const FINISH_REASON: Record<StopCause, string> = {
   tools: 'STOP',
 }
 
-/** Part of an answer, and its tokens. */
+/** A part of a response, and the number of its tokens. */
 interface TimedPart {
   readonly part: Fields
   readonly tokens: number
-  /** Number of its tokens that are thoughts. */
+  /** How many of the tokens are thoughts. */
   readonly thoughts: number
 }
 
@@ -79,7 +79,10 @@ function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCach
   return { kind: 'stream', frames }
 }
 
-/** Renders thoughts, text and calls. The first call is signed; without calls, an empty text at the end is. */
+/**
+ * Renders thoughts, text and calls. The first call has a signature; if there are no calls, an empty text at
+ * the end has it.
+ */
 function timedParts(
   output: ModelOutput,
   showsThoughts: boolean,
@@ -109,7 +112,7 @@ function timedParts(
   )
 }
 
-/** Joins adjacent texts of one kind, as an unstreamed response contains them. */
+/** Joins adjacent texts of the same kind, for a response that is not streamed. */
 function joined(parts: readonly Fields[]): Fields[] {
   const whole: Fields[] = []
   for (const part of parts) {
@@ -122,7 +125,7 @@ function joined(parts: readonly Fields[]): Fields[] {
   return whole
 }
 
-/** Parses a call's arguments; truncated ones become an empty object. */
+/** Parses a call's arguments; if they are cut off, returns an empty object. */
 function argumentsIn(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -140,7 +143,7 @@ function inputUsage(transcript: string, cached: number): Fields {
   }
 }
 
-/** Reports the usage up to these parts. */
+/** Reports the usage of a response that consists of these parts so far. */
 function usageOf(input: Fields, parts: readonly TimedPart[]): Fields {
   const thoughts = parts.reduce((sum, part) => sum + part.thoughts, 0)
   const candidates = parts.reduce((sum, part) => sum + part.tokens, 0) - thoughts

@@ -6,7 +6,7 @@ import type { Reply, ReplyStamp } from './upstream.ts'
 
 const MAX_IMAGES = 10
 const MAX_SIDE = 256
-/** Tokens of a square image, by quality. */
+/** Tokens that a square image costs, by quality. */
 const TOKENS = new Map([
   ['low', 272],
   ['medium', 1056],
@@ -15,7 +15,7 @@ const TOKENS = new Map([
 const TOKENS_OF_AUTO = 1056
 const TOKENS_OF_PARTIAL = 100
 
-/** Draws images for a prompt or as variations: whole, or as events with partial images. */
+/** Replies with images for a prompt or as variations: complete ones, or events with partial images. */
 export function imagesReply(body: Fields, stamp: ReplyStamp, path: string): Reply {
   const prompt = path === '/images/variations' ? 'a variation' : asString(body.prompt)
   if (prompt === '') throw new Refusal('malformed', 'prompt: a text is required')

@@ -1,9 +1,9 @@
-// Maximum distance in characters at which a verb still refers to the thing.
+// Maximum distance, in characters, between a verb and the thing that it refers to.
 const MAX_DISTANCE = 80
 
 /**
- * Whether a text names `thing` shortly after one of the verbs, in the same sentence. `thing` must be a global
- * expression.
+ * Whether a text names `thing` shortly after one of the verbs, in the same sentence. `thing` must have the
+ * flag `g`.
  */
 export function isRequestFor(text: string, thing: RegExp, verbs: RegExp): boolean {
   for (const { index } of text.matchAll(thing)) {

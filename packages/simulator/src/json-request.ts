@@ -5,13 +5,13 @@ import { type Fields, asFields } from './fields.ts'
 const MAX_PART = 6000
 const JSON_NAMED = /\bJSON\b/gi
 const VERBS = /\b(?:respond|reply|answer|return|output|format|produce|generate)\b/i
-/** Member with its name and type, as in `"isNewTopic" (boolean)`. */
+/** Matches a field with its type, as in `"isNewTopic" (boolean)`. */
 const TYPED = /["'`](\w{1,60})["'`] ?[:(] ?(boolean|string|number|integer|array|object)\b/g
-/** Member with its name, as in `a single "title" field`. */
+/** Matches the name of a field, as in `a single "title" field`. */
 const NAMED = /["'`](\w{1,60})["'`] (?:field|key|property|member)\b/g
 const KEY = /["'`](\w{1,60})["'`] ?: ?([[{\dtf]?)/g
 
-/** Derives the schema of JSON that a text asks for in plain words; undefined if it does not. */
+/** Derives a JSON schema if a text asks for JSON in plain words; otherwise returns undefined. */
 export function requestedJsonSchema(text: string): Fields | undefined {
   const part = text.length > 2 * MAX_PART ? `${text.slice(0, MAX_PART)}\n${text.slice(-MAX_PART)}` : text
   if (!isRequestFor(part, JSON_NAMED, VERBS)) return undefined
@@ -64,7 +64,7 @@ function objectAt(text: string, from: number): Fields | undefined {
   return undefined
 }
 
-/** Derives a schema from an example. */
+/** Derives a schema from an example of a value. */
 function schemaOf(example: unknown): Fields {
   if (Array.isArray(example)) return { type: 'array', items: example.length > 0 ? schemaOf(example[0]) : {} }
   if (typeof example === 'object' && example !== null) {

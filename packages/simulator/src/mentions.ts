@@ -1,13 +1,13 @@
 import { COMMON_WORDS } from './topic.ts'
 
-/** Text that a message mentions, and its position. */
+/** A text that a message contains, and its position. */
 export interface Mention {
   readonly text: string
   /** Offset in the message, in characters. */
   readonly at: number
 }
 
-/** Texts in a message that can be arguments of a tool. */
+/** The texts in a message that may serve as arguments of a tool. */
 export interface Mentions {
   /** Words, as written. */
   readonly words: readonly Mention[]
@@ -19,27 +19,27 @@ export interface Mentions {
   readonly globs: readonly Mention[]
   /** Words with a digit, such as `A-1234`. */
   readonly identifiers: readonly Mention[]
-  /** Command line for a shell. */
+  /** Command line that the message asks to run; undefined if there is none. */
   readonly command: string | undefined
 }
 
-// Length of the part of a message, from its beginning, that is searched.
+// Maximum number of characters of a message that are searched, from its beginning.
 const MAX_MESSAGE = 8000
 const QUOTED =
   /"([^"\n]{1,2000})"|“([^“”\n]{1,2000})”|`([^`\n]{1,2000})`|(?<![\p{L}\p{N}])'([^'\n]{1,2000})'/gu
 const URL_TEXT = /\bhttps?:\/\/[^\s"'`<>]{1,2000}/g
 const TOKEN = /\S+/g
-/** Names of files: with an extension, or customary ones without. */
+/** Matches file names: with an extension, or well-known names without one. */
 const FILE = /^[\w@+~-][\w.@+~-]*\.[A-Za-z]\w{0,9}$|^\.\w[\w.-]*$|^(?:README|LICENSE|Makefile|Dockerfile)$/
 const ABBREVIATION = /^(?:[a-z]\.[a-z]|etc)$/i
-/** Programs whose names begin an unquoted command line. */
+/** Matches a command line without quotes, by the name of its program. */
 const PROGRAMS =
   /\b(?:run|execute) ((?:ls|pwd|cat|echo|date|whoami|uname|git|npm|npx|node|python3?|make|grep|head|tail|wc)(?![\w.])[^\n]{0,200})/i
-/** Task that a shell can do if there is no specific tool for it. */
+/** Matches a task that a shell can do if there is no special tool for it. */
 const LIST = /\blist (?:all |the |my |of ){0,3}files\b/i
 const RUN_QUOTED = /\b(?:run|execute)(?: the)?(?: command| script)?:? ["“`]([^"”`\n]{1,2000})["”`]/i
 
-/** Finds the mentions in a message. Quotes around the whole message are ignored. */
+/** Finds the mentions in a message. Quotation marks around the whole message are ignored. */
 export function mentionsIn(message: string): Mentions {
   const text = unwrapped(message.slice(0, MAX_MESSAGE))
   const urls = [...text.matchAll(URL_TEXT)].map(({ 0: url, index }) => ({
@@ -53,7 +53,7 @@ export function mentionsIn(message: string): Mentions {
   const inPlain = text.replaceAll(QUOTED, blank).replaceAll(URL_TEXT, blank)
   const tokens = [...inPlain.matchAll(TOKEN)].map(({ 0: token, index }) => ({ text: bare(token), at: index }))
   const plainPaths = tokens.filter((one) => isPath(one.text))
-  // Spaces are part of a quoted name if nothing else is a path.
+  // A quoted text may be a path with spaces, but only if nothing else in the message is a path.
   const isQuotedPath = ({ text: quoted }: Mention): boolean =>
     isPath(plainPaths.length === 0 ? quoted.replaceAll(' ', '_') : quoted)
   return {
@@ -69,7 +69,7 @@ export function mentionsIn(message: string): Mentions {
   }
 }
 
-/** Removes quotes around a whole message, as agents add them. */
+/** Removes the quotation marks around a whole message, which some agents add. */
 function unwrapped(message: string): string {
   const text = message.trim()
   const [first, last] = [text.at(0), text.at(-1)]
@@ -81,7 +81,7 @@ function blank(found: string): string {
   return ' '.repeat(found.length)
 }
 
-/** Removes the punctuation around a token; some agents mark files with `@`. */
+/** Removes the punctuation around a word; also `@`, with which some agents mark files. */
 function bare(token: string): string {
   return token
     .replace(/^[([{<@]/, '')

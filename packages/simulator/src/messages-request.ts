@@ -9,7 +9,7 @@ import { Refusal } from './refusal.ts'
 const MIN_THINKING_TOKENS = 1024
 const MAX_MARKS = 4
 
-/** Reads a messages request as a prompt; throws `Refusal` where a provider would. */
+/** Reads a messages request as a prompt; throws `Refusal` if a provider would refuse it. */
 export function messagesPrompt(
   body: Fields,
   model: string,
@@ -68,7 +68,7 @@ function system(content: unknown): Step[] {
   return [{ kind: 'system', text: writtenText(blocks(content)) }]
 }
 
-/** Splits a turn into steps: tool results first, then the text. */
+/** Splits a turn into steps: the tool results first, then the text. */
 function steps({ role, content }: Fields): Step[] {
   const all = blocks(content)
   if (role === 'system') return system(content)
@@ -91,7 +91,7 @@ function writtenText(content: readonly Fields[]): string {
     .join('\n')
 }
 
-/** Renders the prompt in caching order, and its parts with their breakpoints. */
+/** Renders the prompt in the order in which it is cached, and its parts with their cache breakpoints. */
 function transcribed(
   tools: readonly Fields[],
   body: Fields,
@@ -110,7 +110,8 @@ function transcribed(
   }
   for (const { cache_control, ...tool } of tools) add(JSON.stringify(tool), { ...tool, cache_control })
   for (const block of blocks(body.system)) add(blockText(block), block)
-  // These change the cached messages, but neither tools nor system.
+  // If tool choice or thinking change, cached messages are invalid, but cached tools and system texts stay
+  // valid.
   setting(JSON.stringify([body.tool_choice, body.thinking]))
   for (const { role, content } of messages) {
     setting(asString(role), `${asString(role)}:\n`)
@@ -125,7 +126,7 @@ function lifetimeOf(control: unknown): '5m' | '1h' | undefined {
   return asFields(control).ttl === '1h' ? '1h' : '5m'
 }
 
-/** Marks the last block, as the member `cache_control` of a request does. */
+/** Marks the last block. The field `cache_control` of the whole request has this effect. */
 function withAutomatic(cached: readonly CacheBlock[], mark: '5m' | '1h' | undefined): CacheBlock[] {
   const last = cached.findLastIndex(({ isSetting }) => isSetting !== true)
   const own = cached[last]?.mark
@@ -134,7 +135,7 @@ function withAutomatic(cached: readonly CacheBlock[], mark: '5m' | '1h' | undefi
   return cached.map((block, at) => (mark !== undefined && at === last ? { ...block, mark } : block))
 }
 
-/** Requires at most four breakpoints, the longer lifetimes first. */
+/** Throws `Refusal` if there are more than four breakpoints, or a longer lifetime follows a shorter one. */
 function requireOrder(cached: readonly CacheBlock[]): readonly CacheBlock[] {
   const marks = cached.flatMap(({ mark }) => (mark === undefined ? [] : [mark]))
   if (marks.length > MAX_MARKS) {

@@ -19,17 +19,19 @@ const STOP_REASON: Record<StopCause, string> = {
   tools: 'tool_use',
 }
 
-/** Blocks before a breakpoint, itself included, at which earlier prefixes are looked for. */
+/** Number of blocks, back from and including a breakpoint, at which a cached prefix may end. */
 const LOOKBACK = 20
 
-/** Caches of a provider, as the account of a call sees them. */
+/** The caches of a provider, and the account that makes the call. */
 export interface CallCaches {
   readonly cache: PromptCache
   readonly diagnostics: CacheDiagnostics
   readonly account: string
 }
 
-/** Content block: complete, as it starts in a stream, and its deltas with their tokens. */
+/**
+ * A content block: the complete one, how it starts in a stream, and its deltas with their number of tokens.
+ */
 interface Block {
   readonly complete: unknown
   readonly start: unknown
@@ -109,7 +111,7 @@ export function useMarks(
   return useBlocks(cache, blocks, { scope, minimum: minimumOf(model), lookback: LOOKBACK })
 }
 
-/** Computes usage; `input_tokens` excludes cache reads and writes. */
+/** Computes the usage. `input_tokens` does not include tokens read from or written to the cache. */
 function inputUsage({ transcript }: Prompt, { read, writes }: CacheUse) {
   const { '5m': short = 0, '1h': long = 0 } = writes
   return {
@@ -122,7 +124,7 @@ function inputUsage({ transcript }: Prompt, { read, writes }: CacheUse) {
 
 type InputUsage = ReturnType<typeof inputUsage>
 
-/** Adds the tokens that the request's directive makes the provider write to its cache. */
+/** Adds the tokens that a `simulate(…)` directive in the request declares as written to the cache. */
 function withWrites(body: Fields, usage: InputUsage): InputUsage {
   const { '5m': short, '1h': long } = cacheWrites(body, usage.input_tokens)
   const { ephemeral_5m_input_tokens: before5m, ephemeral_1h_input_tokens: before1h } = usage.cache_creation
@@ -172,7 +174,7 @@ function toolBlock(id: string, name: string, pieces: readonly string[]): Block {
   }
 }
 
-/** Parses a call's input; a truncated one becomes an empty object. */
+/** Parses a call's input; if it is cut off, returns an empty object. */
 function inputObject(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -194,7 +196,7 @@ function event(type: string, data: object, tokens = 0): Frame {
   return { text: `event: ${type}\ndata: ${JSON.stringify({ type, ...data })}\n\n`, tokens }
 }
 
-/** Generates an opaque signature, equal for equal thinking. */
+/** Creates an opaque signature; equal thinking gets an equal one. */
 function signature(seed: string): string {
   const random = seededBy(seed)
   return Buffer.from(Array.from({ length: 96 }, () => Math.floor(random() * 256))).toString('base64')

@@ -10,22 +10,25 @@ import { valueMatchingSchema } from './schema-value.ts'
 import { titleOf } from './title.ts'
 import { wordsOfName } from './tool-needs.ts'
 
-/** Cause of the end: finished, stop text, token limit, or tool calls. */
+/** Why the output ended: it was complete, met a stop text, reached the token limit, or called tools. */
 export type StopCause = 'done' | 'stop_text' | 'length' | 'tools'
 
-/** Output of a simulated model. Every string in a list of pieces is one token. */
+/** Output of a simulated model. In a list of pieces, every string is one token. */
 export interface ModelOutput {
   readonly thinking: readonly string[]
   readonly text: readonly string[]
   readonly calls: readonly { readonly tool: Tool; readonly input: readonly string[] }[]
   readonly stopCause: StopCause
-  /** Stop text that was met. */
+  /** The stop text that was met; null if none was. */
   readonly stopText: string | null
   /** Number of generated tokens, thinking included. */
   readonly tokens: number
 }
 
-/** Generates the output for a prompt; equal for equal prompt and choice, streamed or not. */
+/**
+ * Generates the output for a prompt. It only depends on the prompt and the number of the choice, not on
+ * streaming.
+ */
 export function generate(prompt: Prompt, choice = 0): ModelOutput {
   const random = seededBy(`${prompt.model}\n${choice}\n${prompt.transcript}`)
   const calls = toolCalls(prompt, random)
@@ -100,7 +103,7 @@ const TITLES = /^(?:title|subject|headline)$/
 const SENTENCES =
   /^(?:answer|text|summary|response|message|content|explanation|description|reason|reasoning|result)$/
 
-/** Generates a JSON value that satisfies the schema; `proseText` returns the prose of the model. */
+/** Generates a JSON value that satisfies a schema; `proseText` returns prose for it. */
 function jsonReply(schema: Fields, message: string, proseText: () => string, random: Random): unknown {
   return valueMatchingSchema({ type: 'object', ...schema }, message, random, {
     text: (name) => {

@@ -4,7 +4,9 @@ import { hasBreakpoints, type Lifetime, minimumOf } from './cache-rules.ts'
 import { type Fields, asFields, asString } from './fields.ts'
 import { extended, type PromptCache } from './prompt-cache.ts'
 
-/** Characters by which requests are routed: 256 tokens. */
+/**
+ * Number of characters at the beginning of a prompt (256 tokens) that determine the machine it is routed to.
+ */
 const ROUTED_CHARACTERS = 1024
 const MAX_WRITES = 4
 const MAX_BREAKPOINTS = 80
@@ -15,17 +17,19 @@ export interface AccountCache {
   readonly account: string
 }
 
-/** A prompt of chat or responses, as its cache sees it. */
+/** A prompt of the chat or responses protocol, with all that its cache depends on. */
 export interface OpenAiPrompt {
   readonly account: string
   readonly model: string
   readonly body: Fields
   readonly transcript: string
-  /** Its parts; `mark` is set at explicit breakpoints. */
+  /** The parts of the prompt; `mark` is set on those with an explicit breakpoint. */
   readonly blocks: readonly CacheBlock[]
 }
 
-/** Uses the cache as OpenAI does: at breakpoints from GPT-5.6 on, otherwise automatically in steps. */
+/**
+ * Uses the cache as OpenAI does: from GPT-5.6 on at breakpoints, for earlier models automatically in steps.
+ */
 export function useOpenAiCache(cache: PromptCache, prompt: OpenAiPrompt): CacheUse {
   const { account, model, body, transcript, blocks } = prompt
   const beginning = transcript.slice(0, ROUTED_CHARACTERS)
@@ -42,8 +46,9 @@ export function useOpenAiCache(cache: PromptCache, prompt: OpenAiPrompt): CacheU
 }
 
 /**
- * Marks where a prefix is looked for and written: the last breakpoints of the client, and one at the end unless the
- * mode is `explicit`. Earlier ends of messages are looked for too, since they were the end of an earlier request.
+ * Marks the parts at which prefixes are searched or written. Written are the last breakpoints of the client
+ * and, unless the mode is `explicit`, the end of the prompt. Prefixes are also searched at earlier parts,
+ * because an earlier request may have ended there.
  */
 function withImplicit(blocks: readonly CacheBlock[], body: Fields): CacheBlock[] {
   const { mode, ttl } = asFields(body.prompt_cache_options)

@@ -4,27 +4,30 @@ import type { Tool } from './prompt.ts'
 import { seededBy } from './random.ts'
 import type { ReplyStamp } from './upstream.ts'
 
-/** Event of a stream, without its number and its item. */
+/** An event of a stream, without its sequence number and without the item that it belongs to. */
 export interface ItemEvent {
   readonly type: string
   readonly data: object
   readonly tokens: number
 }
 
-/** Item of a response: as it begins in a stream, complete, and the events between. */
+/** An item of a response: as it begins in a stream, as it is complete, and the events in between. */
 export interface OutputItem {
   readonly added: Fields
   readonly complete: Fields
   readonly events: readonly ItemEvent[]
 }
 
-/** Parts of a request that decide how thoughts are shown. */
+/** Settings of a request that determine how thoughts are shown. */
 export interface ThoughtOptions {
   readonly summary: boolean
   readonly encrypted: boolean
 }
 
-/** Renders an output as items: thoughts, text, calls. The last item of an incomplete output is incomplete. */
+/**
+ * Renders an output as items: thoughts, text, calls. If the output was cut off, its last item is marked as
+ * incomplete.
+ */
 export function outputItems(output: ModelOutput, shown: ThoughtOptions, stamp: ReplyStamp): OutputItem[] {
   const { thinking, text, calls, stopCause } = output
   const makers = [
@@ -122,12 +125,12 @@ function growth(prefix: string, place: object) {
   })
 }
 
-/** Time in which an invisible token is generated. */
+/** An event without content, which takes the time of one token that the client does not see. */
 function pause(): ItemEvent {
   return { type: '', data: {}, tokens: 1 }
 }
 
-/** Generates a placeholder for encrypted thoughts; equal thoughts give equal texts. */
+/** Creates a placeholder for encrypted thoughts; equal thoughts get an equal one. */
 function encryptedText(seed: string): string {
   const random = seededBy(seed)
   return `gAAAA${Buffer.from(Array.from({ length: 120 }, () => Math.floor(random() * 256))).toString('base64url')}`

@@ -7,13 +7,13 @@ import type { Frame, Reply } from './upstream.ts'
 export interface Pace {
   readonly firstTokenMs: number
   readonly tokenMs: number
-  /** Maximum time of an unstreamed reply, regardless of its number of tokens. */
+  /** Maximum time of a reply that is not streamed, regardless of its number of tokens. */
   readonly maxWholeMs: number
 }
 
 /**
- * Pace of a real model: first token after 250 ms, then forty a second; unstreamed replies within half a
- * second.
+ * The pace of a real model: the first token after 250 ms, then forty tokens a second; replies that are not
+ * streamed within half a second.
  */
 export const REALISTIC_PACE: Pace = { firstTokenMs: 250, tokenMs: 25, maxWholeMs: 500 }
 
@@ -42,7 +42,10 @@ export async function sendAtPace(response: ServerResponse, reply: Reply, pace: P
   response.end()
 }
 
-/** Yields the frames' text, and undefined for each wait; text without a wait is joined. */
+/**
+ * Yields the text of the frames, and `undefined` for each token's waiting time. Texts without a wait between
+ * them are joined.
+ */
 function* paced(frames: readonly Frame[]): Generator<string | undefined> {
   let gathered = ''
   for (const { text, tokens } of frames) {
@@ -56,7 +59,7 @@ function* paced(frames: readonly Frame[]): Generator<string | undefined> {
   if (gathered !== '') yield gathered
 }
 
-/** Varies a time between 50 and 150 percent. */
+/** Varies a time randomly between 50 and 150 per cent. */
 function jittered(milliseconds: number, random: Random): number {
   return milliseconds * (0.5 + random())
 }

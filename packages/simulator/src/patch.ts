@@ -1,14 +1,14 @@
 import type { Tool } from './prompt.ts'
 
-/** Whether a tool edits files by patches, as coding agents offer it. */
+/** Whether a tool edits files by patches, like the patch tool of coding agents. */
 export function isPatchTool({ name }: Tool): boolean {
   return /(?:^|_)apply_patch$/.test(name)
 }
 
 /**
- * Writes the patch that a message asks for: of two quoted texts, the first is replaced by the second; a
- * single one becomes the content of the file. `shown` is the file as far as tools returned it, because a
- * patch needs whole lines.
+ * Writes the patch that a message asks for. If it quotes two texts, the first is replaced by the second; a
+ * single one becomes the content of the file. `shown` is the part of the file that tools have returned: it is
+ * needed because a patch contains whole lines.
  */
 export function patchFor(path: string, quoted: readonly string[], shown: string): string {
   const [old = '', replacement] = quoted
@@ -25,7 +25,7 @@ function patch(head: string, lines: readonly string[]): string {
   return ['*** Begin Patch', head, ...lines, '*** End Patch', ''].join('\n')
 }
 
-/** Passes a patch to the command that agents provide in their shell. */
+/** Writes the shell command with which agents apply a patch. */
 export function patchCommand(patch: string): string {
   return `apply_patch <<'PATCH'\n${patch}PATCH`
 }

@@ -7,17 +7,21 @@ const MINUTE_MS = 60_000
 
 /** Options of `PromptCache`. */
 export interface PromptCacheOptions {
-  /** The time in milliseconds, which decides when a prefix has expired. */
+  /** Returns the time in milliseconds, from which it is decided whether a prefix has expired. */
   readonly now?: () => number
   readonly maxPrefixes?: number
   /**
-   * Requests a minute with the same beginning and `prompt_cache_key` that one machine of OpenAI serves; others are
-   * served by a further machine, whose cache is its own. Without it, one machine serves all of them.
+   * Maximum number of requests per minute with the same beginning and `prompt_cache_key` that one simulated
+   * machine of OpenAI serves. Further requests go to another machine, which has its own cache. Without this
+   * option, one machine serves all requests.
    */
   readonly requestsPerMachine?: number
 }
 
-/** Cached prefixes of prompts, each with the time at which it expires. A use starts its lifetime anew. */
+/**
+ * The cached prefixes of prompts, each with the time at which it expires. When a prefix is used, its lifetime
+ * begins again.
+ */
 export class PromptCache {
   readonly #prefixes: LRUCache<string, { readonly lifetimeMs: number; readonly expiresAt: number }>
   readonly #machines = new LRUCache<string, { readonly minute: number; readonly requests: number }>({
@@ -36,7 +40,7 @@ export class PromptCache {
     this.#requestsPerMachine = requestsPerMachine
   }
 
-  /** Whether a prefix is cached; its lifetime starts anew if it is. */
+  /** Whether a prefix is cached. If so, its lifetime begins again. */
   use(digest: string): boolean {
     const found = this.#prefixes.get(digest)
     if (!found) return false
@@ -48,13 +52,13 @@ export class PromptCache {
     return true
   }
 
-  /** Caches a prefix. One that is already cached keeps the longer lifetime. */
+  /** Caches a prefix. If it is already cached, the longer lifetime counts. */
   write(digest: string, lifetimeMs: number): void {
     const before = this.use(digest) ? (this.#prefixes.get(digest)?.lifetimeMs ?? 0) : 0
     this.#keep(digest, Math.max(before, lifetimeMs))
   }
 
-  /** Returns the machine that serves a request which is routed by this value. */
+  /** Returns the number of the machine that serves the next request with this routing value. */
   machineFor(route: string): number {
     const minute = Math.floor(this.#now() / MINUTE_MS)
     const last = this.#machines.get(route)
@@ -68,7 +72,7 @@ export class PromptCache {
   }
 }
 
-/** Extends the digest of a prefix by a part. */
+/** Computes the digest of a prefix that is extended by a part. */
 export function extended(digest: string, part: string): string {
   return createHash('sha1').update(digest).update('\n').update(part).digest('base64')
 }

@@ -1,34 +1,39 @@
 import type { ConversationState } from './conversation.ts'
 import type { Fields } from './fields.ts'
 
-/** Tool that the client offers; `schema` is the JSON schema of its arguments. */
+/** A tool that the client offers; `schema` is the JSON schema of its arguments. */
 export interface Tool {
   readonly name: string
   readonly description: string
   readonly schema: Fields
-  /** Whether its input is plain text; the schema then has it as the member `input`. */
+  /**
+   * Whether the input of the tool is plain text; `schema` then describes an object with the field `input`.
+   */
   readonly takesText?: true
-  /** Group to which the tool belongs for the client, in dialects with such groups. */
+  /** Group of tools to which this one belongs, in protocols that have groups. */
   readonly namespace?: string
 }
 
-/** Constraint on tool calls: free, none, any tool, or the named tool. */
+/** Whether the model must call tools: it may, must not, must call any, or must call the named one. */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly name: string }
 
-/** Parts of a request that a simulated model needs, in any dialect. */
+/** The parts of a request that a simulated model needs, independent of the protocol. */
 export interface Prompt extends ConversationState {
   readonly model: string
-  /** Everything before the reply, in order; seeds the output and determines the prompt's tokens. */
+  /**
+   * Everything before the reply, in order. It is the seed of the output, and its length determines the number
+   * of input tokens.
+   */
   readonly transcript: string
   readonly tools: readonly Tool[]
   readonly toolChoice: ToolChoice
   /** Whether one reply may call several tools. */
   readonly parallelTools: boolean
-  /** Whether the model announces a tool call in a sentence. */
+  /** Whether the model writes a sentence before it calls a tool. */
   readonly announcesTools: boolean
-  /** Whether thinking is generated first. */
+  /** Whether the model thinks before it replies. */
   readonly thinks: boolean
-  /** Schema of a JSON reply; undefined for prose. */
+  /** Schema of the reply if it is JSON; undefined for prose. */
   readonly jsonSchema: Fields | undefined
   /** Maximum number of tokens to generate. */
   readonly maxTokens: number

@@ -1,4 +1,4 @@
-/** Generator of numbers from 0 (inclusive) to 1 (exclusive), equal for equal seeds. */
+/** Returns numbers from 0 (inclusive) to 1 (exclusive); equal seeds give equal sequences. */
 export type Random = () => number
 
 /** Creates a generator (a Weyl sequence through a mixing function) seeded by the hash of a text. */
@@ -26,7 +26,7 @@ export function shuffle<T>(random: Random, values: readonly T[]): T[] {
     .map(({ value }) => value)
 }
 
-/** Computes FNV-1a over the text's UTF-16 units. */
+/** Computes the 32-bit FNV-1a hash of a text's UTF-16 units. */
 function hash(text: string): number {
   let result = 0x811c9dc5
   for (let at = 0; at < text.length; at++) result = Math.imul(result ^ text.charCodeAt(at), 0x01000193)

@@ -1,4 +1,4 @@
-/** Reasons of a simulated upstream to refuse a request, in any dialect. */
+/** Reasons why a simulated upstream refuses a request, in any protocol. */
 export type RefusalKind =
   | 'missing_key'
   | 'unknown_model'
@@ -7,7 +7,7 @@ export type RefusalKind =
   | 'malformed'
   | 'too_large'
 
-/** HTTP status by reason. */
+/** HTTP status for each reason. */
 export const REFUSAL_STATUS = {
   missing_key: 401,
   unknown_model: 404,
@@ -17,7 +17,7 @@ export const REFUSAL_STATUS = {
   too_large: 413,
 } as const satisfies Record<RefusalKind, number>
 
-/** Error of a request; thrown while the request is read, and rendered by its dialect. */
+/** Refusal of a request: thrown while the request is read, and rendered in the format of its protocol. */
 export class Refusal extends Error {
   readonly kind: RefusalKind
 

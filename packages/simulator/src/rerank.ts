@@ -3,10 +3,10 @@ import { Refusal } from './refusal.ts'
 import { keywords } from './topic.ts'
 import { bearer, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
-// Documents per billed unit.
+// Number of documents that cost one search unit.
 const DOCUMENTS_A_UNIT = 100
 
-/** Creates a simulated provider of reranking, in the second version of the protocol. */
+/** Creates a simulated provider of reranking, in version 2 of Cohere's protocol. */
 export function rerankUpstream(models: readonly string[]): Upstream {
   return {
     bodyIfServed: postTo('/rerank'),
@@ -44,7 +44,10 @@ function documentText(document: unknown): string {
   return typeof document === 'string' ? document : asString(asFields(document).text)
 }
 
-/** Share of the query's words in the document, slightly less for a long one; from 0 to 1. */
+/**
+ * Scores a document: the share (0 to 1) of the query's words that it contains, slightly less for a long
+ * document.
+ */
 function score(queryWords: ReadonlySet<string>, document: string): number {
   const documentWords = keywords(document)
   const matches = new Set(documentWords.filter((word) => queryWords.has(word))).size

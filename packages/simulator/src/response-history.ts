@@ -4,7 +4,7 @@ import { type Fields, asFields, asList, asString } from './fields.ts'
 const MAX_RESPONSES = 1000
 const MAX_ITEMS = 10_000
 
-/** Memory of a simulated provider: everything that later requests may continue or refer to. */
+/** What a simulated provider remembers, so that later requests can continue or refer to it. */
 export class ResponseHistory {
   readonly #responses = new LRUCache<string, Fields>({ max: MAX_RESPONSES })
   readonly #conversations = new LRUCache<string, readonly Fields[]>({ max: MAX_RESPONSES })
@@ -25,7 +25,7 @@ export class ResponseHistory {
     return this.#responses.get(id)
   }
 
-  /** Returns the input that a response answered, with an id for each item. */
+  /** Returns the input of the request that a response answered, with an id for each item. */
   inputOf(id: string): readonly Fields[] {
     const output = asList(this.response(id)?.output).length
     const items = this.upTo(id) ?? []
@@ -34,7 +34,7 @@ export class ResponseHistory {
       .map((item, at) => ({ id: `msg_${id.slice(-12)}${at}`, type: 'message', ...item }))
   }
 
-  /** Keeps a response, which answers a conversation. */
+  /** Remembers a response and the conversation that it answers. */
   keep(response: Fields, conversation: readonly Fields[]): void {
     const id = asString(response.id)
     const output = asList(response.output).map(asFields)
@@ -43,7 +43,7 @@ export class ResponseHistory {
     for (const item of output) this.#items.set(asString(item.id), item)
   }
 
-  /** Forgets a response; its items stay. */
+  /** Forgets a response, but not its items. */
   forget(id: string): void {
     this.#responses.delete(id)
     this.#conversations.delete(id)

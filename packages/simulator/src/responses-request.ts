@@ -9,17 +9,17 @@ import { Refusal } from './refusal.ts'
 const MIN_OUTPUT_TOKENS = 16
 const MAX_TOKENS = 4096
 
-/** Schema that represents the input of a custom tool. */
+/** Schema for the input of a custom tool, which is plain text. */
 const TEXT_SCHEMA = { type: 'object', properties: { input: { type: 'string' } }, required: ['input'] }
 
-/** Returns the items of a request's input; a text is one message. */
+/** Returns the items of a request's input. A plain text is one message. */
 export function inputItems(input: unknown): Fields[] {
   return typeof input === 'string' ? [{ role: 'user', content: input }] : asList(input).map(asFields)
 }
 
 /**
- * Reads a request of the Responses API as a prompt; `items` are its input, after the items of the response
- * that it continues. Throws `Refusal` where a provider would.
+ * Reads a request of the Responses API as a prompt. `items` contains the items of the response that it
+ * continues, then its own input. Throws `Refusal` where a provider would.
  */
 export function responsesPrompt(body: Fields, items: readonly Fields[], model: string): Prompt {
   if (items.length === 0) throw new Refusal('malformed', "Invalid 'input': a text or items are required")
@@ -48,7 +48,7 @@ export function responsesPrompt(body: Fields, items: readonly Fields[], model: s
   }
 }
 
-/** Requires the call before each output. */
+/** Throws `Refusal` unless the call of each tool output precedes it. */
 function requireCalls(items: readonly Fields[]): void {
   const called = new Set<string>()
   for (const { type, call_id } of items) {
@@ -74,7 +74,8 @@ function additional(type: unknown, tools: unknown): readonly unknown[] {
 }
 
 /**
- * Functions and custom tools, including those of a namespace; tools that a provider runs itself are left out.
+ * Returns functions and custom tools, including those of a namespace, but not tools that a provider runs
+ * itself.
  */
 function asTools(tool: Fields, namespace?: string): Tool[] {
   const { type, description, parameters } = tool
@@ -117,7 +118,7 @@ function isMedia({ text }: Fields): boolean {
   return typeof text !== 'string'
 }
 
-/** Renders an item as the model reads it. */
+/** Renders an item in the form in which the model reads it. */
 function transcribed(item: Fields): string {
   const { type, role, content, output, summary } = item
   if (isCall(type)) return JSON.stringify({ ...item, id: undefined, status: undefined })
@@ -137,7 +138,10 @@ function writtenText(content: unknown): string {
     .join('\n')
 }
 
-/** The parts of a request that a cache sees, with their breakpoints; a text equals one part of text. */
+/**
+ * Splits a request into the parts that are cached, with their breakpoints. A plain text is treated like a
+ * list with one text.
+ */
 export function responsesBlocks(body: Fields, items: readonly Fields[]): CacheBlock[] {
   const tools = unmarked(asList(body.tools))
   const instructions = asString(body.instructions)

@@ -22,7 +22,7 @@ import {
   type Upstream,
 } from './upstream.ts'
 
-/** Creates a simulated provider of the Responses API, which remembers what it answered. */
+/** Creates a simulated provider of the Responses API, which remembers its responses. */
 export function responsesUpstream(
   models: readonly string[],
   cache: PromptCache,
@@ -73,13 +73,13 @@ function reply(
   })
   if (body.store !== false) history.keep(end, items)
   if (body.stream !== true) return { kind: 'whole', body: end, tokens: output.tokens }
-  // The first events repeat what was asked for; the last one states what was served.
+  // The first events of a stream repeat the requested tier, the last one states the tier that was served.
   const requested = { service_tier: body.service_tier ?? 'auto' }
   const start = { ...response({ ...IN_PROGRESS, output: [], usage: null }), ...requested }
   return { kind: 'stream', frames: frames(start, made, end) }
 }
 
-/** Counts the tokens of a request that is only counted; undefined for other calls. */
+/** Returns the number of input tokens if the call only asks to count them; undefined for other calls. */
 function countedTokens({ method, path, body }: Call, history: ResponseHistory): unknown {
   if (method !== 'POST' || path !== '/responses/input_tokens') return undefined
   const { transcript } = responsesPrompt(body, conversationOf(body, history), asString(body.model))
@@ -99,7 +99,7 @@ function earlierItems({ previous_response_id: id }: Fields, history: ResponseHis
   return items
 }
 
-/** Returns the item to which a reference refers; other items unchanged. */
+/** Returns the item to which an `item_reference` refers; returns other items unchanged. */
 function referredItem(item: Fields, history: ResponseHistory): Fields {
   if (item.type !== 'item_reference') return item
   const found = history.item(asString(item.id))
@@ -119,7 +119,7 @@ function ending({ stopCause }: ModelOutput, { created }: ReplyStamp): object {
   }
 }
 
-/** Repeats the settings of a request, with defaults for those that it omits. */
+/** Repeats the settings of a request, with default values for those that it omits. */
 function settings(body: Fields, model: string): Fields {
   const given = Object.entries(DEFAULTS).map(([name, value]) => [name, body[name] ?? value])
   return { model, ...Object.fromEntries(given), service_tier: openAiTier(body) }
@@ -171,7 +171,7 @@ function usageOf(
   }
 }
 
-/** Renders the events, numbered without gaps. The stream ends without an end marker. */
+/** Renders the events of a stream, with consecutive numbers. Nothing marks the end of the stream. */
 function frames(start: Fields, items: readonly OutputItem[], end: Fields): Frame[] {
   let number = 0
   const frame = (type: string, data: object, tokens = 0): Frame => {

@@ -2,15 +2,17 @@ import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { type Random, pickOne } from './random.ts'
 import { splitWords, topicOf } from './topic.ts'
 
-/** Hints for members and their texts, beyond the message itself. */
+/** Hints that determine the content of fields, in addition to the message itself. */
 export interface ValueHints {
-  /** Returns the text for a member; undefined to use the message's topic. */
+  /** Returns the text for a field; undefined to use the topic of the message. */
   text(name: string, schema: Fields): string | undefined
-  /** Whether an optional member belongs to the value. */
+  /** Whether an optional field is to be included. */
   mentions(name: string, schema: Fields): boolean
 }
 
-/** Sources of a value: the user's message, randomness, and the root schema for `$ref`. */
+/**
+ * What a value is made from: the user's message, random numbers, and the root schema, to which `$ref` refers.
+ */
 interface Source {
   readonly message: string
   readonly random: Random
@@ -40,8 +42,9 @@ const FORMATS = new Map([
 ])
 
 /**
- * Creates a value that satisfies a JSON schema and fits the message: objects with their required members and
- * those that the hints add, numbers and enumeration values from the message. `pattern` is not supported.
+ * Creates a value that satisfies a JSON schema and fits the message. Objects have their required fields and
+ * those that the hints add; numbers and enumeration values are taken from the message. `pattern` is not
+ * supported.
  */
 export function valueMatchingSchema(
   schema: Fields,
@@ -124,7 +127,7 @@ function array(schema: Fields, name: string, source: Source, depth: number): unk
   return schema.uniqueItems === true ? distinct(items, asFields(schema.items)) : items
 }
 
-/** Makes items distinct: enumeration values in turn, numbers and texts counted up. */
+/** Makes the items of a list different: enumeration values in turn, numbers and texts with a counter. */
 function distinct(items: readonly unknown[], { enum: values }: Fields): unknown[] {
   if (new Set(items.map((item) => JSON.stringify(item))).size === items.length) return [...items]
   return items.map((item, at) => {
@@ -151,12 +154,12 @@ function properWords(message: string): string | undefined {
   return proper.slice(0, 120) || undefined
 }
 
-// Range from which an unmentioned number is chosen.
+// Number of candidates from which a number is chosen if the message mentions none.
 const RANGE = 20
 
 /**
- * Chooses a number within the schema's bounds: one that the message mentions, else the default, else a small
- * one.
+ * Chooses a number within the bounds of a schema: one that the message mentions, else the default, else a
+ * small one.
  */
 function numberMatchingSchema(schema: Fields, isInteger: boolean, message: string, random: Random): number {
   const min = Math.max(bound(schema.minimum, -Infinity), bound(schema.exclusiveMinimum, -Infinity))
@@ -179,7 +182,8 @@ function numberMatchingSchema(schema: Fields, isInteger: boolean, message: strin
     Array.from({ length: RANGE }, (_, at) => rounded((first + step * at) * unit)).filter(fits)
   const [upwards, downwards] = [around(1), around(-1)]
   const candidates = upwards.length > 0 ? upwards : downwards
-  // Bounds that contain no multiple of the unit allow only values between them.
+  // If no multiple of the schema's `multipleOf` is within the bounds, a number between the bounds is
+  // returned.
   return candidates[Math.floor(random() * candidates.length)] ?? (min + max) / 2
 }
 
@@ -187,7 +191,7 @@ function bound(value: unknown, none: number): number {
   return asNumber(value) ?? none
 }
 
-/** Removes the noise of binary fractions. */
+/** Removes the rounding errors of binary fractions. */
 function rounded(value: number): number {
   return Number(value.toPrecision(12))
 }
@@ -196,7 +200,7 @@ const MAX_STEPS = 16
 
 /**
  * Resolves references and alternatives of a schema: follows `$ref` within the document, takes the first
- * alternative other than null, and merges the members next to them or in `allOf`.
+ * alternative that is not null, and merges the fields beside them and in `allOf`.
  */
 function resolveSchema(schema: Fields, root: Fields): Fields {
   let found = schema
@@ -230,7 +234,7 @@ function target(path: string, root: Fields): Fields {
   return asFields(found)
 }
 
-/** Merges two schemas: members of both, required by either. */
+/** Merges two schemas: the result has the fields of both, and requires those that either requires. */
 function merged(one: Fields, other: Fields): Fields {
   const properties = { ...asFields(one.properties), ...asFields(other.properties) }
   const required = [...asList(one.required), ...asList(other.required)]

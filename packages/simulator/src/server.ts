@@ -9,7 +9,7 @@ import type { Call, Reply, ReplyStamp, Upstream } from './upstream.ts'
 
 const MAX_BODY_BYTES = 64 * 1024 * 1024
 
-/** Serves one dialect on a free port of the loopback address. */
+/** Serves one protocol on a free port of the loopback address. */
 export async function serve(upstream: Upstream, pace: Pace): Promise<{ url: string; server: Server }> {
   const server = createServer((request, response) => {
     void handle(upstream, pace, request, response)
@@ -88,7 +88,7 @@ async function collected(request: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** The fields of a form; those that are numbers in JSON become numbers. */
+/** Reads the fields of a form; fields that are numbers in JSON become numbers. */
 async function formIn(bytes: Buffer, contentType: string): Promise<Pick<Call, 'body' | 'file'>> {
   let form: FormData
   try {
@@ -112,7 +112,7 @@ function parsed(bytes: Buffer): Fields {
     const value: unknown = JSON.parse(bytes.toString('utf8'))
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return asFields(value)
   } catch {
-    // Refused below.
+    // Text that is not JSON is refused below.
   }
   throw new Refusal('malformed', 'The body of the request is not a JSON object')
 }

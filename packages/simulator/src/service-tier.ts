@@ -3,15 +3,15 @@ import type { CacheUse } from './cache-blocks.ts'
 import type { Lifetime as CacheLifetime } from './cache-rules.ts'
 import type { Fields } from './fields.ts'
 
-/** A directive in a request: what the simulated provider states. See the README. */
+/** What a `simulate(…)` directive in a request makes the provider state; see the README. */
 interface Directive {
-  /** The tier that is served in place of the requested one; `none` states nothing. */
+  /** The tier that is reported as served, instead of the requested one; `none` for no report at all. */
   readonly tier?: string
-  /** Where the provider worked. */
+  /** The region that is reported. */
   readonly region?: string
-  /** Whether Gemini states the tier as `trafficType`. */
+  /** Whether Gemini reports the tier in the field `trafficType`. */
   readonly traffic: boolean
-  /** Tokens of the prompt that are written to a cache, by lifetime. */
+  /** Number of tokens of the prompt that are reported as written to a cache, by lifetime. */
   readonly writes: Readonly<Record<Lifetime, number>>
 }
 
@@ -46,7 +46,7 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['reserved', 'scale'],
 ])
 
-/** The tier that chat and responses state: the one that was requested, otherwise the default. */
+/** The tier that responses of chat and responses state: the requested one, else `default`. */
 export function openAiTier(body: Fields): string | undefined {
   const { tier } = directiveIn(body)
   if (tier === 'none') return undefined
@@ -56,7 +56,7 @@ export function openAiTier(body: Fields): string | undefined {
   return OPENAI_TIERS.has(named) ? String(named) : 'default'
 }
 
-/** What the usage of messages states about tier, speed and region. */
+/** The fields about tier, speed and region in the usage of a messages response. */
 export function messagesService(body: Fields): Fields {
   const { tier, region = body.inference_geo } = directiveIn(body)
   const { speed } = body
@@ -79,7 +79,7 @@ const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['provisioned', 'PROVISIONED_THROUGHPUT'],
 ])
 
-/** What the usage of Gemini states about the tier: `serviceTier` or `trafficType`. */
+/** The field about the tier in the usage of a Gemini response: `serviceTier` or `trafficType`. */
 export function geminiService(body: Fields): Fields {
   const { tier, traffic } = directiveIn(body)
   const { serviceTier: asked } = body
@@ -92,11 +92,13 @@ export function geminiService(body: Fields): Fields {
   return { serviceTier: GOOGLE_TIERS.has(named) ? named : 'standard' }
 }
 
-/** Header in which Bedrock states the tier of `invoke`, and in which requests name it. */
+/**
+ * Header in which requests to Bedrock's `invoke` name a tier, and responses state the one that was served.
+ */
 export const BEDROCK_HEADER = 'x-amzn-bedrock-service-tier'
 const BEDROCK_TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority', 'reserved'])
 
-/** The tier that Bedrock states: that of the header or of the body, otherwise the default. */
+/** The tier that Bedrock states: the one in the header or the body of the request, else `default`. */
 export function bedrockTier(body: Fields, headers: IncomingHttpHeaders): string | undefined {
   const { tier } = directiveIn(body)
   if (tier === 'none') return undefined
@@ -108,7 +110,9 @@ export function bedrockTier(body: Fields, headers: IncomingHttpHeaders): string 
   return BEDROCK_TIERS.has(named) ? String(named) : 'default'
 }
 
-/** Tokens that a directive makes the provider write to a cache, at most those of the prompt. */
+/**
+ * Number of tokens that a directive declares as written to the cache, by lifetime; together at most `prompt`.
+ */
 export function cacheWrites(body: Fields, prompt: number): Readonly<Record<Lifetime, number>> {
   let left = prompt
   const { writes } = directiveIn(body)
@@ -120,7 +124,7 @@ export function cacheWrites(body: Fields, prompt: number): Readonly<Record<Lifet
   return { '5m': taken('5m'), '30m': taken('30m'), '1h': taken('1h'), '12h': taken('12h') }
 }
 
-/** Details of chat and responses about tokens that are written to a cache; empty if there are none. */
+/** The usage fields of chat and responses for tokens written to a cache; empty if there are none. */
 export function openAiWrites(body: Fields, prompt: number, { read, writes: marked }: CacheUse): Fields {
   const { '30m': short = 0, '12h': long = 0 } = marked
   const asked = cacheWrites(body, prompt - read - short - long)

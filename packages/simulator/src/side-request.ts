@@ -6,7 +6,10 @@ import { isTitleRequest, subjectOf, titleOf } from './title.ts'
 
 const CONVERSATION = /\b(?:conversation|chat|thread|session|history)\b/gi
 
-/** Finds the schema of a JSON reply: the stated one or, without tools, the one that the text asks for. */
+/**
+ * Finds the schema of a JSON reply: the one that the request states or, without tools, the one that its text
+ * asks for.
+ */
 export function replySchema({ jsonSchema, tools, instructions, lastUser }: Prompt): Fields | undefined {
   return (
     jsonSchema ??
@@ -15,7 +18,7 @@ export function replySchema({ jsonSchema, tools, instructions, lastUser }: Promp
   )
 }
 
-/** Generates the title that a client requests separately from a conversation; undefined if it does not. */
+/** Generates a title, if the request asks for the title of a conversation; otherwise undefined. */
 export function titleFor({ tools, instructions, lastUser, userTexts }: Prompt): string | undefined {
   if (tools.length > 0) return undefined
   const bySystem = isTitleRequest(instructions.slice(0, 2000))

@@ -13,19 +13,19 @@ import { ResponseHistory } from './response-history.ts'
 import { responsesUpstream } from './responses.ts'
 import { serve } from './server.ts'
 
-/** Options of `startSimulator`. Those of the prompt cache apply to each upstream's cache. */
+/** Options of `startSimulator`. The options of the prompt cache apply to the cache of each upstream. */
 export interface SimulatorOptions extends PromptCacheOptions {
   /** Additional models, by protocol or endpoint. */
   readonly models?: Readonly<Partial<Record<keyof typeof DEMO_MODELS, readonly string[]>>>
 }
 
-/** Running upstreams; their base URLs end with the version. */
+/** The running upstreams; their base URLs end with the version of the API. */
 export interface Simulator {
   readonly chatUrl: string
   readonly messagesUrl: string
   readonly responsesUrl: string
   readonly geminiUrl: string
-  /** Bedrock's base address has no version in its path. */
+  /** Base URL of the simulated Bedrock, which has no version in its path. */
   readonly bedrockUrl: string
   readonly rerankUrl: string
   readonly embeddingsUrl: string
@@ -34,7 +34,7 @@ export interface Simulator {
   close(): Promise<void>
 }
 
-/** Starts one upstream per dialect on free ports of the loopback address, for `sluice demo`. */
+/** Starts one upstream per protocol on free ports of the loopback address, for `sluice demo`. */
 export async function startSimulator(
   pace: Pace = REALISTIC_PACE,
   { models: added = {}, ...cached }: SimulatorOptions = {},

@@ -6,7 +6,10 @@ import type { Call } from './upstream.ts'
 const PATH = /^\/responses\/(resp_\w+)(\/cancel|\/input_items)?$/
 const ITEMS_A_PAGE = 20
 
-/** Answers a call for a stored response; undefined for other calls. Throws `Refusal` if it does not exist. */
+/**
+ * Returns what a call about a stored response gets; undefined for other calls. Throws `Refusal` if the
+ * response does not exist.
+ */
 export function storedResponse({ method, path, query }: Call, history: ResponseHistory): unknown {
   const [, id = '', action = ''] = PATH.exec(path) ?? []
   if (id === '') return undefined
@@ -27,7 +30,10 @@ export function storedResponse({ method, path, query }: Call, history: ResponseH
   }
 }
 
-/** Returns a part of a list, according to the parameters of the API; the newest items come first. */
+/**
+ * Returns a page of a list, as the query parameters select it; the newest items come first unless it asks for
+ * another order.
+ */
 function page(items: readonly Fields[], query: URLSearchParams): Fields {
   const ordered = query.get('order') === 'asc' ? items : items.toReversed()
   const after = ordered.findIndex(({ id }) => id === query.get('after'))

@@ -5,9 +5,11 @@ const MAX_TEXT = 20_000
 const MAX_WORDS = 6
 const MAX_LENGTH = 50
 const TITLE_NAMED = /\btitle\b/gi
-/** Verb with the title as its object; followed by words such as `with`, it means something else. */
+/**
+ * Matches a verb whose object is the title. If words such as `with` follow, the text is not about a title.
+ */
 const VERBS = /\b(?:generate|create|write|suggest|come up with)\b(?!.{0,80}\b(?:with|and|that|has)\b)/i
-/** Tags around the conversation that a title is for. */
+/** Matches the tags around a conversation for which a title is wanted. */
 const CONVERSATION = /<(?:chat_history|conversation|session)>/i
 
 /** Whether a line of a message or a system prompt asks for a title. */
@@ -27,7 +29,7 @@ export function subjectOf(message: string): string {
     .trim()
 }
 
-/** Generates a title from a message's first words, without quotes, up to an "and". */
+/** Generates a title from the first words of a message, up to an "and", without quotation marks. */
 export function titleOf(message: string): string {
   const [line = ''] = (subjectOf(message) || message).split('\n')
   const [clause = ''] = line

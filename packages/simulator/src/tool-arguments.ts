@@ -11,8 +11,8 @@ import { needOf, wordsOfName } from './tool-needs.ts'
 import type { PlannedCall } from './tool-plan.ts'
 
 /**
- * Creates the arguments of a call from the user's message: required members, and optional ones that the
- * message mentions. They satisfy the tool's schema.
+ * Creates the arguments of a call from the user's message: all required fields, and optional ones that the
+ * message mentions. They satisfy the schema of the tool.
  */
 export function argumentsOf(call: PlannedCall, prompt: Prompt, random: Random): unknown {
   const { tool, path } = call
@@ -37,7 +37,10 @@ export function argumentsOf(call: PlannedCall, prompt: Prompt, random: Random): 
   })
 }
 
-/** Writes the task for a general-purpose tool that is to work on the file; undefined for other calls. */
+/**
+ * Writes the command or patch for a general tool, such as a shell, that works on the file; undefined for
+ * other calls.
+ */
 function taskText({ tool, path, task }: PlannedCall, prompt: Prompt, mentions: Mentions): string | undefined {
   if (task === undefined || path === undefined) return undefined
   if (task === 'show') return `cat ${shellWord(path)}`
@@ -50,12 +53,12 @@ function shellWord(text: string): string {
   return /^[\w./@+-]+$/.test(text) ? text : `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
-/** Words in names that are too common to show that a message mentions the member. */
+/** Words in field names that are too common to show that a message mentions the field. */
 const VAGUE = new Set(['file', 'name', 'text', 'type', 'path', 'code', 'tool', 'run', 'content', 'message'])
 
 interface Source {
   readonly mentions: Mentions
-  /** Quoted texts that no member has used yet. */
+  /** Quoted texts of the message that no argument has used yet. */
   readonly unused: string[]
   readonly path: string | undefined
   readonly workingDirectory: string | undefined
@@ -96,8 +99,8 @@ function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source
 }
 
 /**
- * Resolves a path as the tool expects it: absolute, unless it asks for relative paths or the folder is
- * unknown.
+ * Returns a path in the form that the tool expects: absolute, unless the tool asks for relative paths or the
+ * folder is unknown.
  */
 function resolvedPath(path: string, schema: Fields, folder: string | undefined): string {
   const description = asString(schema.description)
@@ -107,7 +110,7 @@ function resolvedPath(path: string, schema: Fields, folder: string | undefined):
   return system.isAbsolute(path) ? path : system.join(folder, path)
 }
 
-/** Finds an unquoted text that a message asks to write. */
+/** Finds the text without quotation marks that a message asks to write. */
 function contentIn(message: string): string | undefined {
   return /\b(?:containing|saying|with the (?:text|contents?|words?|line))[: ] ?([^\n]{1,2000})/i
     .exec(message)?.[1]

@@ -5,13 +5,13 @@ import type { Random } from './random.ts'
 import { argumentsOf } from './tool-arguments.ts'
 import { MAX_CALLS, type PlannedCall, planOf } from './tool-plan.ts'
 
-/** Call as a model writes it; `input` is JSON text, or plain text if the tool takes that. */
+/** A call as the model writes it; `input` is JSON text, or plain text if the tool takes plain text. */
 export interface ToolCall {
   readonly tool: Tool
   readonly input: string
 }
 
-/** Chooses the tool calls of the next turn; none for a plain reply. */
+/** Chooses the tool calls of the next turn; empty if the model replies without tools. */
 export function toolCalls(prompt: Prompt, random: Random): ToolCall[] {
   return chosen(prompt).map((call) => {
     const { tool } = call
@@ -20,7 +20,10 @@ export function toolCalls(prompt: Prompt, random: Random): ToolCall[] {
   })
 }
 
-/** Chooses the remaining calls of the message's plan; at least one if a call is required. */
+/**
+ * Chooses those calls of the message's plan that were not made yet; at least one if the request requires a
+ * call.
+ */
 function chosen({
   tools,
   toolChoice,

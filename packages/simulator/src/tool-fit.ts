@@ -4,7 +4,10 @@ import type { Tool } from './prompt.ts'
 import { mentionsArguments, needOf, wordsOfName } from './tool-needs.ts'
 import { keywords } from './topic.ts'
 
-/** Fit of a tool for a message: kind of evidence, its share, and its position in the message. */
+/**
+ * How well a tool fits a message: by what it was found, the share (0 to 1) of words that match, and the
+ * position in the message.
+ */
 export interface ToolMatch {
   readonly tool: Tool
   readonly by: 'its name' | 'words of its name' | 'its description'
@@ -13,9 +16,9 @@ export interface ToolMatch {
 }
 
 interface Verb {
-  /** Stems with which a message requests it. */
+  /** Stems of the words with which a message asks for this action. */
   readonly requestStems: ReadonlySet<string>
-  /** Stems that occur in the names of such tools. */
+  /** Stems of the words in the names of tools for this action. */
   readonly nameStems: ReadonlySet<string>
   /** Whether such tools change something or run code. */
   readonly changes: boolean
@@ -42,7 +45,7 @@ const VERBS: readonly Verb[] = [
   RUN_VERB,
 ]
 
-/** Words of a tool's name that a message need not contain in addition to the verb. */
+/** Words in a tool's name that the message need not contain if it contains the verb. */
 const NEUTRAL = new Set(
   (
     'file files text content contents code web http url page shell command bash terminal string str local ' +
@@ -51,14 +54,16 @@ const NEUTRAL = new Set(
     .split(' ')
     .map(stem),
 )
-/** Words for things of the conversation rather than of the world. */
+/** Words that usually refer to the conversation itself, and so do not indicate a tool. */
 const EVERYDAY = new Set(
   'file name text code task agent skill tool message plan goal todo set'.split(' ').map(stem),
 )
-/** Number of tools up to which one word of a description suffices. */
+/** Maximum number of tools at which one matching word of a description suffices. */
 const MAX_FEW_TOOLS = 4
 
-/** Rates a tool for a message; undefined if it does not fit or the message lacks its arguments. */
+/**
+ * Rates how well a tool fits a message; undefined if it does not fit, or if the message lacks its arguments.
+ */
 export function matchTool(tool: Tool, mentions: Mentions, fewTools: boolean): ToolMatch | undefined {
   const named = namePosition(tool.name, mentions)
   if (named !== undefined) return { tool, by: 'its name', share: 1, at: named }
@@ -66,20 +71,20 @@ export function matchTool(tool: Tool, mentions: Mentions, fewTools: boolean): To
   return byWords(tool, mentions, words, fewTools) ?? byDescription(tool, mentions, words, fewTools)
 }
 
-/** Stems of a message. */
+/** Stems of the words of a message: all of them, and those that carry meaning. */
 interface Stems {
   readonly all: readonly Mention[]
   readonly meaningful: readonly Mention[]
 }
 
-/** Whether the tools are few. */
+/** Whether there are so few tools that one matching word of a description suffices. */
 export function areFewTools(tools: readonly Tool[]): boolean {
   return tools.length <= MAX_FEW_TOOLS
 }
 
 /**
- * Finds the tool's name in the message. A name with punctuation or a capital is unmistakable; a plain word
- * such as `task` must be called a tool in the message.
+ * Finds the tool's name in the message. A name with punctuation or a capital letter suffices; for a plain
+ * word such as `task`, the message must contain the word "tool".
  */
 function namePosition(name: string, { words, quoted }: Mentions): number | undefined {
   if (name === '') return undefined
@@ -109,14 +114,14 @@ function byWords(tool: Tool, mentions: Mentions, words: Stems, fewTools: boolean
   const isClear = fewTools || matches.length > 0
   if (!position || (verbs.length > 0 && unmentioned.length > 0 && !fewTools)) return undefined
   if (!mentionsArguments(tool, mentions, isClear)) return undefined
-  // A shell can do most things, so a specific tool is preferred.
+  // A shell can do most things, so a specific tool is preferred to it.
   const purpose = verbs.includes(RUN_VERB) ? 0.5 : 1
   return { tool, by: 'words of its name', share: purpose / (1 + unmentioned.length), at: position.at }
 }
 
 /**
- * Finds the position at which the message asks for one of the verbs; changing files or running code must be
- * requested explicitly.
+ * Finds the position at which the message asks for one of the verbs. For changing files or running code, the
+ * request must be explicit.
  */
 function requestPosition(
   verbs: readonly Verb[],
@@ -159,7 +164,7 @@ function byDescription(
   return { tool, by: 'its description', share: matches.length / 100 + (doing ? 1 : 0), at }
 }
 
-/** Whether the position is at the beginning of the message, apart from courtesies. */
+/** Whether a position is at the beginning of the message; polite words before it do not count. */
 function isNearBeginning({ words }: Mentions, at: number): boolean {
   const before = words.filter((word) => word.at < at).map(({ text }) => text.toLowerCase())
   return before.every((word) =>

@@ -2,7 +2,7 @@ import { type Fields, asFields, asList, asString } from './fields.ts'
 import type { Mentions } from './mentions.ts'
 import type { Tool } from './prompt.ts'
 
-/** Kind of an argument, which determines the source of its value. */
+/** The kind of an argument; it determines where its value comes from. */
 export type ArgumentNeed =
   | 'path'
   | 'directory'
@@ -14,9 +14,9 @@ export type ArgumentNeed =
   | 'pattern'
   | 'task'
   | 'title'
-  /** Given name, which cannot be guessed. */
+  /** A name that was given to a thing, so that it cannot be guessed. */
   | 'identifier'
-  /** Array or object. */
+  /** An array or an object. */
   | 'structure'
   | 'other'
 
@@ -60,8 +60,8 @@ export function wordsOfName(name: string): string[] {
 }
 
 /**
- * Whether the message mentions every required argument that cannot be guessed. If the tool is clearly meant,
- * harmless arguments may be guessed.
+ * Whether the message mentions every required argument that cannot be guessed. If it is clear that the tool
+ * is meant, harmless arguments may be guessed.
  */
 export function mentionsArguments({ schema }: Tool, mentions: Mentions, isClear: boolean): boolean {
   const members = asFields(schema.properties)

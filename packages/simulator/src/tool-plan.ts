@@ -5,28 +5,28 @@ import type { Tool } from './prompt.ts'
 import { READ_VERB, RUN_VERB, type ToolMatch, areFewTools, matchTool } from './tool-fit.ts'
 import { needOf, wordsOfName } from './tool-needs.ts'
 
-/** Call that the message asks for; `path` is its file or folder. */
+/** A call that the message asks for; `path` is the file or folder that it works on. */
 export interface PlannedCall {
   readonly tool: Tool
   readonly path: string | undefined
-  /** Purpose of a general-purpose tool: to show the file, or to patch it. */
+  /** What a general tool, such as a shell, is to do: show the file, or patch it. */
   readonly task?: 'show' | 'patch'
-  /** Whether its arguments depend on the result of the previous call. */
+  /** Whether the arguments depend on the result of the previous call. */
   readonly waits?: true
 }
 
 /** Maximum number of calls per user message. */
 export const MAX_CALLS = 2
 
-/** Names of files that a shell cannot show. */
+/** Matches names of files that a shell cannot show as text. */
 const NO_TEXT = /\.(?:png|jpe?g|gif|webp|pdf)$/i
 
 const STRENGTH = ['its name', 'words of its name', 'its description'] as const
 
 /**
  * Plans the calls that a message asks for, in order: with the tools that it names, otherwise with those that
- * fit its words. Deterministic, so that a later turn knows the earlier calls. `shellPatches` means that a
- * shell accepts patches too.
+ * fit its words. Equal messages give equal plans, so that a later turn knows which calls were made.
+ * `shellPatches`: a shell accepts patches too.
  */
 export function planOf(message: string, tools: readonly Tool[], shellPatches = false): PlannedCall[] {
   const mentions = mentionsIn(message)
@@ -44,7 +44,7 @@ export function planOf(message: string, tools: readonly Tool[], shellPatches = f
   return callPerPath(only.tool, mentions.paths)
 }
 
-/** Reads the files that are mentioned, if nothing else is asked for. */
+/** Plans calls that read the mentioned files, if the message asks for nothing else. */
 function readCalls(mentions: Mentions, tools: readonly Tool[]): PlannedCall[] {
   const reader = tools.find(({ name }) => isReader(wordsOfName(name).map(stem)))
   const files = mentions.paths.filter(({ text }) => !text.endsWith('/'))
@@ -62,7 +62,7 @@ function isReader(parts: readonly string[]): boolean {
   )
 }
 
-/** Creates one call per path, if there are several and the tool takes one. */
+/** Plans one call per path, if there are several paths and the tool takes only one. */
 function callPerPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
   const unique = distinctPaths(paths)
   const members = Object.entries(asFields(tool.schema.properties))
@@ -72,17 +72,17 @@ function callPerPath(tool: Tool, paths: readonly Mention[]): PlannedCall[] {
     : unique.map((path) => ({ tool, path }))
 }
 
-/** Returns at most as many paths as there may be calls. */
+/** Returns the different paths, at most as many as calls are allowed. */
 function distinctPaths(paths: readonly Mention[]): string[] {
   return [...new Set(paths.map(({ text }) => text))].slice(0, MAX_CALLS)
 }
 
-/** Finds the first path after a position, otherwise the last before it. */
+/** Finds the first path after a position, or if there is none, the last path before it. */
 function pathFrom(paths: readonly Mention[], at: number): string | undefined {
   return (paths.find((path) => path.at > at) ?? paths.at(-1))?.text
 }
 
-/** Keeps the best fit among the tools that the same word asks for. */
+/** Keeps the tool that fits best for each word that asks for one. */
 function bestPerPosition(fits: readonly ToolMatch[]): ToolMatch[] {
   const best = new Map<number, ToolMatch>()
   for (const fit of fits) {
@@ -95,8 +95,8 @@ function bestPerPosition(fits: readonly ToolMatch[]): ToolMatch[] {
 const EDITING = new Set('write create save add edit replace change patch'.split(' ').map(stem))
 
 /**
- * Plans the calls by which an agent without file tools changes a file: a patch, preceded by a read of the
- * file if only a part is replaced. `shellPatches` means that the agent's shell accepts patches too.
+ * Plans the calls with which an agent without file tools changes a file: a patch, and before it a call that
+ * reads the file if only a part is replaced. `shellPatches`: the agent's shell accepts patches too.
  */
 function editPlan(mentions: Mentions, tools: readonly Tool[], shellPatches: boolean): PlannedCall[] {
   const path = mentions.paths.find(({ text }) => !text.endsWith('/'))?.text
@@ -111,7 +111,7 @@ function editPlan(mentions: Mentions, tools: readonly Tool[], shellPatches: bool
   ]
 }
 
-/** Whether one of the verbs precedes the quoted texts that are to be written. */
+/** Whether a verb that asks for a change precedes the quoted texts. */
 function isEditRequest(mentions: Mentions): boolean {
   const first = mentions.quoted[0]
   return first !== undefined && stemsOf(mentions).some(({ text, at }) => at < first.at && EDITING.has(text))

@@ -2,13 +2,13 @@ import { withoutReminders } from './conversation.ts'
 import { asFields, asList } from './fields.ts'
 import { pieces } from './tokens.ts'
 
-/** Maximum number of tokens quoted from tool results. */
+/** Maximum number of tokens that are quoted from tool results. */
 const MAX_TOKENS = 240
 /** Maximum number of characters of a token, including a leading space. */
 const MAX_TOKEN_LENGTH = 6
 const NOTHING = 'there is nothing to report'
 
-/** Generates a reply from tool results: JSON is paraphrased, anything else is quoted. */
+/** Generates a reply from tool results: JSON is described in words, anything else is quoted. */
 export function paraphraseResults(results: readonly string[]): string {
   return results.map((result) => quoted(result, Math.floor(MAX_TOKENS / results.length))).join('\n\n')
 }
@@ -36,13 +36,13 @@ function parsed(result: string): unknown {
 const HEAD =
   /^(?:(?:Chunk ID|Wall time|Process exited|Exit code|Original token count|Total output lines)\b[^\n]*\n)+Output:\n/
 
-/** Removes what precedes the output of a command, even if the output is that of a patch. */
+/** Removes the lines that agents put before the output of a command, also before that of a patch command. */
 function withoutHeads(text: string): string {
   const rest = text.replace(HEAD, '')
   return rest === text ? text : withoutHeads(rest)
 }
 
-/** Extracts the text between `<content>` tags, if a tool marks a file's content with them. */
+/** Extracts the text between `<content>` tags, if the tool's result has them. */
 function contentOf(text: string): string {
   const from = text.indexOf('<content>')
   const to = text.lastIndexOf('</content>')
@@ -51,7 +51,7 @@ function contentOf(text: string): string {
 
 const NUMBERED = /^ {0,8}\d{1,7}(?:\t|→|: |\| )/
 
-/** Removes line numbers that a tool added; its notes, which have none, are dropped. */
+/** Removes line numbers that a tool added. Lines without a number are the tool's own notes, and dropped. */
 function withoutLineNumbers(text: string): string {
   const numbered = text.split('\n').filter((line) => NUMBERED.test(line))
   const isNumbered = NUMBERED.test(text.replace(/^\n{1,3}/, ''))

@@ -1,11 +1,11 @@
-/** Maximum length of an id or of the name of a model that is kept. */
+/** Maximum length, in characters, of a stored id or model name. */
 const MAX_NAME_LENGTH = 256
-/** Maximum number of choices whose reasons are kept. */
+/** Maximum number of choices whose finish reasons are stored. */
 const MAX_CHOICES = 128
-/** Reasons are words of the protocols, such as `stop` or `MAX_TOKENS`. */
+/** Matches finish reasons of the protocols, such as `stop` or `MAX_TOKENS`. */
 const REASON = /^\w{1,64}$/
 
-/** What an answer states about itself: its id, its model, and why each of its choices ended. */
+/** What a response states about itself: its id, its model, and the finish reason of each choice. */
 export class AnswerNames {
   /** Id of the answer; undefined if it states none. */
   id: string | undefined
@@ -13,7 +13,7 @@ export class AnswerNames {
   model: string | undefined
   readonly #reasons: (string | undefined)[] = []
 
-  /** Notes id and model. The first ones count; values that are not short texts are ignored. */
+  /** Notes id and model, unless they are already known. Values other than short texts are ignored. */
   note(id: unknown, model: unknown): void {
     this.id ??= shortName(id)
     this.model ??= shortName(model)

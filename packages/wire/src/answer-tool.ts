@@ -6,7 +6,7 @@ import type { ReportedUsage } from './reported-usage.ts'
 import { NO_TOOLS, type SeenTools } from './tool-use.ts'
 
 /**
- * Converts a reply whose text is the input of one tool. The gateway forced this tool on a model that cannot
+ * Turns the call of one tool into the text of the reply. The gateway forced this tool on a model that cannot
  * follow a schema for its text; the client must not see the tool.
  */
 export function withAnswerAsText(reply: Reply, tool: string): Reply {
@@ -19,11 +19,11 @@ export function withAnswerAsText(reply: Reply, tool: string): Reply {
   return { ...reply, parts, stop: stopWithoutTool(reply.stop) }
 }
 
-/** Stream decoder that does the same as `withAnswerAsText`. */
+/** Does the same as `withAnswerAsText` for a stream. */
 export class AnswerToolDecoder implements StreamDecoder {
   readonly #decoder: StreamDecoder
   readonly #tool: string
-  /** Parts that are calls of the tool, and whether any of their input has arrived. */
+  /** For each part that is a call of the tool: whether any of its input has arrived. */
   readonly #answers = new Map<number, boolean>()
 
   constructor(decoder: StreamDecoder, tool: string) {
@@ -84,7 +84,7 @@ export class AnswerToolDecoder implements StreamDecoder {
   }
 }
 
-/** Replaces a stop for tool calls, because the client has no such tool to run. */
+/** Replaces the stop reason for tool calls, because the client has no such tool to run. */
 function stopWithoutTool(stop: Stop): Stop {
   return stop.reason === 'tool-calls' ? { reason: 'end' } : stop
 }

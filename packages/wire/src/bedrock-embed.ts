@@ -8,10 +8,13 @@ import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ReplyFacts } from './reply-facts.ts'
 import { ChunkList } from './sse/chunk-list.ts'
 
-/** Version with a fixed number of dimensions. */
+/** Matches the models whose number of dimensions cannot be chosen. */
 const FIXED_TITAN = /titan-embed-(?:text-v1|g1)/i
 
-/** Amazon Titan by `invoke`: one text per request; the response reports its tokens next to the vector. */
+/**
+ * Amazon Titan embeddings by `invoke`: one text per request; the response has the vector and its number of
+ * tokens.
+ */
 export const titanForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel, dropped) {
     if (task !== undefined) dropped.add('taskType')
@@ -38,10 +41,10 @@ export const titanForm: EmbedForm = {
 /** Maximum number of texts in one request. */
 const MAX_TEXTS = 96
 
-/** Limit on the values of a response: enough for the maximum number of vectors of any model. */
+/** Maximum number of JSON values in a response: more than the largest allowed response of any model has. */
 const MAX_NODES = 1_000_000
 
-/** Cohere's names for the purpose of vectors; its API requires one. */
+/** The values of Cohere's required field `input_type`, by the purpose that the client states. */
 const INPUT_TYPES: ReadonlyMap<string | undefined, string> = new Map([
   ['RETRIEVAL_QUERY', 'search_query'],
   ['QUESTION_ANSWERING', 'search_query'],
@@ -52,10 +55,10 @@ const INPUT_TYPES: ReadonlyMap<string | undefined, string> = new Map([
 ])
 const DEFAULT_INPUT_TYPE = 'search_document'
 
-/** Versions with a fixed number of dimensions. */
+/** Matches the models whose number of dimensions cannot be chosen. */
 const FIXED_COHERE = /embed-(?:english|multilingual)/i
 
-/** Cohere's models by `invoke`: up to 96 texts per request. */
+/** Cohere embeddings by `invoke`: up to 96 texts per request. */
 export const cohereForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel, dropped) {
     const isFixed = FIXED_COHERE.test(upstreamModel)
@@ -72,7 +75,7 @@ export const cohereForm: EmbedForm = {
   reading: (onVector) => new CohereReading(onVector),
 }
 
-/** Reader of a response, which is parsed as a whole: it has at most 96 vectors, under a single name. */
+/** Reads a response. It is parsed as a whole, because it has at most 96 vectors, all in one field. */
 class CohereReading implements VectorsReading {
   readonly #onVector: (vector: RawVector) => void
   readonly #chunks = new ChunkList()
@@ -99,7 +102,7 @@ class CohereReading implements VectorsReading {
   }
 }
 
-/** The vectors. They are a list, or inside an object by their type. */
+/** The vectors of a response, which are a list, or an object with a list for their type. */
 function vectorsIn(scan: ScannedObject): string[] | undefined {
   const member = scan.span('embeddings')
   if (!member) return undefined

@@ -13,24 +13,24 @@ import {
 import { asRecord } from './json/record.ts'
 import type { ConverseCapabilities } from './model-capabilities.ts'
 
-/** Member of a block that marks the end of a cached prompt in chat or responses requests to OpenAI. */
+/** Field of a block that marks the end of a cached prefix in chat or responses requests to OpenAI. */
 export const BREAKPOINT = 'prompt_cache_breakpoint'
 
-/** What an upstream accepts as cache marks. */
+/** The cache marks that an upstream accepts. A cache mark sets the end of a prefix of the prompt to cache. */
 export interface CacheMarkRules {
-  /** The member that expresses a mark, where a dialect has two. */
+  /** The field that expresses a mark, in protocols that have two of them. */
   readonly field?: Cache['field']
-  /** Accepted lifetimes, ascending. */
+  /** Accepted lifetimes of a cached prefix, shortest first. */
   readonly lifetimes: readonly CacheLifetime[]
-  /** Maximum number of marks in a request; the last ones are kept. */
+  /** Maximum number of marks in a request. If there are more, the last ones are kept. */
   readonly maxMarks: number
-  /** Where marks are accepted. */
+  /** The kinds of objects that may have a mark. */
   readonly places: readonly MarkPlace[]
-  /** Whether a mark at the end of a tool's result is written on the result, not on its last part. */
+  /** Whether a mark at the end of a tool's result belongs to the result itself instead of its last part. */
   readonly marksWholeResults?: true
 }
 
-/** Object that has a cache mark; `answer` is a part of an assistant's turn. */
+/** Kind of an object that has a cache mark; `answer` is a part of an assistant's turn. */
 export type MarkPlace = 'tool' | 'content' | 'answer' | 'call' | 'result'
 
 /** Rules of `cache_control` in messages requests. */
@@ -38,7 +38,7 @@ export const MESSAGES_MARKS: CacheMarkRules = {
   lifetimes: ['5m', '1h'],
   maxMarks: 4,
   places: ['tool', 'content', 'answer', 'call', 'result'],
-  // Anthropic documents results as a place for marks, and not the parts in them.
+  // Anthropic's documentation allows marks on results, but not on the parts within a result.
   marksWholeResults: true,
 }
 
@@ -70,7 +70,10 @@ export const CHAT_BREAKPOINTS: CacheMarkRules = {
 /** Rules of `prompt_cache_breakpoint` in responses requests. */
 export const RESPONSES_BREAKPOINTS: CacheMarkRules = { ...CHAT_BREAKPOINTS, places: ['content', 'result'] }
 
-/** Reads a breakpoint of a part, for spreading into it. Without a lifetime it has that of the request. */
+/**
+ * Reads the breakpoint of a part, as an object to spread. A breakpoint without a lifetime has the lifetime of
+ * the request.
+ */
 export function readBreakpoint(part: Readonly<Record<string, unknown>>): { cache?: Cache } {
   const given = part[BREAKPOINT]
   if (given === undefined || given === null) return {}
@@ -78,7 +81,7 @@ export function readBreakpoint(part: Readonly<Record<string, unknown>>): { cache
   return { cache: { ttl: isLifetime(ttl) ? ttl : undefined, field: BREAKPOINT } }
 }
 
-/** Renders a breakpoint, for spreading into a part. */
+/** Renders a breakpoint as an object to spread into a part. */
 export function writeBreakpoint(cache: Cache | undefined): Readonly<Record<string, unknown>> {
   return cache ? { [BREAKPOINT]: { mode: 'explicit', ...(cache.ttl && { ttl: cache.ttl }) } } : {}
 }
@@ -87,7 +90,7 @@ function isLifetime(value: unknown): value is CacheLifetime {
   return (CACHE_LIFETIMES as readonly unknown[]).includes(value)
 }
 
-/** Gives breakpoints without a lifetime that of the request's `prompt_cache_options`. */
+/** Sets the lifetime in the request's `prompt_cache_options` on breakpoints that have none. */
 export function withRequestLifetime(conversation: Conversation, options: unknown): Conversation {
   const ttl = asRecord(options)?.['ttl']
   if (!isLifetime(ttl)) return conversation
@@ -97,9 +100,10 @@ export function withRequestLifetime(conversation: Conversation, options: unknown
 }
 
 /**
- * Adapts the cache marks to an upstream; without rules it accepts none. A lifetime becomes the next longer one
- * that the upstream has, or its longest. An earlier mark lives at least as long as a later one, as providers
- * require. What is left out or shortened is reported. Returns the same object if there are no marks.
+ * Adapts the cache marks to what an upstream accepts; without rules all marks are removed. A lifetime becomes
+ * the next longer one that the upstream has, or its longest. An earlier mark gets at least the lifetime of a
+ * later one, as providers require. Removed marks and shortened lifetimes are reported in `dropped`. Returns
+ * the same object if there are no marks.
  */
 export function withCacheMarks(
   given: Conversation,
@@ -130,7 +134,7 @@ export function withCacheMarks(
   })
 }
 
-/** The lifetime of a mark, with the default of its field. */
+/** Moves a mark on the last part of a tool's result to the result itself. */
 function withWholeResultMarks(conversation: Conversation): Conversation {
   if (!conversation.turns.some(({ parts }) => parts.some(endsWithMark))) return conversation
   const turns = conversation.turns.map(({ role, parts }) => ({
@@ -147,7 +151,7 @@ function withWholeMark(result: ToolResultPart): ToolResultPart {
   return { ...result, parts: [...result.parts.slice(0, -1), unmarked], cache }
 }
 
-/** Whether a part is a tool's result whose last part has a mark, and which has none. */
+/** Whether a part is a tool's result that has no mark itself, but whose last part has one. */
 function endsWithMark(part: Part): part is ToolResultPart {
   const last = part.kind === 'tool-result' && !part.cache ? part.parts.at(-1) : undefined
   return last !== undefined && isMarked(last)
@@ -157,19 +161,19 @@ function statedLifetime({ ttl, field }: Cache): CacheLifetime {
   return ttl ?? (field === BREAKPOINT ? '30m' : '5m')
 }
 
-/** The position, among all lifetimes, of the one that a mark gets. */
+/** The index in `CACHE_LIFETIMES` of the lifetime that a mark gets. */
 function lifetimeOf(mark: Cache, lifetimes: readonly CacheLifetime[]): number {
   const least = CACHE_LIFETIMES.indexOf(statedLifetime(mark))
   const longer = lifetimes.find((lifetime) => CACHE_LIFETIMES.indexOf(lifetime) >= least)
   return CACHE_LIFETIMES.indexOf(longer ?? lifetimes.at(-1)!)
 }
 
-/** Whether a lifetime need not be stated: the client left it to the same default. */
+/** Whether the lifetime can be omitted: the client omitted it too, and the default is the same. */
 function isDefault(mark: Cache, ttl: CacheLifetime | undefined, { field }: CacheMarkRules): boolean {
   return mark.ttl === undefined && mark.field === field && ttl === statedLifetime({ ...mark, ttl: undefined })
 }
 
-/** Replaces each cache mark, in the order of the prompt: tools, system, turns. */
+/** Replaces each cache mark by the result of `change`, in the order of the prompt: tools, system, turns. */
 function mapMarks(
   conversation: Conversation,
   change: (mark: Cache, place: MarkPlace) => Cache | undefined,

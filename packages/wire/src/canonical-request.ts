@@ -2,19 +2,19 @@ import { createHash, type Hash } from 'node:crypto'
 import { hasBytesAt } from './json/bytes.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** Pieces up to this size are collected before they are hashed. */
+/** Size in bytes up to which pieces are collected before they are hashed. */
 const BLOCK_BYTES = 16_384
 const BLOCK = Buffer.allocUnsafe(BLOCK_BYTES)
 
-/** Beginning of a line that Claude Code writes into each request with another value. */
+/** Beginning of a line that Claude Code adds to each request, each time with a different value. */
 const BILLING_LINE = Buffer.from('"x-anthropic-billing-header:')
 const BACKSLASH = 0x5c
 const LETTER_N = 0x6e
 
 /**
- * SHA-256 of a request, independent of the order of its members, of whitespace, and of how its strings are escaped.
- * Numbers count as they are written. `leftOut`: top-level members that do not count, as does the line that Claude
- * Code writes into each system prompt. Nothing is parsed but strings with escapes.
+ * SHA-256 of a request. It does not depend on the order of members, on white space, or on how strings are
+ * escaped; numbers count as they are written. Top-level members in `leftOut` do not count, nor does the line
+ * that Claude Code adds to each system prompt. Only strings with escapes are parsed.
  */
 export function canonicalDigest(scan: ScannedObject, leftOut: ReadonlySet<string>): Buffer {
   const writer = new CanonicalWriter(scan)
@@ -75,7 +75,7 @@ class CanonicalWriter {
     }
   }
 
-  /** A system prompt: a text, or blocks with texts. */
+  /** Writes a system prompt: a text, or a list of blocks with texts. */
   system(node: Node): void {
     const scan = this.#scan
     if (scan.kindOf(node) !== 'array') return this.#systemText(node)
@@ -88,7 +88,7 @@ class CanonicalWriter {
     this.text(']')
   }
 
-  // Of several members with one name, all count, in their order.
+  // If several members have the same name, all of them count, in their order.
   #object(node: Node, isSystemBlock = false): void {
     const scan = this.#scan
     const entries = scan.entries(node)
@@ -122,12 +122,12 @@ class CanonicalWriter {
     return end
   }
 
-  // A string without escapes is written as it is, one with escapes as `JSON.stringify` writes it: the same text has
-  // one form.
+  // A string without escapes is written as it is, and one with escapes as `JSON.stringify` writes it, so that
+  // the same text is always written in the same way.
   #string(node: Node): void {
     const { bytes } = this.#scan
     const [start, end] = [this.#scan.startOf(node), this.#scan.endOf(node)]
-    // The search ends with the string: a request may have very many of them.
+    // The search is limited to the string, because a request may contain very many strings.
     if (!bytes.subarray(start, end).includes(BACKSLASH)) this.#bytes(start, end)
     else this.text(JSON.stringify(this.#scan.parse(node)))
   }

@@ -14,115 +14,125 @@ import type { ErrorContent } from './upstream-error.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Names of fields that a conversion left out, sent as `x-gateway-dropped`. The codec takes them from a fixed
- * list, so that they never contain a client's text.
+ * Names of fields that a conversion dropped, sent to the client as `x-gateway-dropped`. The codec takes them
+ * from a fixed list, so they never contain text of the client.
  */
 export type Dropped = Set<string>
 
-/** Values of a new reply that a pure encoder cannot create itself. */
+/** Values of a new reply that a codec cannot create itself, because it is pure. */
 export interface ReplyIdentity {
-  /** Creation time in Unix seconds. */
+  /** The time of creation in Unix seconds. */
   readonly created: number
-  /** Id for dialects whose ids have a format of their own. */
+  /** An id for protocols whose ids have their own format. */
   readonly id: string
-  /** Dialect of the upstream; undefined if it does not matter. */
+  /** The protocol of the upstream. Undefined if it does not matter. */
   readonly upstream?: ProtocolName
 }
 
-/** The model for which a request is encoded. */
+/** The model that a request is encoded for. */
 export interface UpstreamModel {
   /** The model's name at the upstream. */
   readonly name: string
   readonly capabilities: Capabilities
 }
 
-/** Conversion between the shared form and a dialect of upstreams. Pure and synchronous. */
+/** Converts between the shared form and a protocol of upstreams. Pure and synchronous. */
 export interface UpstreamCodec {
-  /** Reports whether `encodeRequest` cannot pass these media as a URL, so that they must be fetched first. */
+  /** Whether these media must be fetched first because `encodeRequest` cannot send them as a URL. */
   mustFetch(media: MediaPart): boolean
   /**
-   * Encodes a request for the upstream. Media that need it must already be inline, and the sampling settings
-   * accepted by the model.
+   * Encodes a request for the upstream. Media for which `mustFetch` is true must already be inline, and the
+   * sampling settings must be acceptable to the model.
    */
   encodeRequest(conversation: Conversation, upstream: UpstreamModel, dropped: Dropped): Buffer
   /**
-   * Name of the tool whose input is the text of the reply; undefined for most conversations. `encodeRequest`
-   * forces such a tool on a model that cannot follow a schema otherwise; the client must not see it.
+   * The name of the tool whose input is the text of the reply. Undefined for most conversations.
+   * `encodeRequest` forces a call of this tool if the model cannot follow a schema otherwise. The client must
+   * not see the tool.
    */
   answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined
-  /** Decodes a whole reply with as many choices as were requested. Throws if the bytes are not a reply. */
+  /**
+   * Decodes a complete reply with at most the requested number of choices. Throws if the bytes are not a
+   * reply.
+   */
   decodeReply(bytes: Buffer, choices?: number): Reply
   /**
-   * Creates a decoder. `memory` accounts for incomplete events. Choices beyond the requested number are
-   * ignored.
+   * Creates a decoder. `memory` records the size of incomplete events. Choices beyond the requested number
+   * are ignored.
    */
   streamDecoder(memory?: EventMemory, choices?: number): StreamDecoder
 }
 
-/** Conversion in both directions of a dialect that clients speak too. Pure and synchronous. */
+/** Converts in both directions, for a protocol that clients use too. Pure and synchronous. */
 export interface Codec extends UpstreamCodec {
   /**
    * Decodes a checked request. Throws `invalid_request` with the path of a value that cannot be converted.
    */
   decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation
-  /** Encodes a reply. `asked` is for dialects whose responses repeat parts of the request. */
+  /** Encodes a reply. `replyContext` is for protocols whose responses repeat parts of the request. */
   encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer
   streamEncoder(identity: ReplyIdentity, options: StreamOptions): StreamEncoder
 }
 
-/** Parts of the request that a stream's encoder needs. */
+/** The parts of the request that the encoder of a stream needs. */
 export interface StreamOptions {
   readonly includeUsage: boolean
-  /** The request, for dialects whose responses repeat parts of it. */
+  /** The request, for protocols whose responses repeat parts of it. */
   readonly replyContext?: ReplyContext
-  /** Whether the chunks are the elements of one JSON array instead of events (Gemini has both forms). */
+  /** Whether the chunks are elements of one JSON array instead of events. Gemini has both forms. */
   readonly jsonArray?: boolean
 }
 
-/** Decoder of a stream. Its bytes may be split anywhere. */
+/** Decodes a stream, whose bytes may be split anywhere. */
 export interface StreamDecoder {
   /** Whether `push` may return events that refer to the pushed bytes (`CopiedText`). */
   copiesTexts?: boolean
-  /** Usage that the upstream has reported so far; final once the stream has ended. */
+  /** The usage that the upstream has reported so far. It is final when the stream has ended. */
   readonly usage: ReportedUsage | undefined
-  /** What the upstream has stated about how it serves; absent if only `usage` states it. */
+  /** What the upstream has stated about tier and region of the service; absent if only `usage` states it. */
   readonly served?: Served | undefined
-  /** What it states about the prompt cache; absent if its dialect has no such statement. */
+  /** What the upstream has stated about the prompt cache. Absent if the protocol has no such statement. */
   readonly diagnosis?: Diagnosis | undefined
-  /** Audio, images and hidden reasoning so far. */
+  /** The audio, images and hidden reasoning received so far. */
   readonly arrived: ArrivedMedia
-  /** Uses of the provider's tools so far; absent if the dialect does not report them. */
+  /** The uses of the provider's tools so far. Absent if the protocol does not report them. */
   readonly tools?: SeenTools
   /**
    * Returns the events that these bytes complete. Throws `upstream_error` for an event above the maximum
-   * size; if there are events before it, the next `push` or `end` throws instead.
+   * size. If there are events before it, the next `push` or `end` throws instead.
    */
   push(chunk: Buffer): ReplyEvent[]
-  /** Returns the last events after the upstream has closed; none if the stream had ended properly. */
+  /**
+   * Returns the last events after the upstream has closed the connection. There are none if the stream had
+   * already ended.
+   */
   end(): ReplyEvent[]
-  /** Releases its memory. Nothing may be pushed afterwards. */
+  /** Releases the memory of the decoder. Nothing may be pushed afterwards. */
   release(): void
 }
 
-/** Encoder of a stream. The grouping of events into pushes does not matter. */
+/** Encodes a stream. How events are grouped into calls of `push` does not matter. */
 export interface StreamEncoder {
   /**
-   * Returns the frames for these events except the final ones. A `failure` event produces none; see
-   * `failureFrame`.
+   * Returns the frames for these events, without those that end the stream. A `failure` event has no frame
+   * here; see `failureFrame`.
    */
   push(events: readonly ReplyEvent[]): string
-  /** Writes a frame with the bytes of this text unchanged. Returns false if `push` must write it instead. */
+  /**
+   * Writes a frame that contains the bytes of this text unchanged. Returns false if the event must be given
+   * to `push` instead.
+   */
   copy(event: CopiedText, out: FrameWriter): boolean
   /**
-   * Returns an event that only shows that the reply is still in progress; '' if the dialect has none, or if
-   * none may be sent yet. `model` is the name to use if the upstream has not named the model.
+   * Returns an event that only shows that the reply is still in progress. Returns '' if the protocol has no
+   * such event, or if none may be sent yet. `model` is used if the upstream has not named the model.
    */
   keepAliveFrame(model: string): string
   /**
-   * Returns the frames that end a complete stream, to be sent after it was charged; '' before the `end`
-   * event. `charged` replaces the usage that the upstream reported.
+   * Returns the frames that end a complete stream. They are sent after the call was charged. Returns ''
+   * before the `end` event. `charged` replaces the usage that the upstream reported.
    */
   finalFrames(charged?: Usage): string
-  /** Returns the error frame that ends a broken stream. */
+  /** Returns the error frame that ends an interrupted stream. */
   failureFrame(error: ErrorContent): string
 }

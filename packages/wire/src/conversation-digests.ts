@@ -6,42 +6,50 @@ import { MESSAGE_TOKENS } from './prompt-tokens.ts'
 
 export type { ConversationForm } from './conversation-walk.ts'
 
-/** Size of a digest. */
+/** Size of a digest in bytes. */
 const DIGEST_BYTES = 24
-/** Size of the mark. */
+/** Size in bytes of a mark, the beginning of a digest. */
 const MARK_BYTES = 4
-/** Bytes of a turn that its mark covers, at equal distances. */
+/** Number of bytes of a turn that its mark depends on, taken at equal distances. */
 const SAMPLED_BYTES = 8
-/** Turns, with the head, whose first bytes the mark covers as well: there conversations begin to differ. */
+/**
+ * Number of turns at the beginning (including the head) whose first bytes the mark depends on as well,
+ * because conversations differ there first.
+ */
 const BEGINNING_TURNS = 4
 const BEGINNING_BYTES = 128
-/** Maximum size of a text that is hashed by SHA-256: it costs less than the objects that a GMAC needs. */
+/**
+ * Maximum size in bytes of texts that are hashed directly with SHA-256. For these it is cheaper than creating
+ * the objects for a GMAC.
+ */
 const MAX_HASHED_BYTES = 8_192
 
-/** A text that begins with a secret of a fixed length, and a number of 32 bits that depends on it. */
+/** A text that begins with a secret of fixed length, and a 32-bit number that depends on the text. */
 export interface DigestSeed {
   readonly text: string
   readonly mark: number
 }
 
-/** What separates conversations that are not compared with each other. */
+/** Conversations with different scopes are not compared with each other. */
 export interface DigestScope {
-  /** A secret of 32 bytes. */
+  /** Secret of 32 bytes. */
   readonly key: KeyObject
-  /** Conversations with different texts have no digest in common, and those with different numbers no mark. */
+  /**
+   * Conversations with different `text` have no digest in common, and those with different `mark` no mark.
+   */
   readonly seed: DigestSeed
-  /** As in `promptText`. */
+  /** The name that decides the maximum tokens of images, as in `promptText`. */
   readonly model: string
 }
 
 /**
- * Digests of a conversation at the end of each of its turns. A digest covers everything that the model reads up to
- * there: system, tools, unknown members and turns as they are written, without cache directives. It is computed on
- * demand. Its first 32 bits, the mark, depend only on the seed, the turn, the length and a few bytes, and cost almost
- * nothing.
+ * Digests of a conversation at the end of each turn. A digest covers everything that the model reads up to
+ * there: system prompt, tools, unknown members and turns as they are written, without cache marks. It is
+ * computed when needed. Its first 32 bits are the mark, which depends only on the seed, the turn, the length
+ * and a few bytes, so computing it costs almost nothing.
  *
- * A digest is the SHA-256 of the seed and the bytes, or of their GMAC if there are many. Two texts with the same
- * GMAC cannot be found without the key, and only the SHA-256 is stored.
+ * A digest is the SHA-256 of the seed and the bytes, or of the GMAC of the bytes if there are many. Without
+ * the key, nobody can find two texts with the same GMAC, and only the SHA-256 is stored.
  * `docs/decisions/prompt-digests.md`
  */
 export class ConversationDigests {
@@ -50,9 +58,11 @@ export class ConversationDigests {
   readonly #scope: DigestScope
   readonly #scan: ScannedObject
   readonly #spans: readonly number[]
-  /** Counts up to the end of each turn; the first are those of the head. */
+  /** Numbers up to the end of each turn. The first entry is for the head, everything before the turns. */
   readonly #ends: readonly TurnEnd[]
-  /** A number for the sampled bytes up to the end of each turn. */
+  /**
+   * A number for each turn, which depends on the sampled bytes up to its end; undefined until it is needed.
+   */
   #samples: Uint32Array | undefined
 
   constructor(scan: ScannedObject, form: ConversationForm, scope: DigestScope) {
@@ -72,14 +82,14 @@ export class ConversationDigests {
     this.#ends = ends
   }
 
-  /** The first 32 bits of the digest at the end of this turn; turns count from 1. */
+  /** The first 32 bits of the digest at the end of a turn. Turns count from 1. */
   mark(turn: number): number {
     const { bytes } = this.#at(turn)
     const sample = (this.#samples ??= this.#sampled())[turn] as number
     return mixed(Math.imul(bytes, 0x9e37_79b1) ^ mixed(this.#scope.seed.mark ^ turn ^ sample))
   }
 
-  /** The digest at the end of this turn; it begins with the mark. */
+  /** The digest at the end of a turn. It begins with the mark. */
   digest(turn: number): Buffer {
     const { key, seed } = this.#scope
     const { spans, end, bytes: length } = this.#at(turn)
@@ -93,7 +103,9 @@ export class ConversationDigests {
     return digest
   }
 
-  /** Upper bound on the tokens of the prompt, if it has this many up to the end of this turn. */
+  /**
+   * Upper bound on the tokens of the whole prompt, if `tokens` is their number up to the end of this turn.
+   */
   bound(turn: number, tokens: number): number {
     const known = this.#at(turn)
     const all = this.#at(this.turns)
@@ -101,13 +113,14 @@ export class ConversationDigests {
     return tokens + appended + (all.beyondBytes - known.beyondBytes) + known.elsewhere
   }
 
-  /** Bytes of text up to the end of this turn. */
+  /** Number of bytes of text, without media, up to the end of this turn. */
   textBytes(turn: number): number {
     const { bytes, mediaBytes } = this.#at(turn)
     return bytes - mediaBytes
   }
 
-  // Conversations of equal lengths, as of a batch of equal tasks, would otherwise have the same marks.
+  // Without the sampled bytes, conversations of the same length would have the same marks, for example a
+  // batch of similar tasks.
   #sampled(): Uint32Array {
     const samples = new Uint32Array(this.#ends.length)
     let sample = 0
@@ -116,10 +129,10 @@ export class ConversationDigests {
       const length = end.bytes - before.bytes
       const begin = turn < BEGINNING_TURNS ? Math.min(BEGINNING_BYTES, length) : 0
       const step = Math.max(1, Math.ceil((length - begin) / SAMPLED_BYTES))
-      /** Position of the next sampled byte in the turn, and that of the span. */
+      /** Position of the next sampled byte in the turn, and position at which the current span begins. */
       let next = 0
       let at = 0
-      // The last span of the turn before may go on.
+      // The last span of the previous turn may continue into this turn.
       for (let i = Math.max(0, before.spans - 2); i < end.spans; i += 2) {
         const start = i < before.spans ? before.end : (this.#spans[i] as number)
         const size = (i + 2 === end.spans ? end.end : (this.#spans[i + 1] as number)) - start
@@ -138,15 +151,15 @@ export class ConversationDigests {
 }
 
 /**
- * What a keyed hash has to cover of a text in parts: the parts, or their GMAC if there are many bytes. `key`: a secret of
- * 32 bytes. `docs/decisions/prompt-digests.md`
+ * Returns what a keyed hash must cover for a text in parts: the parts, or their GMAC if there are many bytes.
+ * `key` is a secret of 32 bytes. `docs/decisions/prompt-digests.md`
  */
 export function hashable(parts: readonly Buffer[], key: KeyObject): readonly Buffer[] {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   return length <= MAX_HASHED_BYTES ? parts : [gmacOf(parts, key)]
 }
 
-/** Spreads all bits of a number over 32 bits. */
+/** Mixes the bits of a number, so that each bit affects the whole result. */
 function mixed(value: number): number {
   let bits = value
   bits = Math.imul(bits ^ (bits >>> 16), 0x85eb_ca6b)
@@ -155,16 +168,16 @@ function mixed(value: number): number {
 }
 
 /**
- * The bytes that the beginning of a conversation consists of: tools, system texts, and the first turn that is not an
- * instruction, without cache directives. A text and a list of one text part are equal. Undefined for a conversation
- * without such a turn.
+ * The bytes of the beginning of a conversation: tools, system texts, and the first turn that is not an
+ * instruction, without cache marks. A text and a list with one text part give the same bytes. Undefined if
+ * there is no such turn.
  */
 export function openingOf(scan: ScannedObject, form: ConversationForm): readonly Buffer[] | undefined {
   const { offsets } = new DigestWalk(scan, form, '').opening() ?? {}
   return offsets && partsAt(scan.bytes, offsets, offsets.length)
 }
 
-/** Reports whether one of these members is given. */
+/** Whether at least one of these members is present and not null. */
 export function hasAny(scan: ScannedObject, names: readonly string[]): boolean {
   return names.some((name) => {
     const member = scan.span(name)
@@ -172,13 +185,13 @@ export function hasAny(scan: ScannedObject, names: readonly string[]): boolean {
   })
 }
 
-/** Reports whether a provider may replace a part of the prompt by a summary of it. */
+/** Whether a provider may replace a part of the prompt by a summary. */
 export function compacts(scan: ScannedObject): boolean {
   const member = scan.span('context_management')
   return member !== undefined && scan.textOf(member.node).includes('compact')
 }
 
-/** Returns the names without the excluded ones. */
+/** Returns the names except the excluded ones. */
 export function without(names: Iterable<string>, except: readonly string[]): ReadonlySet<string> {
   const others = new Set(names)
   for (const name of except) others.delete(name)

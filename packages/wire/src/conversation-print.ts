@@ -3,30 +3,30 @@ import { type ConversationForm, DigestWalk, partsAt } from './conversation-walk.
 import { gmacOf } from './gmac.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
-/** Characters of a digest: 60 bits. */
+/** Number of characters of a digest, which are 60 bits. */
 const CHARACTERS = 10
 
 /**
- * Short digests of the parts of a conversation, without cache directives and billing lines. Each is computed when it
- * is called.
+ * Short digests of the parts of a conversation, without cache marks and billing lines. A digest is computed
+ * when its function is called.
  */
 export interface ConversationPrint {
   readonly turns: number
   tools(): string
-  /** The system prompt, with the turns at the beginning that are instructions. */
+  /** Digest of the system prompt, with the turns at the beginning that contain instructions. */
   system(): string
-  /** The first turns, up to this one. */
+  /** Digest of the turns up to this one. */
   messages(turn: number): string
 }
 
-/** The print of a conversation. `key`: a secret of 32 bytes. */
+/** Returns the digests of a conversation. `key` is a secret of 32 bytes. */
 export function conversationPrint(
   scan: ScannedObject,
   form: ConversationForm,
   key: KeyObject,
 ): ConversationPrint {
   const { tools, system, turns, ends } = new DigestWalk(scan, form, '').parts()
-  // Hashed once more, because a GMAC must not be stored.
+  // Hashed again, because a GMAC must not be stored.
   const digest = (offsets: readonly number[], count?: number): string =>
     hash('sha256', gmacOf(partsAt(scan.bytes, offsets, count), key), 'base64url').slice(0, CHARACTERS)
   return {

@@ -3,46 +3,49 @@ import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 import type { FindMedia, FoundMedia, PromptLevels } from './prompt-text.ts'
 import { mediaTokensBeyondBytes } from './prompt-tokens.ts'
 
-/** Describes how the conversations of a dialect are compared. */
+/** Describes how the conversations of a protocol are compared. */
 export interface ConversationForm {
   readonly levels: PromptLevels
-  /** Top-level members that may differ. They add at most one token for each of their bytes, which count. */
+  /**
+   * Top-level members that may differ between compared conversations. Each of their bytes counts as at most
+   * one token.
+   */
   readonly uncompared: ReadonlySet<string>
-  /** Members of a top-level member that may differ, because they only control sampling. */
+  /** A top-level member, and names of its members that may differ because they only control sampling. */
   readonly sampling?: { readonly of: string; readonly names: ReadonlySet<string> }
-  /** Whether a text has the same meaning as a list of one text part. */
+  /** Whether a text means the same as a list with one text part. */
   readonly textIsPart?: true
   /**
-   * Reports whether the tokens of the prompt are unpredictable, because a part of it is stored elsewhere, or
-   * because the provider may leave out parts.
+   * Whether the number of tokens of the prompt cannot be predicted, because a part of it is stored elsewhere
+   * or the provider may leave parts out.
    */
   readonly isUnforeseeable?: (scan: ScannedObject) => boolean
-  /** Tokens of a turn beyond its bytes, besides its media. */
+  /** Maximum number of tokens of a turn in addition to one per byte, without its media. */
   readonly extraTokens?: (scan: ScannedObject, turn: Node) => number
 }
 
-/** Counts over the conversation up to one position. */
+/** Numbers for the conversation up to one position. */
 interface Sums {
-  /** Bytes that the digest covers. */
+  /** Number of bytes that the digest covers. */
   bytes: number
-  /** Bytes of the data of media. */
+  /** Number of bytes of media data. */
   mediaBytes: number
-  /** Upper bound on tokens in addition to one for each byte; negative if media have fewer. */
+  /** Maximum number of tokens in addition to one per byte; negative if media have fewer tokens than bytes. */
   beyondBytes: number
-  /** Upper bound on the tokens of media given by an address, whose content may have changed since. */
+  /** Maximum number of tokens of media given as an address, whose content may have changed since. */
   elsewhere: number
 }
 
-/** The end of a turn. */
+/** The numbers at the end of a turn. */
 export interface TurnEnd extends Readonly<Sums> {
-  /** Number of offsets in the list of spans up to there, and where the last span ends. */
+  /** Number of offsets in the list of spans up to the end of the turn, and the end of the last span. */
   readonly spans: number
   readonly end: number
 }
 
-/** The parts of the bytes that a digest covers. */
+/** The parts of a body that a digest covers. */
 export class Spans {
-  /** Begins and ends in turn. */
+  /** Offsets at which parts begin and end, alternating. */
   readonly offsets: number[] = []
 
   add(start: number, end: number): void {
@@ -54,72 +57,72 @@ export class Spans {
   }
 }
 
-/** The parts of the bytes at the first `count` of these begins and ends. */
+/** Returns the parts of the body at the first `count` of these offsets. */
 export function partsAt(bytes: Buffer, offsets: readonly number[], count = offsets.length): Buffer[] {
   const parts: Buffer[] = []
   for (let i = 0; i < count; i += 2) parts.push(bytes.subarray(offsets[i], offsets[i + 1]))
   return parts
 }
 
-/** The parts of a conversation that are compared with those of the next request of its session. */
+/** The parts of a conversation that are compared with those of the next request in the same session. */
 export interface ConversationParts {
   readonly tools: Spans
-  /** The system prompt, with the turns at the beginning that are instructions. */
+  /** The system prompt, with the turns at the beginning that contain instructions. */
   readonly system: Spans
   readonly turns: Spans
-  /** Number of offsets in `turns` up to the end of each turn. */
+  /** For each turn, the number of offsets in `turns` up to its end. */
   readonly ends: readonly number[]
 }
 
-/** A part of the bytes. */
+/** A range of the request's bytes. */
 type Span = readonly [start: number, end: number]
 
-/** Names of cache directives, as members, and as the only member of a block. */
+/** Names of cache marks, which are members, or the only member of a block. */
 const DIRECTIVES: ReadonlySet<string> = new Set(['cache_control', 'prompt_cache_breakpoint', 'cachePoint'])
-/** Types of text parts of a client. */
+/** Types of text parts in requests. */
 const TEXT_TYPES: ReadonlySet<string> = new Set(['"text"', '"input_text"'])
-/** Members with parts that may have cache directives. */
+/** Members that contain parts with possible cache marks. */
 const HOLDERS = ['content', 'output', 'toolResult'] as const
 const TOOL_CONFIG_HOLDERS = [...HOLDERS, 'tools'] as const
-/** Members that may be given as a text or as parts. */
+/** Members whose value may be a text or a list of parts. */
 const TEXTS: ReadonlySet<string> = new Set(['content', 'system'])
-/** Top-level members other than turns that may have cache directives. */
+/** Top-level members besides the turns that may contain cache marks. */
 const HEAD_HOLDERS: ReadonlySet<string> = new Set(['system', 'tools', 'toolConfig'])
 
-/** Beginning of a line that Claude Code writes into each request with another value. */
+/** Beginning of a line that Claude Code writes into each request with a different value. */
 const BILLING_LINE = Buffer.from('"x-anthropic-billing-header:')
 const BACKSLASH = 0x5c
 const COLON = 0x3a
 const COMMA = 0x2c
 const LETTER_N = 0x6e
-/** Shorter data may be an address or an id. */
+/** Minimum size in bytes of media data. Anything shorter may be an address or an id. */
 const MIN_DATA_BYTES = 512
-/** Number of leading bytes that distinguish an address from data. */
+/** Number of bytes at the beginning by which an address is told from data. */
 const ADDRESS_BYTES = 24
 const DATA_URL = Buffer.from('"data:')
 
-/** Top-level members with the system prompt, in all dialects. */
+/** Top-level members that contain the system prompt, in all protocols. */
 const SYSTEM_MEMBERS: ReadonlySet<string> = new Set([
   'instructions',
   'system',
   'systemInstruction',
   'system_instruction',
 ])
-/** Top-level members with tools. */
+/** Top-level members that contain tools. */
 const TOOL_MEMBERS: ReadonlySet<string> = new Set(['functions', 'toolConfig', 'tools'])
-/** Top-level members that come before the turns of a conversation. */
+/** Top-level members that are part of the beginning of a conversation. */
 const OPENING_MEMBERS: ReadonlySet<string> = new Set([...SYSTEM_MEMBERS, 'tools'])
-/** Roles of turns that are instructions. */
+/** Roles of turns that contain instructions. */
 const INSTRUCTION_ROLES: ReadonlySet<string> = new Set(['"system"', '"developer"'])
 
-/** Walks over a conversation, and collects the parts that a digest of it covers. */
+/** Goes through a conversation, and collects the parts of it that a digest covers. */
 export class DigestWalk {
   readonly #sums: Sums = { bytes: 0, mediaBytes: 0, beyondBytes: 0, elsewhere: 0 }
   readonly #scan: ScannedObject
   readonly #form: ConversationForm
   readonly #model: string
   readonly #hasDirectives: boolean
-  /** The member with the turns. */
+  /** The member that contains the turns. */
   readonly #turns: Member | undefined
   readonly #turnLevel: string
   readonly #mediaLevels: ReadonlyMap<string, MediaLevel>
@@ -141,12 +144,12 @@ export class DigestWalk {
     return this.#scan.kindOf(node) === 'array' ? this.#scan.elements(node) : [node]
   }
 
-  /** The counts up to here. */
+  /** The numbers up to this point. */
   endAt({ offsets }: Spans): TurnEnd {
     return { ...this.#sums, spans: offsets.length, end: offsets.at(-1) ?? 0 }
   }
 
-  /** Everything but the turns, in the order of the names. */
+  /** Adds everything before the turns, in the order of the members' names. */
   head(spans: Spans): void {
     const { uncompared, sampling } = this.#form
     const members = [...this.#scan.members.values()]
@@ -192,7 +195,7 @@ export class DigestWalk {
     return parts
   }
 
-  /** The members with these names, in the order of the names. */
+  /** Adds the members with these names, in the order of the names. */
   #addMembers(spans: Spans, names: ReadonlySet<string>): void {
     const members = [...this.#scan.members.values()]
       .filter(({ key }) => names.has(key))
@@ -211,7 +214,7 @@ export class DigestWalk {
     return role !== undefined && INSTRUCTION_ROLES.has(scan.textOf(role))
   }
 
-  /** The text of a turn that consists of one text. */
+  /** Returns the text of a turn that consists of a single text; otherwise undefined. */
   #onlyTextOf(turn: Node): Node | undefined {
     const scan = this.#scan
     if (scan.kindOf(turn) !== 'object') return scan.kindOf(turn) === 'string' ? turn : undefined
@@ -221,7 +224,7 @@ export class DigestWalk {
     return scan.kindOf(content) === 'string' ? content : undefined
   }
 
-  /** One turn, and the comma between it and the previous one. */
+  /** Adds a turn, and the comma between it and the previous one. */
   turn(spans: Spans, node: Node, previous: Node | undefined): void {
     if (previous !== undefined) {
       let comma = this.#scan.endOf(previous)
@@ -252,7 +255,7 @@ export class DigestWalk {
     this.#sums.bytes += end - from
   }
 
-  /** Collects what is left out of a value: cache directives, and the brackets around a single text. */
+  /** Collects what is left out of a value: cache marks, and the brackets around a single text. */
   #visit(key: string, node: Node, left: Span[]): void {
     if (!this.#hasDirectives && !this.#form.textIsPart) return
     const scan = this.#scan
@@ -291,7 +294,7 @@ export class DigestWalk {
     )
   }
 
-  /** Leaves out children of a value, each together with one comma. */
+  /** Leaves out children of a value, each with one comma beside it. */
   #leaveOut(
     children: readonly (readonly [first: Node, last: Node, isLeftOut: boolean])[],
     left: Span[],
@@ -311,7 +314,7 @@ export class DigestWalk {
     }
   }
 
-  /** Whether a block consists of a cache directive only. */
+  /** Whether a block consists only of a cache mark. */
   #isDirective(node: Node): boolean {
     const scan = this.#scan
     if (!this.#hasDirectives || scan.kindOf(node) !== 'object') return false
@@ -319,7 +322,7 @@ export class DigestWalk {
     return key !== undefined && scan.nextKey(key, node) === undefined && DIRECTIVES.has(scan.keyText(key))
   }
 
-  /** The text of a list that consists of one text part, apart from cache directives. */
+  /** Returns the text of a list that consists of one text part, ignoring cache marks; otherwise undefined. */
   #onlyText(list: Node): Node | undefined {
     const scan = this.#scan
     const parts = scan.elements(list)
@@ -391,7 +394,7 @@ export class DigestWalk {
     else this.#sums.elsewhere += Math.max(0, beyond + bytes)
   }
 
-  /** Whether data are base64 or a `data:` URL, rather than an address. */
+  /** Whether media data is in the request itself, as base64 or a `data:` URL, and not at an address. */
   #isHere(data: Node): boolean {
     const { bytes } = this.#scan
     const start = this.#scan.startOf(data)
@@ -405,10 +408,10 @@ export class DigestWalk {
   }
 }
 
-/** A level that may have media, in itself or further down. */
+/** A kind of object that may contain media, in itself or deeper. */
 interface MediaLevel {
   readonly media: FindMedia | undefined
-  /** Members that may have media, and how they are read. */
+  /** Members that may contain media, and how each is read. */
   readonly below: readonly { readonly name: string; readonly reading: string }[]
 }
 
@@ -422,7 +425,7 @@ function mediaLevelsOf(all: PromptLevels): ReadonlyMap<string, MediaLevel> {
 
 function findMediaLevels({ levels }: PromptLevels): ReadonlyMap<string, MediaLevel> {
   const found = new Map<string, MediaLevel>()
-  // Levels may contain each other, so that they are looked through until no more are found.
+  // Levels may contain each other, so this is repeated until no more are found.
   for (let size = -1; size !== found.size; ) {
     size = found.size
     for (const [level, { media, read }] of Object.entries(levels)) {

@@ -1,8 +1,9 @@
 import type { ConversionProtocol } from './protocols.ts'
 
 /**
- * Request in a form that at least two dialects can express. Decoders create it, rules change it, encoders
- * write it. Only converted calls use it; native calls keep their bytes.
+ * A request in a form that does not depend on the protocol. It contains what at least two protocols can
+ * express. Decoders create it, rules change it, encoders write it. Only converted calls use it; calls that
+ * are not converted keep their bytes.
  */
 export interface Conversation {
   readonly model: string
@@ -11,45 +12,48 @@ export interface Conversation {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
   readonly tools: readonly Tool[]
-  /** Undefined means the dialect's default. */
+  /** Undefined for the protocol's default. */
   readonly toolChoice: ToolChoice | undefined
-  /** Whether several tools may be called at once; undefined means the dialect's default. */
+  /** Whether several tools may be called at once; undefined for the protocol's default. */
   readonly parallelTools: boolean | undefined
   readonly maxTokens: number | undefined
   readonly temperature: number | undefined
   readonly topP: number | undefined
   readonly topK: number | undefined
-  /** Integer that makes replies repeatable, as in chat and Gemini. */
+  /** Integer that makes replies repeatable. Only chat and Gemini have it. */
   readonly seed: number | undefined
-  /** From -2 to 2, as in chat and Gemini. */
+  /** Presence penalty from -2 to 2. Only chat and Gemini have it. */
   readonly presencePenalty: number | undefined
-  /** From -2 to 2, as in chat and Gemini. */
+  /** Frequency penalty from -2 to 2. Only chat and Gemini have it. */
   readonly frequencyPenalty: number | undefined
   readonly stop: readonly string[]
-  /** Undefined if the request does not state it. */
+  /** How much the model should think; undefined if the request does not state it. */
   readonly thinking: Thinking | undefined
-  /** Required format of the reply's text; undefined means any. */
+  /** Required format of the reply's text; undefined for any format. */
   readonly outputFormat: OutputFormat | undefined
   /** Web search by the provider; undefined if not requested. */
   readonly webSearch: WebSearch | undefined
-  /** Whether the client requested usage at the end of a stream, in dialects where it must be requested. */
+  /**
+   * Whether the client requested usage at the end of a stream. Only in protocols in which it must be
+   * requested.
+   */
   readonly includeUsage: boolean
-  /** Absent if one choice is requested. */
+  /** Number of choices; absent if one is requested. */
   readonly choices?: RequestedChoices
-  /** Log probabilities of the reply's tokens; absent if not requested. */
+  /** Request for log probabilities of the reply's tokens; absent if not requested. */
   readonly logprobs?: RequestedLogprobs
   /**
-   * Identifier of the client's user, from responses and messages requests. For chat requests it is not set:
+   * The id of the client's user, from responses and messages requests. It is not set for chat requests:
    * `docs/api.md: Chat completions`, fields without an equivalent.
    */
   readonly endUser?: EndUser
   /** Whether the request demands the provider's standard tier, in responses and messages requests. */
   readonly isStandardTier?: true
-  /** Whether requests of the upstream's dialect may name any tier, although the dialect itself lacks most. */
+  /** Whether requests to the upstream may name any tier, although most tiers are not part of its protocol. */
   readonly takesAnyTier?: true
-  /** Fields that some dialects have under the same name; undefined if there are none. */
+  /** Fields that have the same name in several protocols; undefined if there are none. */
   readonly shared?: SharedFields
-  /** Members of the request that the response repeats in some dialects, as JSON text. */
+  /** Members of the request that the response repeats in some protocols, as JSON text. */
   readonly repeated?: RepeatedFields
 }
 
@@ -57,24 +61,24 @@ export interface Conversation {
 export interface RequestedChoices {
   /** At least 2. */
   readonly count: number
-  /** The client's field for it. */
+  /** Name of the client's field for the number. */
   readonly field: 'n' | 'candidateCount'
 }
 
 /** Log probabilities that a client requests. */
 export interface RequestedLogprobs {
-  /** Number of the most probable tokens to report for each position; undefined for none. */
+  /** Number of the most probable tokens to report at each position; undefined if the client requests none. */
   readonly top: number | undefined
 }
 
-/** Identifier of the client's user. */
+/** The id that identifies the client's user. */
 export interface EndUser {
   readonly id: string
-  /** The client's field for it. */
+  /** Name of the client's field for the identifier. */
   readonly field: 'metadata' | 'safety_identifier' | 'user'
 }
 
-/** Fields that chat and responses have with the same name and meaning. */
+/** Fields that have the same name and meaning in chat and responses. */
 export const SHARED_FIELDS = [
   'metadata',
   'prompt_cache_key',
@@ -90,13 +94,13 @@ export const SHARED_FIELDS = [
 /** Name of a field that chat and responses share. */
 export type SharedField = (typeof SHARED_FIELDS)[number]
 
-/** Shared fields with the JSON text of their values. */
+/** The shared fields of a request, with their values as JSON text. */
 export type SharedFields = ReadonlyMap<SharedField, string>
 
-/** Members of a request by name, with the JSON text of their values. */
+/** Members of a request by name, with their values as JSON text. */
 export type RepeatedFields = ReadonlyMap<string, string>
 
-/** Parts of a request that the encoder of its response needs. */
+/** What the encoder of a response needs from its request. */
 export type ReplyContext = Pick<Conversation, 'tools' | 'repeated'>
 
 /** Required format of a reply's text. */
@@ -107,26 +111,26 @@ export type OutputFormat =
 /** JSON that matches a schema. */
 export interface OutputSchema {
   readonly kind: 'json-schema'
-  /** Text of a JSON object, unchanged. */
+  /** Text of the schema, which is a JSON object, unchanged. */
   readonly schema: string
-  /** Name that the client gave to the schema, in dialects that have one. */
+  /** Name that the client gave to the schema, in protocols in which schemas have names. */
   readonly name: string | undefined
   readonly description: string | undefined
-  /** Whether the provider enforces the schema; undefined means the dialect's default. */
+  /** Whether the provider must enforce the schema; undefined for the protocol's default. */
   readonly strict: boolean | undefined
 }
 
-/** Web search by the provider, with its limits. */
+/** A web search that the provider runs, with its limits. */
 export interface WebSearch {
   readonly maxUses: number
   /**
-   * Whether the search is only offered, as one tool among others. It is then left out unless the upstream is
-   * known to search.
+   * Whether the client offers the search only as one tool among others. It is then left out unless the
+   * upstream is known to support searches.
    */
   readonly isOptional?: true
-  /** Whether the client shows the pages that were found. */
+  /** Whether the client displays the pages that were found. */
   readonly listsPages?: true
-  /** Approximate location of the user. */
+  /** Approximate location of the user, for the search. */
   readonly location?: SearchLocation
 }
 
@@ -138,19 +142,19 @@ export interface SearchLocation {
   readonly timezone?: string
 }
 
-/** Amount of thinking before a reply. */
+/** How much the model should think before it replies. */
 export type Thinking =
-  /** `said`: the effort with which the client switched thinking off. */
+  /** Thinking is switched off. `effort` is the effort with which the client did so. */
   | { readonly kind: 'off'; readonly effort?: 'none' | 'minimal' }
-  /** A maximum in tokens. */
+  /** At most this many tokens. */
   | { readonly kind: 'budget'; readonly tokens: number }
-  /** The model decides, guided by an effort; undefined means the model's default effort. */
+  /** The model decides, guided by an effort; undefined for the model's default effort. */
   | { readonly kind: 'adaptive'; readonly effort: Effort | undefined }
 
-/** Effort of thinking. `thinking-effort.ts` maps it to tokens and to the names of dialects. */
+/** How much to think. `thinking.ts` converts it to tokens and to the names used in protocols. */
 export type Effort = 'low' | 'medium' | 'high' | 'xhigh' | 'max'
 
-/** Messages of one side, up to the next of the other side. */
+/** Consecutive messages of one side: of the user or of the model. */
 export interface Turn {
   readonly role: 'user' | 'assistant'
   readonly parts: readonly Part[]
@@ -166,28 +170,31 @@ export type Part =
   | SearchPart
   | OpaquePart
 
-/** Mark that the prompt may be cached up to this point. */
+/** Marks that the prompt may be cached up to this point. */
 export interface Cache {
-  /** Undefined means the default of the field: 5m for `cache_control`, 30m for `prompt_cache_breakpoint`. */
+  /**
+   * How long it is cached; undefined for the field's default: 5m for `cache_control`, 30m for
+   * `prompt_cache_breakpoint`.
+   */
   readonly ttl: CacheLifetime | undefined
-  /** The member that expresses the mark in the client's dialect, and later in the upstream's. */
+  /** The member that contains the mark in the client's request, and later in the upstream's. */
   readonly field?: 'prompt_cache_breakpoint'
 }
 
-/** Lifetimes of cached prompts that some dialect has, ascending. */
+/** How long prompts can be cached in the different protocols, ascending. */
 export const CACHE_LIFETIMES = ['5m', '30m', '1h', '12h'] as const
 
-/** Lifetime of a cached prompt. */
+/** How long a prompt is cached. */
 export type CacheLifetime = (typeof CACHE_LIFETIMES)[number]
 
-/** System text. `at` is its position if it came after the first turn. */
+/** A system text. `at` is its position if it came after the first turn. */
 export interface SystemText extends TextPart {
   readonly at?: PartPosition
 }
 
 /**
- * Position before a part of a turn, by number. If the turn does not exist yet, the position before its first
- * part.
+ * A position before a part of a turn: index of the turn, and index of the part. If the turn does not exist
+ * yet, the position before its first part.
  */
 export interface PartPosition {
   readonly turn: number
@@ -201,39 +208,39 @@ export interface TextPart {
   readonly cache?: Cache
 }
 
-/** Image, document or audio recording. */
+/** An image, a document or an audio recording. */
 export interface MediaPart {
   readonly kind: 'media'
   readonly source: MediaSource
-  /** Name of a document, if the client gave one. */
+  /** Name of a document if the client stated one. */
   readonly name?: string
-  /** Resolution of an image, in the words of chat and responses; absent means the model's default. */
+  /** Resolution at which an image is read, as named in chat and responses; absent for the model's default. */
   readonly detail?: string
   readonly cache?: Cache
 }
 
 /** Source of media: inline data or a URL. */
 export type MediaSource =
-  /** `data` is base64. The type is as stated, or `application/octet-stream` if unknown. */
+  /** `data` is base64. `mediaType` is as stated, or `application/octet-stream` if unknown. */
   | { readonly kind: 'inline'; readonly mediaType: string; readonly data: string }
-  /** Media type, or a family such as `image/*`; undefined if unknown. */
+  /** `mediaType` is complete or only its first part, such as `image/*`; undefined if unknown. */
   | { readonly kind: 'url'; readonly url: string; readonly mediaType: string | undefined }
 
-/** Thinking of the model before its reply. */
+/** A thought of the model before its reply. */
 export interface ThinkingPart {
   readonly kind: 'thinking'
   readonly text: string
   readonly proof?: Proof
 }
 
-/** Call of one of the client's tools. */
+/** A call of one of the client's tools. */
 export interface ToolCallPart {
   readonly kind: 'tool-call'
   readonly id: string
   readonly name: string
-  /** JSON text as the model wrote it; empty means `{}`. */
+  /** JSON text of the input as the model wrote it; empty means `{}`. */
   readonly input: string
-  /** Whether it calls a custom tool of a chat client. */
+  /** Whether the called tool is a custom tool of a chat client. */
   readonly isCustom?: true
   readonly cache?: Cache
   readonly proof?: Proof
@@ -248,7 +255,10 @@ export interface ToolResultPart {
   readonly cache?: Cache
 }
 
-/** Part that only one dialect has. The encoder of that dialect writes it back; others drop and report it. */
+/**
+ * A part that only one protocol has. The encoder of that protocol writes it back unchanged; other encoders
+ * leave it out and report it as dropped.
+ */
 export interface OpaquePart {
   readonly kind: 'opaque'
   readonly protocol: ConversionProtocol
@@ -256,71 +266,73 @@ export interface OpaquePart {
 }
 
 /**
- * Signature by which a provider recognizes a part that its model wrote. Only the encoder of the same dialect
- * writes it.
+ * A signature by which a provider recognizes a part that its model wrote. Only the encoder of the same
+ * protocol writes it.
  */
 export interface Proof {
   readonly protocol: ConversionProtocol
   readonly value: string
   /**
-   * The part that carries the signature instead of the thought, in dialects that sign other parts: the next
-   * call, or an empty text at this position.
+   * What carries the signature instead of the thought, in protocols that sign other parts: the next call, or
+   * an empty text at this position.
    */
   readonly signs?: 'call' | 'text'
 }
 
-/** Tool that the client offers. */
+/** A tool that the client offers. */
 export interface Tool {
   readonly name: string
   readonly description: string | undefined
-  /** Text of a JSON schema, unchanged; undefined for a tool without parameters. */
+  /** JSON schema of the tool's input as text, unchanged; undefined for a tool without parameters. */
   readonly schema: string | undefined
   readonly strict: boolean | undefined
   readonly cache?: Cache
-  /** Form in which the client knows the tool; absent if it is a function of this name. */
+  /** The tool as the client declared it; absent if it is a function with this name. */
   readonly form?: ToolForm
 }
 
-/** Tool of the client's dialect that is sent as a function. Its calls are converted back for the client. */
+/**
+ * A tool of the client's protocol that is sent as a function. Its calls are converted back for the client.
+ */
 export interface ToolForm {
-  /** A `custom` tool takes plain text; a `function` here belongs to a namespace. */
+  /** A `custom` tool takes plain text. A `function` here is one in a namespace. */
   readonly type: 'function' | 'custom' | 'local_shell' | 'shell' | 'apply_patch' | 'tool_search'
-  /** The client's name for it. */
+  /** The client's name of the tool. */
   readonly name: string
   readonly namespace?: string
-  /** Definition of a custom tool as a chat client writes it, for dialects that have custom tools. */
+  /** Definition of a custom tool as in a chat request, for protocols that have custom tools. */
   readonly custom?: CustomDefinition
 }
 
 /** Definition of a custom tool. */
 export interface CustomDefinition {
   readonly description: string | undefined
-  /** Undefined if any text is allowed. */
+  /** Grammar that the text must follow; undefined if any text is allowed. */
   readonly grammar: Grammar | undefined
 }
 
-/** Grammar of a custom tool's input. */
+/** Grammar of the text for a custom tool. */
 export interface Grammar {
   readonly syntax: string
   readonly definition: string
 }
 
-/** Constraint on tool calls. */
+/** How the use of tools is restricted. */
 export type ToolChoice =
   | { readonly kind: 'auto' | 'any' | 'none' }
   | { readonly kind: 'tool'; readonly name: string }
 
-/** Web search that a provider ran while it replied, as far as several dialects can express it. */
+/** A web search that a provider ran during its reply, with the facts that several protocols can express. */
 export interface SearchPart {
   readonly kind: 'search'
   /**
-   * Dialect of the provider that ran the search. In messages, the opaque parts before it contain what that
-   * provider wants back.
+   * Dialect of the provider that ran the search. For messages, the opaque parts before it contain what the
+   * provider needs when the client sends the conversation again.
    */
   readonly protocol: ConversionProtocol
-  /** Empty if the provider does not report it. */
+  /** Text that was searched for; empty if the provider does not report it. */
   readonly query: string
-  /** Pages that were found; none if the provider does not report them. */
+  /** Pages that were found; empty if the provider does not report them. */
   readonly pages: readonly FoundPage[]
   readonly isFailed: boolean
 }
@@ -328,6 +340,6 @@ export interface SearchPart {
 /** Web page that a search found. */
 export interface FoundPage {
   readonly url: string
-  /** Empty if the provider does not report it. */
+  /** Title of the page; empty if the provider does not report it. */
   readonly title: string
 }

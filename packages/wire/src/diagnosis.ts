@@ -1,4 +1,7 @@
-/** What an answer states about the prompt cache, as it came: its id, and the provider's verdict. */
+/**
+ * What an answer states about the prompt cache: its id, and the provider's explanation (verdict) of what was
+ * not cached. Both are unchecked.
+ */
 export interface Diagnosis {
   readonly id: unknown
   readonly verdict: unknown
@@ -6,27 +9,27 @@ export interface Diagnosis {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The diagnosis in a message, which a stream has in its first event. */
+/** Reads the diagnosis in a messages response. In a stream it is in the first event. */
 export function messageDiagnosis({ id, diagnostics }: Fields): Diagnosis {
   return { id, verdict: diagnostics }
 }
 
-/** The diagnosis in a response. Events before the last one have the id alone. */
+/** Reads the diagnosis in a responses response. In a stream, events before the last one have only the id. */
 export function responseDiagnosis({ id, prompt_cache_diagnostics: verdict }: Fields): Diagnosis {
   return { id, verdict }
 }
 
-/** The verdict as a member of a reply; nothing if there is none. */
+/** Returns the verdict as an object to spread into a reply; an empty object if there is none. */
 export function verdictMember(verdict: unknown): { readonly cacheVerdict?: object } {
   return typeof verdict === 'object' && verdict !== null ? { cacheVerdict: verdict } : {}
 }
 
-/** Maximum length of a verdict that is kept, in characters. */
+/** Maximum length in characters of a verdict that is stored. */
 const MAX_VERDICT_LENGTH = 2_048
-/** Ids of responses that may be sent back. */
+/** Matches ids of responses that may be sent back to the provider. */
 const ID = /^[\w.-]{1,200}$/
 
-/** The verdict as JSON; empty if there is none, or if it is too long. */
+/** The verdict as JSON; empty if there is none or it is too long. */
 export function verdictText(diagnosis: Diagnosis | undefined): string {
   const { verdict } = diagnosis ?? {}
   if (typeof verdict !== 'object' || verdict === null) return ''
@@ -34,7 +37,7 @@ export function verdictText(diagnosis: Diagnosis | undefined): string {
   return text.length > MAX_VERDICT_LENGTH ? '' : text
 }
 
-/** The id with which a later request refers to the answer; empty if it has none. */
+/** The id by which a later request refers to this response; empty if there is none. */
 export function diagnosedId(diagnosis: Diagnosis | undefined): string {
   const { id } = diagnosis ?? {}
   return typeof id === 'string' && ID.test(id) ? id : ''

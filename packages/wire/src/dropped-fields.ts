@@ -3,7 +3,7 @@ import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 import { reroutingName } from './upstream-settings.ts'
 
-/** Reports whether a value has another meaning than the absence of its field. */
+/** Whether a value means something else than leaving the field out. */
 export type IsMeaningful = (value: unknown) => boolean
 
 export const isAnyValue: IsMeaningful = () => true
@@ -16,8 +16,9 @@ export const isOtherThan =
     !defaults.includes(value as string)
 
 /**
- * Reports the top-level fields of a request that a conversion drops, if their values matter: all but those
- * that it reads (`read`). `known` has the fields that may be named; others are `unknown`.
+ * Reports the top-level fields of a request that a conversion ignores, if their values matter. `read`
+ * contains the fields that it uses. `known` contains the fields that are reported by name; all others are
+ * reported as `unknown`.
  */
 export function reportDroppedFields(
   scan: ScannedObject,

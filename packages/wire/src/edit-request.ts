@@ -11,22 +11,23 @@ import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { Dropped } from './codec.ts'
 
-/** Native request for a channel. */
+/** A request that is sent to a channel without conversion. */
 export interface EditedRequest {
-  /** The client's own Buffer if nothing had to change. */
+  /** The body. It is the client's own Buffer if nothing had to be changed. */
   readonly body: Buffer
-  /** Names of fields that were left out because they may lead to another model or price. */
+  /** Names of the fields that were removed because they may cause a different model or price. */
   readonly dropped: readonly string[]
 }
 
-/** Hosts of Google. Their chat endpoint accepts settings of thinking only in `extra_body`. */
+/** Matches Google's hosts. Their chat endpoint accepts thinking settings only in `extra_body`. */
 const GOOGLE_HOST = /(?:^|\.)googleapis\.com$/
 
 const NOTHING: readonly string[] = []
 
 /**
- * Applies changes to a native request and removes what may lead to another model or price unless the channel
- * allows it. `isOpen` is pass-through mode, which removes nothing. `docs/api.md: Other models and prices`.
+ * Applies changes to a request, and removes what may cause a different model or price, unless the channel
+ * allows it. `isOpen` is pass-through mode, in which nothing is removed. `docs/api.md: Other models and
+ * prices`.
  */
 export function editRequest(
   scan: ScannedObject,
@@ -43,19 +44,22 @@ export function editRequest(
   return { body: applyEdits(scan.bytes, scan, edits), dropped: removal.dropped }
 }
 
-/** Returns the names of top-level members that may lead to another model or price. */
+/** Returns the names of the top-level members that may cause a different model or price. */
 export function reroutingNames(scan: ScannedObject): string[] {
   return [...scan.members.keys()].flatMap((member) => reroutingName(member) ?? [])
 }
 
-/** Members to remove, and the names that are reported as dropped. */
+/** The members to remove or replace, and the names that are reported as dropped. */
 interface Removal extends Edits {
   readonly remove: string[]
   readonly replace: Map<string, string>
   readonly dropped: string[]
 }
 
-/** `replaced`: members that are sent with a text other than the client's. */
+/**
+ * Finds what must be removed. `replaced` contains members that are already sent with a different text than
+ * the client's.
+ */
 function rerouting(
   scan: ScannedObject,
   { allow, base_url: baseUrl }: UpstreamSettings,
@@ -85,12 +89,12 @@ function rerouting(
   return removal
 }
 
-/** Reports whether settings of thinking in `extra_body` reach a channel's upstream. */
+/** Whether thinking settings in `extra_body` are sent to the channel's upstream. */
 export function keepsGoogleThinking({ allow, base_url: baseUrl }: UpstreamSettings): boolean {
   return allow.has('extra_body') || GOOGLE_HOST.test(new URL(baseUrl).hostname)
 }
 
-/** JSON text of the part of a member that is always kept; undefined if there is none. */
+/** JSON text of the part of a member that is kept in any case; undefined if there is none. */
 function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: string): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined
   if (key === 'provider') return restrictingPart(scan, node)
@@ -104,7 +108,7 @@ function partToKeep(scan: ScannedObject, key: string, node: Node, baseUrl: strin
 }
 
 /**
- * Members with tools, or with items that have tools, and functions that remove the model names from those
+ * Members that contain tools, or items with tools, and functions that remove names of models from these
  * tools.
  */
 const WITHOUT_MODELS: ReadonlyMap<string, (scan: ScannedObject, list: Node) => string | undefined> = new Map([
@@ -112,7 +116,7 @@ const WITHOUT_MODELS: ReadonlyMap<string, (scan: ScannedObject, list: Node) => s
   ['input', itemsWithoutModels],
 ])
 
-/** Applies a change to JSON text that will replace a member of the request. */
+/** Applies a function to the JSON text by which a member of the request will be replaced. */
 function changedText(
   text: string,
   change: (scan: ScannedObject, list: Node) => string | undefined,
@@ -122,7 +126,7 @@ function changedText(
   return list && change(scan, list.node)
 }
 
-/** Tools without the models that they name; undefined if none of them names one. */
+/** Returns the tools without the model names in them; undefined if none of them contains one. */
 function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefined {
   if (scan.kindOf(tools) !== 'array') return undefined
   return renderArray(scan, tools, (tool) => {
@@ -132,7 +136,8 @@ function toolsWithoutModels(scan: ScannedObject, tools: Node): string | undefine
 }
 
 function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefined {
-  // The input of embeddings is texts or thousands of numbers, so looking at the first element is enough.
+  // For embeddings, the input is a list of texts or of thousands of numbers, so only the first element is
+  // examined.
   const [first] = scan.kindOf(items) === 'array' ? scan.elements(items) : []
   if (first === undefined || scan.kindOf(first) !== 'object') return undefined
   return renderArray(scan, items, (item) => {
@@ -142,7 +147,7 @@ function itemsWithoutModels(scan: ScannedObject, items: Node): string | undefine
   })
 }
 
-/** Members of OpenRouter's `provider` that only restrict which providers may answer and at which price. */
+/** Members of OpenRouter's `provider` that only restrict which providers may answer, and at which price. */
 const RESTRICTING: ReadonlySet<string> = new Set([
   'data_collection',
   'zdr',
@@ -152,19 +157,22 @@ const RESTRICTING: ReadonlySet<string> = new Set([
   'max_price',
 ])
 
-/** OpenRouter's `provider` member of a request, as JSON text. */
+/** The member `provider` of a request to OpenRouter, as JSON text. */
 export interface ClientProvider {
   readonly whole: string
-  /** The members that are always kept; undefined if there are none. */
+  /** The members that are kept in any case; undefined if there are none. */
   readonly restricting: string | undefined
 }
 
-/** JSON text of the restricting members of `provider`; undefined if there are none. */
+/**
+ * The members of `provider` that only restrict which providers may be used, as JSON text. Undefined if there
+ * are none.
+ */
 function restrictingPart(scan: ScannedObject, provider: Node): string | undefined {
   return withMembers(scan, provider, (name) => RESTRICTING.has(name))
 }
 
-/** The `provider` member of a request that is to be converted; undefined if there is none. */
+/** Reads the member `provider` of a request that is to be converted; undefined if there is none. */
 export function clientProvider(scan: ScannedObject): ClientProvider | undefined {
   const member = scan.span('provider')
   if (!member || scan.kindOf(member.node) !== 'object') return undefined
@@ -172,9 +180,9 @@ export function clientProvider(scan: ScannedObject): ClientProvider | undefined 
 }
 
 /**
- * The part of a client's `provider` member that a converted request passes to a channel; undefined if there
- * is none. If nothing of the member is left out, its name is removed from the dropped fields. `docs/api.md:
- * Other models and prices`.
+ * Returns the part of a client's `provider` member that is sent to a channel in a converted request;
+ * undefined if there is none. If the whole member is sent, its name is removed from the dropped fields.
+ * `docs/api.md: Other models and prices`.
  */
 export function providerFor(
   given: ClientProvider | undefined,
@@ -195,12 +203,12 @@ export function withProvider(body: Buffer, provider: string | undefined): Buffer
   return Buffer.concat([body.subarray(0, -1), Buffer.from(`,"provider":${provider}}`)])
 }
 
-/** A client's request with the model's name as one channel knows it. */
+/** A client's request with a channel's name for the model. */
 export interface MappedRequest extends EditedRequest {
   readonly upstreamModel: string
 }
 
-/** Replaces the requested `model` by the channel's name for it, or adds it if the request names none. */
+/** Replaces `model` by the channel's name for it, or adds it if the request names no model. */
 export function withMappedModel(
   scan: ScannedObject,
   model: string,

@@ -2,27 +2,27 @@ import type { CopiedText } from './frame-writer.ts'
 
 const INITIAL_BYTES = 256
 /**
- * Maximum bytes of text that are kept. Beyond it bytes are only counted, which is exact enough for so long a
- * reply.
+ * Maximum number of bytes of text that are kept. Further bytes are only counted, which is exact enough for
+ * such a long reply.
  */
 const MAX_BYTES = 8 * 1024 * 1024
-/** Texts up to this size are copied faster by a loop than by a call. */
+/** Size in bytes up to which a loop copies text faster than a function call does. */
 const MAX_LOOP_BYTES = 48
 const BACKSLASH = 0x5c
-/** Bytes that one-letter escape sequences represent, by their letter. */
+/** The byte for which each one-letter escape sequence stands, by its letter. */
 const UNESCAPED = Buffer.alloc(128)
 for (const letter of '"\\bfnrt')
   UNESCAPED[letter.charCodeAt(0)] = (JSON.parse(`"\\${letter}"`) as string).charCodeAt(0)
 
-/** Texts in bytes of JSON whose only escape sequences have one letter. */
+/** Texts in JSON bytes whose escape sequences all have one letter. */
 type JsonTexts = Pick<CopiedText, 'bytes' | 'spans' | 'size' | 'escapes'>
 
-/** Text that grows by small pieces, kept as UTF-8 in one buffer. */
+/** A text that grows in small pieces, kept as UTF-8 in one buffer. */
 export class EmittedText {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
   #length = 0
 
-  /** Number of kept bytes. */
+  /** Number of stored bytes. */
   get length(): number {
     return this.#length
   }
@@ -39,7 +39,7 @@ export class EmittedText {
     this.#length = end
   }
 
-  /** Adds a text. Returns the number of its UTF-8 bytes. */
+  /** Adds a text. Returns its number of UTF-8 bytes. */
   add(text: string): number {
     const { length } = text
     if (
@@ -65,7 +65,7 @@ export class EmittedText {
     return true
   }
 
-  /** Adds texts given as JSON bytes. Returns the number of UTF-8 bytes after decoding. */
+  /** Adds texts given as JSON bytes. Returns their number of UTF-8 bytes without escape sequences. */
   addCopied({ bytes: source, spans, size, escapes }: JsonTexts): number {
     let at = this.#length
     const max = at + size

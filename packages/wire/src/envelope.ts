@@ -4,28 +4,33 @@ import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
 /**
- * Prefix of a signature that the gateway made, not the provider. It carries what a provider of another
- * dialect wants back unchanged.
+ * Prefix of an envelope: a signature made by the gateway. It encloses data of another protocol that its
+ * provider wants back unchanged.
  */
 export const ENVELOPE_PREFIX = 'sluice-1.'
-/** The prefix at the beginning of a JSON string. */
+/** A JSON string that begins with the prefix. */
 const ENVELOPE_BEGINNING = Buffer.from(`"${ENVELOPE_PREFIX}`)
 
 const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsWith(({ isConversation }) => isConversation))
 
-/** Content of an envelope: the proof of a thought, if it has one, or a part that only its own dialect has. */
+/**
+ * Content of an envelope: the signature of a thought, if it has one, or a part that only its own protocol
+ * has.
+ */
 export type EnvelopeContent = ({ readonly proof?: Proof } | { readonly opaque: OpaquePart }) & {
-  /** Position of the thought, in dialects that do not report it otherwise. */
+  /** Position of the thought, in protocols that do not state it elsewhere. */
   readonly place?: unknown
 }
 
-/** Envelope of an unsigned thought, for clients that discard thoughts without a signature. */
+/** Envelope for a thought without a signature, for clients that discard thoughts without one. */
 export const UNSIGNED_THOUGHT: string = seal({ thought: 'unsigned' })
 
-/** Replaces the provider's index of a web page that another provider found. */
+/** Used in place of the provider's index of a web page, if another provider found the page. */
 export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
 
-/** Renders a proof for a dialect: its own proofs unchanged, those of others in an envelope. */
+/**
+ * Writes a signature for a protocol: its own signatures unchanged, those of other protocols in an envelope.
+ */
 export function sealProof(
   { protocol, value, signs }: Proof,
   wire: ConversionProtocol,
@@ -34,7 +39,7 @@ export function sealProof(
   return protocol === wire ? value : seal({ protocol, proof: value, signs, place })
 }
 
-/** Renders a part of another dialect in an envelope. */
+/** Writes a part of another protocol as an envelope. */
 export function sealOpaque(
   { protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>,
   place?: object,
@@ -42,17 +47,17 @@ export function sealOpaque(
   return seal({ protocol, value, place })
 }
 
-/** Reports whether a signature is an envelope made by the gateway. */
+/** Whether a signature is an envelope made by the gateway. */
 export function isEnvelope(content: string): boolean {
   return content.startsWith(ENVELOPE_PREFIX)
 }
 
-/** Reports whether a body may contain an envelope. False is certain. */
+/** Whether a body may contain an envelope. If false, it certainly does not. */
 export function mayHoldEnvelope(body: ScannedObject): boolean {
   return body.hasStringFrom(ENVELOPE_BEGINNING)
 }
 
-/** Opens an envelope. Content that is not an envelope is a proof of the dialect itself. */
+/** Opens an envelope. Content that is not an envelope is taken for a proof of the protocol `wire` itself. */
 export function openEnvelope(content: string, wire: ConversionProtocol): EnvelopeContent {
   const own: EnvelopeContent = { proof: { protocol: wire, value: content } }
   if (!isEnvelope(content)) return own
@@ -77,7 +82,10 @@ function seal(content: object): string {
   return ENVELOPE_PREFIX + Buffer.from(JSON.stringify(content)).toString('base64url')
 }
 
-/** Member of an opaque part, by which it is recognized as signed; undefined if there are no such parts. */
+/**
+ * Member by which an opaque part is recognized as signed, by protocol; undefined if a protocol has no such
+ * parts.
+ */
 const SIGNED: Readonly<
   Record<ConversionProtocol, ((block: Readonly<Record<string, unknown>>) => boolean) | undefined>
 > = {
@@ -88,9 +96,7 @@ const SIGNED: Readonly<
   converse: ({ reasoningContent }) => reasoningContent !== undefined,
 }
 
-/**
- * Reports whether a provider wants an opaque part back unchanged, as it does for thoughts that it encrypted.
- */
+/** Whether a provider wants an opaque part back unchanged, like thoughts that it encrypted. */
 export function isSignedOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
   return SIGNED[protocol]?.(asRecord(value) ?? {}) ?? false
 }

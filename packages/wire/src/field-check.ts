@@ -2,17 +2,17 @@ import { WireError } from './wire-error.ts'
 import { asRecord } from './json/record.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 
-/** Largest accepted maximum of output tokens (`docs/api.md: Errors`, max_tokens too large). */
+/** Highest accepted value for the maximum of output tokens (`docs/api.md: Errors`, max_tokens too large). */
 const MAX_OUTPUT_TOKENS = 10_000_000
 const MAX_MODEL_LENGTH = 256
 const MAX_PREVIEW = 60
-/** Pattern for JSON Schema; not all implementations support \p{Cc}. */
+/** Pattern for JSON Schema, without \p{Cc}, which not all implementations support. */
 const NO_CONTROL_CHARACTER = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$'
 
-/** Check of a member that is present and not null. Throws `invalid_request`. */
+/** Checks a member that is present and not null. Throws `invalid_request`. */
 export interface Check {
   (scan: ScannedObject, member: Member): void
-  /** Schema of the accepted values; undefined if any value passes. */
+  /** Schema of the accepted values; undefined if every value is accepted. */
   readonly schema?: JsonSchema
 }
 
@@ -34,8 +34,8 @@ export const isInteger = (from: number, to: number): ValueTest =>
   )
 
 /**
- * Checks a request against a table: first the required fields, then the members in the body's order. Null in
- * an optional field counts as absent; fields outside the table pass.
+ * Checks a request against a table: first that required fields are present, then the members in the order of
+ * the body. Null in an optional field counts as absent; fields that are not in the table are not checked.
  */
 export function checkMembers(
   scan: ScannedObject,
@@ -57,8 +57,8 @@ export function isPresent(scan: ScannedObject, field: string): boolean {
 }
 
 /**
- * Builds the JSON Schema of requests that `checkMembers` accepts. `passed`: fields whose values only the
- * provider checks; the schema describes them.
+ * Creates the JSON Schema of requests that `checkMembers` accepts. `passed` contains fields that only the
+ * provider checks; the schema describes them too.
  */
 export function requestSchema(
   required: readonly string[],
@@ -75,7 +75,10 @@ export function requestSchema(
   return { type: 'object', required, properties: Object.fromEntries(properties) }
 }
 
-/** Creates a check of the parsed value. The error shows an invalid scalar. */
+/**
+ * Creates a check of a parsed value. The error message contains the invalid value if it is not an object or
+ * array.
+ */
 export function checkValue(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     const value = scan.value(key)
@@ -83,7 +86,10 @@ export function checkValue(expected: string, isValid: ValueTest): Check {
   })
 }
 
-/** Creates a check of a field that may contain a prompt. The error shows only the kind of value. */
+/**
+ * Creates a check of a field that may contain a prompt. The error message contains only the type of the
+ * value.
+ */
 export function checkSecret(expected: string, isValid: ValueTest): Check {
   return withSchema(described(expected, isValid), (scan: ScannedObject, { key, node }: Member) => {
     if (!isValid(scan.value(key))) refuse(key, expected, kindName(scan, node))
@@ -114,19 +120,19 @@ export const modelName = checkValue(
   ),
 )
 
-/** Checks a maximum of output tokens. */
+/** Checks a maximum of output tokens, which must be at least 1. */
 export const outputTokens = maximumFrom(1)
-/** Checks a maximum of output tokens that may be 0: the upstream then only reads the prompt. */
+/** Checks a maximum of output tokens that may be 0, with which the upstream only reads the prompt. */
 export const outputTokensOrNone = maximumFrom(0)
 
 function maximumFrom(min: number): Check {
   return checkValue(`an integer from ${min} to ${MAX_OUTPUT_TOKENS}`, isInteger(min, MAX_OUTPUT_TOKENS))
 }
 
-/** The path of an element. A function, because only errors show paths. */
+/** Returns the path of an element. It is a function, because paths are needed only for errors. */
 export type PathOf = () => string
 
-/** Like `checkEachObject`, for the `messages` of a conversation, which must not be empty. */
+/** Like `checkEachObject`, for the `messages` of a conversation. There must be at least one. */
 export function checkEachMessage(
   scan: ScannedObject,
   { node, count }: Member,
@@ -138,7 +144,7 @@ export function checkEachMessage(
   checkEachObject(scan, node, 'messages', check)
 }
 
-/** Checks the elements of an array of objects in place, without parsing them. */
+/** Checks the elements of an array of objects without parsing them. */
 export function checkEachObject(
   scan: ScannedObject,
   node: Node,
@@ -165,20 +171,20 @@ function isScalar(value: unknown): boolean {
   return typeof value !== 'object' || value === null
 }
 
-/** Renders a scalar as JSON, truncated. */
+/** Returns a simple value as JSON, truncated. */
 function preview(value: unknown): string {
   const json = JSON.stringify(value).replaceAll(/[^\x20-\x7e]/g, '?')
   return json.length <= MAX_PREVIEW ? json : `${json.slice(0, MAX_PREVIEW)}…`
 }
 
-/** Names the kind of a value with its article, for a message. */
+/** Names the type of a value with its article, for a message. */
 export function kindName(scan: ScannedObject, node: Node): string {
   const kind = scan.kindOf(node)
   if (kind === 'true' || kind === 'false' || kind === 'null') return kind
   return /^[ao]/.test(kind) ? `an ${kind}` : `a ${kind}`
 }
 
-/** Throws `invalid_request` that names the field, the expected value and the actual one. */
+/** Throws `invalid_request` with the field, the expected value and the actual one. */
 export function refuse(field: string, expected: string, actual: string): never {
   throw new WireError('invalid_request', `Invalid '${field}': expected ${expected}, got ${actual}.`)
 }
@@ -186,13 +192,13 @@ export function refuse(field: string, expected: string, actual: string): never {
 /** A JSON Schema, version 2020-12. */
 export type JsonSchema = Readonly<Record<string, unknown>>
 
-/** Test of a parsed value. `schema`, if given, describes the values that pass. */
+/** Tests a parsed value. `schema`, if present, describes the accepted values. */
 export interface ValueTest {
   (value: unknown): boolean
   readonly schema?: JsonSchema
 }
 
-/** Attaches a JSON Schema to a test or a check; it is used only to describe the API. */
+/** Attaches a JSON Schema to a test or a check. The schema only describes the API. */
 export function withSchema<Checked extends (...given: never[]) => unknown>(
   schema: JsonSchema,
   check: Checked,
@@ -200,7 +206,7 @@ export function withSchema<Checked extends (...given: never[]) => unknown>(
   return Object.assign(check, { schema })
 }
 
-/** Schema that requires `must` if `is` matches. */
+/** Creates a schema that demands `must` for values that match `is`. */
 export function schemaImplies(is: JsonSchema, must: JsonSchema): JsonSchema {
   return { anyOf: [{ not: is }, must] }
 }
@@ -208,19 +214,22 @@ export function schemaImplies(is: JsonSchema, must: JsonSchema): JsonSchema {
 const DIGIT_0 = 0x30
 const DIGIT_9 = 0x39
 
-/** Schema of token ids: one text that the client has already tokenized. */
+/** Schema of a list of token ids: a text that the client has already converted to tokens. */
 export const tokenIdsSchema: JsonSchema = {
   type: 'array',
   minItems: 1,
   items: { type: 'integer', minimum: 0 },
 }
 
-/** Reports whether all elements are numbers, so that together they are one tokenized text. */
+/** Whether all elements are numbers, so that the list is one text in token ids. */
 export function areNumbers(scan: ScannedObject, elements: readonly Node[]): boolean {
   return elements.every((element) => scan.kindOf(element) === 'number')
 }
 
-/** Checks in place that each element of `path` is a token id. Throws `invalid_request` otherwise. */
+/**
+ * Checks that each element is a token id, without parsing them. Throws `invalid_request` with the path
+ * otherwise.
+ */
 export function checkTokenIds(scan: ScannedObject, ids: readonly Node[], path: string): void {
   for (const [index, id] of ids.entries()) {
     if (isTokenId(scan, id)) continue

@@ -3,41 +3,44 @@ import { kindName, refuse } from './field-check.ts'
 import { asRecord } from './json/record.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** Parsed JSON object. */
+/** A parsed JSON object. */
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Returns the value; undefined if it is null. */
+/** Returns the value; undefined instead of null. */
 export function present(value: unknown): unknown {
   return value === null ? undefined : value
 }
 
-/** Reads a string; throws `invalid_request` naming the path. */
+/** Reads a string. Throws `invalid_request` with the path for any other value. */
 export function textAt(value: unknown, path: string): string {
   return typeof value === 'string' ? value : refuse(path, 'a string', kindOf(value))
 }
 
-/** Reads an object; throws `invalid_request` naming the path. */
+/** Reads an object. Throws `invalid_request` with the path for any other value. */
 export function fieldsAt(value: unknown, path: string): Fields {
   return asRecord(value) ?? refuse(path, 'an object', kindOf(value))
 }
 
-/** Reads an array; throws `invalid_request` naming the path. */
+/** Reads an array. Throws `invalid_request` with the path for any other value. */
 export function listAt(value: unknown, path: string): readonly unknown[] {
   return Array.isArray(value) ? value : refuse(path, 'an array', kindOf(value))
 }
 
-/** Reads a boolean; throws `invalid_request` naming the path. */
+/** Reads a boolean. Throws `invalid_request` with the path for any other value. */
 export function booleanAt(value: unknown, path: string): boolean {
   return typeof value === 'boolean' ? value : refuse(path, 'true or false', kindOf(value))
 }
 
-/** Reads one of several strings and returns its meaning. Throws `invalid_request` that lists the strings. */
+/**
+ * Reads one of several strings, and returns its meaning. Throws `invalid_request` with the allowed strings
+ * for any other value.
+ */
 export function enumAt<T>(values: ReadonlyMap<string, T>, value: unknown, path: string): T {
   const found = values.get(textAt(value, path))
   return found ?? refuse(path, `one of ${[...values.keys()].join(', ')}`, 'another string')
 }
 
-/** Names the kind of a value with its article. The value itself is not shown. */
+/** Names the type of a value with its article, for a message. The value itself is not named. */
 export function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
@@ -46,8 +49,8 @@ export function kindOf(value: unknown): string {
 }
 
 /**
- * Returns the text of the JSON schema in a member; undefined if absent or null. Throws `invalid_request`
- * naming the path if it is not an object.
+ * Returns the text of the JSON schema in a member; undefined if it is absent or null. Throws
+ * `invalid_request` with the path if it is not an object.
  */
 export function schemaText(
   scan: ScannedObject,
@@ -63,7 +66,7 @@ export function schemaText(
 
 /**
  * Reads the parts of content. A string is one text; null, undefined and empty texts are left out. `read`
- * decodes a part of a type. Throws `invalid_request` for a part without a type.
+ * decodes a part of a given type. Throws `invalid_request` for a part without a type.
  */
 export function contentParts<Part>(
   content: unknown,

@@ -1,26 +1,24 @@
 import { codePointsIn, type ReplyEvent } from './reply.ts'
 import type { TextMatch } from './sse/frame-template.ts'
 
-/**
- * Buffer in which frames are joined within one call. It is large enough for most conversions of a 64 KiB
- * read.
- */
+/** Buffer in which frames are joined. It is large enough for most conversions of a 64 KiB read. */
 const SCRATCH = Buffer.allocUnsafeSlow(262_144)
-/** Maximum UTF-8 bytes of one UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes of one UTF-16 code unit. */
 const MAX_BYTES_PER_UNIT = 3
-/** Texts up to this size are copied faster by a loop than by a call. */
+/** Size in bytes up to which a loop copies text faster than a function call does. */
 const MAX_LOOP_BYTES = 32
 
 /**
- * Joins frames as UTF-8. Texts are not joined as strings first: one character beyond Latin-1 would make the
- * whole string two bytes wide, which takes several times as long to encode. All writers share one buffer, so
- * that only one may be in use at a time, from its first write to `take`, without an await in between.
+ * Joins frames as UTF-8. They are not joined as strings first, because a single character beyond Latin-1
+ * would make the whole string two bytes wide, and encoding would take several times as long. All writers
+ * share one buffer. Therefore only one may be used at a time, from its first write to `take`, without an
+ * await in between.
  */
 export class FrameWriter {
   readonly #full: Buffer[] = []
   #at = 0
 
-  /** Discards what a failed writer has left in the buffer. */
+  /** Discards what a writer that failed has left in the buffer. */
   clear(): void {
     this.#full.length = 0
     this.#at = 0
@@ -33,7 +31,7 @@ export class FrameWriter {
     else this.#at += SCRATCH.write(text, this.#at)
   }
 
-  /** Writes the bytes of a source between two offsets. */
+  /** Writes the bytes of `source` between two offsets. */
   bytes(source: Buffer, from = 0, to = source.length): void {
     const size = to - from
     if (!this.#fits(size)) {
@@ -47,7 +45,7 @@ export class FrameWriter {
     else source.copy(SCRATCH, at, from, to)
   }
 
-  /** Writes copied texts unchanged, each into a frame. */
+  /** Writes copied texts unchanged, each inside a frame. */
   copied(frame: TextFrame, { bytes, spans, size, frames }: CopiedText): void {
     const { head, tail, between } = frame
     if (!this.#fits(size + frames * between.length)) {
@@ -71,21 +69,21 @@ export class FrameWriter {
     this.#at = at + tail.length
   }
 
-  /** Writes one copied text unchanged into its frame; `i` is the index of its span. */
+  /** Writes one copied text unchanged inside a frame; `i` is the index in `spans` at which it begins. */
   copiedAt({ head, tail }: TextFrame, bytes: Buffer, spans: readonly number[], i: number): void {
     this.bytes(head)
     this.bytes(bytes, spans[i], spans[i + 1])
     this.bytes(tail)
   }
 
-  /** Returns everything that was written and starts again. The result belongs to the caller. */
+  /** Returns everything that was written, and begins again. The result is not changed later. */
   take(): Buffer {
     const last = Buffer.from(SCRATCH.subarray(0, this.#at))
     this.#at = 0
     return this.#full.length === 0 ? last : Buffer.concat([...this.#full.splice(0), last])
   }
 
-  /** Makes room for this many bytes. Returns false if they are more than the buffer can hold. */
+  /** Makes room for this many bytes. Returns false if they do not fit even into the empty buffer. */
   #fits(size: number): boolean {
     if (size <= SCRATCH.length - this.#at) return true
     if (this.#at > 0) this.#full.push(Buffer.from(SCRATCH.subarray(0, this.#at)))
@@ -94,7 +92,7 @@ export class FrameWriter {
   }
 }
 
-/** Part to which a text is appended. */
+/** The part to which a text is appended. */
 export interface CopiedPart {
   readonly kind: 'text' | 'thinking' | 'tool-input'
   /** Number of the part. */
@@ -102,19 +100,19 @@ export interface CopiedPart {
 }
 
 /**
- * Event with text of one part, from one frame or several consecutive ones, whose JSON is the same in every
- * dialect, so that encoders can copy its bytes. It refers to the pushed bytes and is valid until the next
- * push.
+ * Event with text of one part, from one frame or several consecutive ones. The JSON of this text is the same
+ * in every protocol, so encoders can copy its bytes. The event refers to the pushed bytes and is valid until
+ * the next push.
  */
 export class CopiedText implements CopiedPart {
   readonly kind: CopiedPart['kind']
   readonly index: number
   readonly bytes: Buffer
-  /** Offsets at which the text of each frame begins and ends, without its quotes: two per frame. */
+  /** For each frame, the offsets at which its text begins and ends, without quotes. */
   readonly spans: number[] = []
-  /** Number of bytes in all spans. */
+  /** Total number of bytes of these texts. */
   size = 0
-  /** Number of escape sequences in them; each is one character in two bytes. */
+  /** Number of escape sequences in all spans; each has two bytes and stands for one character. */
   escapes = 0
   codePoints = 0
 
@@ -125,7 +123,7 @@ export class CopiedText implements CopiedPart {
     this.add(match)
   }
 
-  /** Adds the text of the next frame, from the same bytes. */
+  /** Adds the text of the next frame. It must be in the same bytes. */
   add({ from, to, escapes, codePoints }: TextMatch): void {
     this.spans.push(from, to)
     this.size += to - from
@@ -146,7 +144,7 @@ export class CopiedText implements CopiedPart {
     return text
   }
 
-  /** Removes the first frame's text and returns it as an event that does not refer to the bytes. */
+  /** Removes the text of the first frame, and returns it as an event that does not refer to the bytes. */
   takeFirst(): ReplyEvent {
     const { kind, index } = this
     const text = this.#textAt(0)
@@ -170,7 +168,7 @@ export function textOf(bytes: Buffer, { from, to, escapes }: Omit<TextMatch, 'co
   return JSON.parse(bytes.toString('utf8', from - 1, to + 1)) as string
 }
 
-/** Bytes of a frame around its text. */
+/** The bytes of a frame before and after its text. */
 export interface TextFrame {
   /** From the start of the frame to the opening quote of the text. */
   readonly head: Buffer
@@ -180,7 +178,7 @@ export interface TextFrame {
   readonly between: Buffer
 }
 
-/** Creates a frame from the texts before and after the JSON of its text. */
+/** Creates a frame from what comes before and after the text's JSON string. */
 export function frameOf(before: string, after: string): TextFrame {
   const head = `${before}"`
   const tail = `"${after}`

@@ -2,33 +2,33 @@ import { stringIn, textAt } from './guarded-texts.ts'
 import { scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 
-/** A call of a tool, in any dialect. */
+/** A tool call in any protocol. */
 export interface FoundCall {
   readonly id: string
   readonly name: string
-  /** JSON, or what a custom tool was given. */
+  /** The arguments as JSON, or the text for a custom tool. */
   readonly arguments: string
 }
 
-/** What a request or an answer contains besides texts. */
+/** Tool calls and images in a request or a response. */
 export interface FoundParts {
   readonly calls: FoundCall[]
-  /** Addresses of images; never their bytes. */
+  /** Addresses of images; images contained as data are left out. */
   readonly images: string[]
 }
 
-/** Members with what a call was given, in the order in which they are looked for. */
+/** Members that may contain the input of a call, in the order in which they are searched. */
 const INPUTS = ['arguments', 'input', 'args'] as const
 const IDS = ['call_id', 'id'] as const
-/** Members that hold the name and the input of a call of the type around them. */
+/** Members that contain name and input of a call, while the object around them contains its id and type. */
 const NESTED = ['function', 'custom', 'functionCall'] as const
-/** Members with the address of an image, or with an object whose `url` it is. */
+/** Members that contain the address of an image, or an object with the address in `url`. */
 const IMAGES: ReadonlySet<string> = new Set(['image_url', 'fileUri', 'file_uri'])
 const MAX_PARTS = 10_000
-/** Maximum length of an address in bytes. */
+/** Maximum length of an address, in bytes. */
 const MAX_ADDRESS = 8192
 
-/** Finds the calls of tools and the addresses of images in a request, an answer or an event, in any dialect. */
+/** Finds the tool calls and the addresses of images in a request, a response or an event of any protocol. */
 export function callsAndImages(scan: ScannedObject): FoundParts {
   const found: FoundParts = { calls: [], images: [] }
   walk(scan, ROOT, '', found)
@@ -59,7 +59,7 @@ function walk(scan: ScannedObject, node: Node, name: string, found: FoundParts):
   }
 }
 
-/** The name by which a member is read: `url` within an image is its address. */
+/** Name under which a member is treated: `url` inside an image counts as `image_url`. */
 function nameOf(scan: ScannedObject, object: Node, around: string, key: string): string {
   if (key !== 'url') return key
   const isSource = around === 'source' && stringIn(scan, object, 'type') === 'url'
@@ -68,7 +68,7 @@ function nameOf(scan: ScannedObject, object: Node, around: string, key: string):
 
 function addImage(scan: ScannedObject, node: Node, found: FoundParts): void {
   const [from, to] = [scan.startOf(node), scan.endOf(node)]
-  // Anything longer is the image itself.
+  // A longer address contains the image itself.
   const address = to - from > MAX_ADDRESS ? '' : textAt(scan.bytes, from, to)
   if (/^https?:\/\//i.test(address)) found.images.push(address)
 }
@@ -79,7 +79,7 @@ function callIn(scan: ScannedObject, node: Node, around: string): FoundCall | un
     const inner = scan.memberOf(node, member)
     if (inner === undefined || scan.kindOf(inner) !== 'object') continue
     const call = readCall(scan, inner, node)
-    // A tool's declaration has parameters instead.
+    // The declaration of a tool is not a call: it has parameters instead of arguments.
     if (call) return call
   }
   const isCall = type === 'function_call' || type === 'custom_tool_call' || type.endsWith('tool_use')
@@ -106,18 +106,21 @@ function idIn(scan: ScannedObject, node: Node): string | undefined {
   return undefined
 }
 
-/** A string or a number of a JSON text, with its offsets in the bytes. */
+/** A string or number in a JSON text, with its offsets in the bytes. */
 export interface JsonText {
   readonly from: number
   readonly to: number
   readonly text: string
 }
 
-/** A number may be personal only if it has as many characters. */
+/** Minimum number of characters for a number to count as personal data. */
 const MIN_NUMBER = 6
 const PREFIX = '{"a":'
 
-/** The strings, names included, and long numbers of a JSON text; undefined if it is not JSON. */
+/**
+ * Finds the strings (including names of members) and long numbers in a JSON text; undefined if it is not
+ * JSON.
+ */
 export function jsonTexts(text: string): { readonly bytes: Buffer; readonly texts: JsonText[] } | undefined {
   const scan = scanned(`${PREFIX}${text}}`)
   if (!scan) return undefined
@@ -139,7 +142,7 @@ export function jsonTexts(text: string): { readonly bytes: Buffer; readonly text
   return { bytes: scan.bytes, texts }
 }
 
-/** The JSON text in bytes of `jsonTexts`, which may have been changed. */
+/** The JSON text in the bytes that `jsonTexts` returned, after they may have been changed. */
 export function jsonTextOf(bytes: Buffer): string {
   return bytes.toString('utf8', PREFIX.length, bytes.length - 1)
 }

@@ -2,43 +2,46 @@ import { generatedTexts, stringIn, type FoundText, type TextPlace } from './guar
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
-/** A text of an answer that arrives in pieces, one in each event. */
+/** A text of an answer that arrives in pieces over several events. */
 export interface Channel {
-  /** Begins with its group and a slash. */
+  /** Identifies the text. It begins with the key of its group and a slash. */
   readonly key: string
   readonly place: TextPlace
   readonly isSigned: boolean
-  /** Whether the text is the JSON of a tool's arguments. */
+  /** Whether the text is JSON, the arguments of a tool. */
   readonly isJson: boolean
-  /** Renders an event with a further piece, with its blank line. */
+  /** Writes an event with another piece of the text, including the blank line after it. */
   frame(text: string): string
 }
 
-/** A text in an event. */
+/** A text that an event contains. */
 export interface EventText extends FoundText {
-  /** Set for a piece of a text; otherwise the text is whole. */
+  /** The text to which this piece belongs; undefined if the text in the event is complete. */
   readonly channel?: Channel
-  /** Whether it repeats what came in pieces. */
+  /** Whether the text repeats one that arrived in pieces before. */
   readonly isRepeated?: boolean
-  /** Whether the text of the channel ends with this piece. */
+  /** Whether the text of the channel is complete after this piece. */
   readonly isLast?: boolean
 }
 
-/** What an event has of texts. */
+/** The texts of an event, and which texts end with it. */
 export interface EventTexts {
-  /** In the order of the bytes. */
+  /** The texts in the order of their bytes. */
   readonly texts: readonly EventText[]
-  /** Key prefixes of channels that end before this event. A channel may also end with its own text: see `isLast`. */
+  /**
+   * Beginnings of the keys of texts that have ended before this event. A text may also end with its own last
+   * piece: see `isLast`.
+   */
   readonly ends: readonly string[]
-  /** Offsets of the values of lists that repeat texts token by token, and what stands in their place. */
+  /** Offsets of lists that repeat texts token by token, each with the JSON text that can replace it. */
   readonly logprobs: readonly (readonly [from: number, to: number, instead: string])[]
-  /** Offsets of the event's number, in a dialect that has one. */
+  /** Offsets of the event's number, in protocols that number events. */
   readonly sequence?: readonly [from: number, to: number]
 }
 
-/** Facts of a stream that its events do not state. */
+/** Facts about a stream that its events do not state. */
 export interface AnswerOrigin {
-  /** Whether reasoning is signed by its provider, so that it cannot be changed. */
+  /** Whether the provider signs reasoning, so that it must not be changed. */
   readonly signsReasoning: boolean
 }
 
@@ -47,12 +50,12 @@ type EventReader = (scan: ScannedObject, origin: AnswerOrigin) => EventTexts
 const NOTHING: EventTexts = { texts: [], ends: [], logprobs: [] }
 const ALL = ['']
 
-/** Finds the texts in an event of a stream, in the dialect of the client. */
+/** Finds the texts in an event of a stream in the client's protocol. */
 export function eventTexts(dialect: ClientProtocol, scan: ScannedObject, origin: AnswerOrigin): EventTexts {
   return READERS[dialect](scan, origin)
 }
 
-/** Members of deltas that are text in pieces, with whether they are reasoning. */
+/** Members of chat deltas that contain pieces of a text, and whether it is reasoning. */
 const CHAT_PIECES: ReadonlyMap<string, { readonly isReasoning: boolean }> = new Map([
   ['content', { isReasoning: false }],
   ['refusal', { isReasoning: false }],
@@ -120,7 +123,8 @@ function chatTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Event
         else if (isDelta) texts.push(...generatedTexts(scan, node, key))
       }
     }
-    // Some providers stream lists of blocks: the texts of all events are one text, and their thoughts another.
+    // Some providers stream lists of blocks. The texts in all events then are one text, and the thoughts
+    // another.
     const readContent = (blocks: Node): void => {
       for (const block of scan.elements(blocks)) {
         const kind = scan.kindOf(block) === 'object' ? stringIn(scan, block, 'type') : undefined
@@ -202,13 +206,13 @@ function chatTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Event
   return { texts: texts.sort((a, b) => a.from - b.from), ends, logprobs }
 }
 
-/** Where calls of the chat dialect have their arguments. */
+/** Where calls contain their arguments in chat. */
 const CALL_PIECES = [
   ['function', 'arguments'],
   ['custom', 'input'],
 ] as const
 
-/** Members of deltas of the messages dialect. */
+/** Members of messages deltas that contain pieces of a text. */
 const MESSAGE_PIECES = [
   { name: 'text', type: 'text_delta', place: 'output', isReasoning: false, isJson: false },
   { name: 'thinking', type: 'thinking_delta', place: 'output', isReasoning: true, isJson: false },
@@ -256,7 +260,7 @@ function messageTexts(scan: ScannedObject, { signsReasoning }: AnswerOrigin): Ev
   return { ...NOTHING, texts: generatedTexts(scan, object.node, object.key) }
 }
 
-/** Pieces of items of the responses dialect, by the type of their events without `response.` and `.delta`. */
+/** Pieces of items in responses streams, by the type of their events without `response.` and `.delta`. */
 const RESPONSE_PIECES: ReadonlyMap<string, { readonly place: TextPlace; readonly isJson: boolean }> = new Map<
   string,
   { readonly place: TextPlace; readonly isJson: boolean }
@@ -273,10 +277,10 @@ const RESPONSE_PIECES: ReadonlyMap<string, { readonly place: TextPlace; readonly
   ['code_interpreter_call_code', { place: 'tool_arguments', isJson: false }],
 ])
 
-/** Members of `.done` events that repeat what came in pieces. */
+/** Members of `.done` events that repeat a text that arrived in pieces. */
 const DONE = ['text', 'refusal', 'transcript', 'arguments', 'input', 'code'] as const
 const EVENT_TYPE = /^response\.(.+)\.(delta|done)$/
-/** Events with the whole response at its end. */
+/** Matches the types of events that contain the whole response at its end. */
 const LAST = /^response\.(?:completed|incomplete|failed)$/
 
 function responseTexts(scan: ScannedObject, origin: AnswerOrigin): EventTexts {
@@ -342,7 +346,7 @@ function repeatedTexts(scan: ScannedObject, node: Node, name: string, signsReaso
   return generatedTexts(scan, node, name, signsReasoning).map((text) => ({ ...text, isRepeated: true }))
 }
 
-// The event again, with another piece, and without the list that repeats it.
+// Writes the same event with another piece, and without the list that repeats the piece token by token.
 function responseFrame(
   { bytes }: ScannedObject,
   type: string,
@@ -400,7 +404,7 @@ function geminiTexts(scan: ScannedObject): EventTexts {
 
 const KINDS = ['text', 'thought'] as const
 
-/** A text ends where a part of another kind begins. */
+/** Finds texts in Gemini's parts. A text ends where a part of another kind begins. */
 function geminiParts(scan: ScannedObject, content: Node, index: number): Pick<EventTexts, 'texts' | 'ends'> {
   const parts = scan.memberOf(content, 'parts')
   if (parts === undefined || scan.kindOf(parts) !== 'array') return { texts: [], ends: [] }
@@ -444,7 +448,7 @@ function isTrue(scan: ScannedObject, object: Node, name: string): boolean {
   return value !== undefined && scan.kindOf(value) === 'true'
 }
 
-/** A member that is a whole number; 0 if it is not. */
+/** Value of a member that is a whole number; 0 for any other value. */
 function numberIn(scan: ScannedObject, object: Node, name: string): number {
   const node = scan.memberOf(object, name)
   const value = node === undefined ? 0 : Number(scan.textOf(node))

@@ -1,26 +1,33 @@
 import { applyEdits } from './json/json-edit.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** What answers with texts but without a dialect are about: pictures, or a recording. */
+/**
+ * Types of responses that contain texts but are not conversations: images, or the transcript of a recording.
+ */
 export type MediaAnswer = 'images' | 'transcript'
 
-/** Offsets of the JSON text of a string, with the quotes. */
+/** Offsets of a JSON string, including its quotes. */
 export interface TextSpan {
   readonly from: number
   readonly to: number
 }
 
-/** The texts of a whole answer. */
+/** The texts of a complete response. */
 export interface MediaTexts {
-  /** Texts of their own. */
+  /** Texts that do not repeat another text. */
   readonly texts: readonly TextSpan[]
-  /** Lists of which each repeats the text in parts: segments, words. */
+  /** Lists that each repeat the whole text in parts: segments, or words. */
   readonly lists: readonly (readonly TextSpan[])[]
-  /** Offsets of lists that repeat the text token by token, or by numbers of tokens. */
+  /**
+   * Offsets of lists that repeat the text token by token or as token ids, and the JSON to put in their place.
+   */
   readonly tokens: readonly (readonly [from: number, to: number, instead: string])[]
 }
 
-/** Members of an answer that are lists of parts of its text, with the member that has the part. */
+/**
+ * Members of a response that are lists of parts of its text, with the name of the member that contains the
+ * part.
+ */
 const LISTS = [
   ['segments', 'text'],
   ['words', 'word'],
@@ -29,7 +36,7 @@ const LISTS = [
 /** Members of a transcript that repeat its text. */
 const LISTED = ['segments', 'words', 'logprobs'] as const
 
-/** Finds the texts of a whole answer about pictures, or of a transcript in JSON. */
+/** Finds the texts of a complete response with images, or of a transcript in JSON. */
 export function mediaTexts(scan: ScannedObject, about: MediaAnswer): MediaTexts {
   if (about === 'images') {
     const texts = objectsIn(scan, 'data').flatMap((one) => stringOf(scan, one, 'revised_prompt'))
@@ -51,26 +58,26 @@ export function mediaTexts(scan: ScannedObject, about: MediaAnswer): MediaTexts 
   }
 }
 
-/** A whole answer without its content: without pictures, or with an empty transcript. */
+/** Replaces the content of a complete response: no images, or an empty transcript. */
 export function refusedMedia(scan: ScannedObject, about: MediaAnswer): Buffer {
   const replace = new Map([about === 'images' ? ['data', '[]'] : ['text', '""']])
   if (about === 'transcript') for (const name of LISTED) if (scan.has(name)) replace.set(name, '[]')
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }
 
-/** A transcript whose text was changed as a whole, without what repeated it in parts. */
+/** Returns a transcript without the lists that repeat its text, because the text was changed. */
 export function withoutParts(scan: ScannedObject): Buffer {
   const replace = new Map(LISTED.flatMap((name) => (scan.has(name) ? [[name, '[]'] as const] : [])))
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }
 
-/** A text in an event of a stream. */
+/** A text that an event of a stream contains. */
 export interface MediaEventText extends TextSpan {
-  /** The text that it is a piece of; undefined if it is whole. */
+  /** Which text this is a piece of; undefined if the text is complete. */
   readonly piece?: 'text' | 'segment'
 }
 
-/** Finds the texts in an event of a stream of pictures or of a transcript. */
+/** Finds the texts in an event of a stream of images or of a transcript. */
 export function mediaEventTexts(
   scan: ScannedObject,
 ): Pick<MediaTexts, 'tokens'> & { readonly texts: readonly MediaEventText[]; readonly isLast: boolean } {
@@ -88,7 +95,7 @@ export function mediaEventTexts(
   }
 }
 
-/** Where events of a transcript have their texts. */
+/** The members that contain texts in events of a transcript, by event type. */
 const EVENT_TEXTS: Readonly<
   Record<string, readonly [name: string, piece?: NonNullable<MediaEventText['piece']>]>
 > = {
@@ -97,14 +104,17 @@ const EVENT_TEXTS: Readonly<
   'transcript.text.done': ['text'],
 }
 
-/** Lines of subtitles that are a text. */
+/** A transcript in lines, and which of the lines are texts. */
 export interface SubtitleLines {
   readonly lines: readonly string[]
-  /** Positions in `lines`. */
+  /** Indexes of the lines that are texts. */
   readonly texts: readonly number[]
 }
 
-/** The lines of a transcript, each with its end. Without times, as in plain text, all of it is one. */
+/**
+ * Splits a transcript into lines, which include their line ends. A transcript without times, such as plain
+ * text, is one line.
+ */
 export function subtitleLines(text: string): SubtitleLines {
   if (!text.includes('-->')) return { lines: [text], texts: [0] }
   const lines = text.split(/(?<=\n)/)

@@ -1,41 +1,43 @@
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 
-/** Part of a call to which a text belongs. */
+/** Which part of a call a text belongs to. */
 export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
 
-/** A text of a request or an answer, in any dialect. */
+/** A text in a request or response of any protocol. */
 export interface FoundText {
-  /** Offsets of its JSON text, with the quotes. */
+  /** Offsets of the JSON string, including its quotes. */
   readonly from: number
   readonly to: number
   readonly place: TextPlace
-  /** Whether it is reasoning with a signature over it, so that it cannot be changed. */
+  /** Whether the text is reasoning that is covered by a signature, so that it must not be changed. */
   readonly isSigned: boolean
-  /** Whether it is the JSON of a tool's arguments, whose own strings count. */
+  /**
+   * Whether the text is itself JSON, the arguments of a tool. The strings in it are then the texts to check.
+   */
   readonly isJson: boolean
 }
 
-/** New JSON text for a part of the bytes. */
+/** Replacement of a part of the bytes by another JSON text. */
 export interface TextChange {
   readonly from: number
   readonly to: number
   readonly text: string
 }
 
-/** Where a value is. */
+/** What surrounds a value in the JSON. */
 interface Surroundings {
   readonly place: TextPlace
-  /** Whether its members have names that users or models choose, which are texts too. */
+  /** Whether users or models choose the names of its members, so that these names are texts too. */
   readonly isData: boolean
   readonly isSigned: boolean
-  /** Whether all reasoning is signed. */
+  /** Whether all reasoning counts as signed. */
   readonly signsReasoning?: boolean
-  /** Whether it is in a turn of the model; undefined outside of turns. */
+  /** Whether the value is in a turn of the model; undefined outside of turns. */
   readonly isOfModel?: boolean
 }
 
-/** Members whose texts are terms of a protocol, names or ids. */
+/** Members whose texts are not checked, because they are words of a protocol, names or ids. */
 const TERMS: ReadonlySet<string> = new Set([
   '$ref',
   'aspectRatio',
@@ -97,17 +99,17 @@ const TERMS: ReadonlySet<string> = new Set([
   'voice',
 ])
 
-/** Members with the bytes of media in base64. */
+/** Members that contain media as base64. */
 const MEDIA: ReadonlySet<string> = new Set(['b64_json', 'file_data', 'image', 'mask', 'partial_image_b64'])
-/** Members with the address of media, which may contain its bytes. */
+/** Members that contain the address of media; a `data:` URL contains the media themselves. */
 const ADDRESSES: ReadonlySet<string> = new Set(['fileUri', 'file_uri', 'file_url', 'image_url', 'uri', 'url'])
-/** Members that state of what kind the member `data` beside them is. */
+/** Members that stand beside `data` and state its type, by which it is recognized as media. */
 const DATA_KINDS = ['media_type', 'mimeType', 'mime_type', 'format', 'transcript', 'expires_at'] as const
-/** Members that hold a signature. */
+/** Members that contain a signature. */
 const SIGNATURES = ['signature'] as const
-/** Members with reasoning. */
+/** Members that contain reasoning. */
 const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
-/** Types of blocks and items that are reasoning. */
+/** Types of blocks and items that contain reasoning. */
 const REASONING: ReadonlySet<string> = new Set([
   'thinking',
   'reasoning',
@@ -115,7 +117,7 @@ const REASONING: ReadonlySet<string> = new Set([
   'reasoning.summary',
 ])
 
-/** Members of which everything belongs to one place. */
+/** Members whose whole content belongs to one place. */
 const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
   ['tool_calls', 'tool_arguments'],
   ['function_call', 'tool_arguments'],
@@ -128,15 +130,17 @@ const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
   ['code_execution_result', 'tool_results'],
 ])
 
-/** Members of calls and results whose own members users and models name. */
+/** Members of calls and results that contain objects whose names users or models choose. */
 const DATA: ReadonlySet<string> = new Set(['action', 'args', 'arguments', 'input', 'operation', 'response'])
 const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
-/** Roles of messages that are results of tools. */
+/** Roles of messages that contain results of tools. */
 const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
 const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model'])
-/** Members of an answer with what was generated; others repeat the request or count. */
+/**
+ * Members of a response that contain generated content. Other members repeat the request or contain numbers.
+ */
 const GENERATED: ReadonlySet<string> = new Set(['candidates', 'choices', 'content', 'output'])
-/** Members of choices and candidates that repeat the text, token by token. */
+/** Members of choices and candidates that repeat the text token by token. */
 const REPEATING: ReadonlySet<string> = new Set(['logprobs', 'logprobsResult'])
 
 const QUOTE = 0x22
@@ -144,8 +148,8 @@ const BACKSLASH = 0x5c
 const DATA_URL = Buffer.from('"data:')
 
 /**
- * Finds the texts of a request, in the order of its bytes: all that a model may read, and what else a client
- * chooses, without terms of the protocol, ids, and the bytes of media.
+ * Finds the texts of a request, in the order of its bytes: everything that a model may read, and everything
+ * else that a client writes freely. Words of the protocol, ids and media are left out.
  */
 export function requestTexts(scan: ScannedObject): FoundText[] {
   const found: FoundText[] = []
@@ -153,7 +157,10 @@ export function requestTexts(scan: ScannedObject): FoundText[] {
   return found
 }
 
-/** Finds the texts of a part of an answer: of a message, an item or a block. `name`: of the member that has it. */
+/**
+ * Finds the texts in a part of a response: a message, an item or a block. `name` is the name of the member
+ * that contains it.
+ */
 export function generatedTexts(
   scan: ScannedObject,
   node: Node,
@@ -166,15 +173,16 @@ export function generatedTexts(
   return found
 }
 
-/** Finds the texts of an answer that were generated, without the lists that repeat them token by token. */
+/** Finds the generated texts of a response, without the lists that repeat them token by token. */
 export function answerTexts(scan: ScannedObject, signsReasoning: boolean): FoundText[] {
   return [...scan.members.values()].flatMap(({ key, node }) =>
     GENERATED.has(key) ? generatedTexts(scan, node, key, signsReasoning) : [],
   )
 }
 
-/** Where the lists of an answer are that repeat its texts token by token: offsets of their values, and what
- * stands in their place.
+/**
+ * Finds the lists in a response that repeat its texts token by token. Returns the offsets of each list, and
+ * the JSON text that can replace it.
  */
 export function repeatingSpans(
   scan: ScannedObject,
@@ -205,14 +213,17 @@ function findLogprobs(scan: ScannedObject, node: Node, spans: (readonly [number,
   }
 }
 
-/** The text of a JSON string at these offsets. */
+/** Decodes the JSON string at these offsets. */
 export function textAt(bytes: Buffer, from: number, to: number): string {
   const escape = bytes.indexOf(BACKSLASH, from)
   if (escape === -1 || escape >= to) return bytes.toString('utf8', from + 1, to - 1)
   return JSON.parse(bytes.toString('utf8', from, to)) as string
 }
 
-/** Applies changes, which must be in order and not overlap. All other bytes stay as they are. */
+/**
+ * Applies changes to the bytes. The changes must be in order and must not overlap. All other bytes stay
+ * unchanged.
+ */
 export function withTexts(bytes: Buffer, changes: readonly TextChange[]): Buffer {
   if (changes.length === 0) return bytes
   const parts: Buffer[] = []
@@ -250,7 +261,7 @@ function collect(scan: ScannedObject, node: Node, around: Surroundings, found: F
   }
 }
 
-// Names that users choose may be values: `{"ann@example.com": 5}`.
+// Names that users choose may contain data: `{"ann@example.com": 5}`.
 function collectData(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[]): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
     const { place, isSigned } = around
@@ -261,9 +272,10 @@ function collectData(scan: ScannedObject, node: Node, around: Surroundings, foun
 
 function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[]): void {
   const role = stringIn(scan, node, 'role')
-  // What has a role is a message in every dialect, whatever type it states besides.
+  // An object with a role is a message in every protocol, even if it also has a type.
   const type = role === undefined ? (stringIn(scan, node, 'type') ?? '') : ''
-  // Only models reason: whoever else says so would keep its texts from being changed.
+  // Reasoning counts only in turns of a model. Otherwise a client could mark its own texts as reasoning, so
+  // that they are not changed.
   const isOfModel = role === undefined ? around.isOfModel !== false : MODEL_ROLES.has(role)
   const isSigned =
     around.isSigned ||
@@ -291,7 +303,7 @@ function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, f
   }
 }
 
-/** Whether a member is a term, an id, the name of a tool, or the bytes of media. */
+/** Whether a member is left out: it is a word of the protocol, an id, the name of a tool, or media. */
 function isLeftOut(
   scan: ScannedObject,
   object: Node,
@@ -300,7 +312,7 @@ function isLeftOut(
   type: string,
   role: string | undefined,
 ): boolean {
-  // A schema may have any of these names for its properties.
+  // An object is never left out, because a schema may use any of these names for its properties.
   if (scan.kindOf(value) === 'object' && !REPEATING.has(name)) return false
   if (TERMS.has(name) || REPEATING.has(name))
     return !scan.isContainer(value) || REPEATING.has(name) || isWords(name)
@@ -316,7 +328,7 @@ function isLeftOut(
   )
 }
 
-/** Terms whose values are lists of terms. */
+/** Whether the member contains a list of words of the protocol. */
 function isWords(name: string): boolean {
   return name === 'required' || name === 'include' || name === 'modalities' || name === 'propertyOrdering'
 }
@@ -327,7 +339,7 @@ function isDataUrl(scan: ScannedObject, value: Node): boolean {
 
 function isReasoning(scan: ScannedObject, node: Node, type: string): boolean {
   if (REASONING.has(type)) return true
-  // A part of Gemini has no type.
+  // Parts in the Gemini dialect have no type; a member `thought` marks reasoning.
   const thought = type === '' ? scan.memberOf(node, 'thought') : undefined
   return thought !== undefined && scan.kindOf(thought) === 'true'
 }
@@ -341,7 +353,7 @@ function isSignedNode(scan: ScannedObject, node: Node): boolean {
   })
 }
 
-/** The text of a member that is a string. */
+/** The text of a member if it is a string, otherwise undefined. */
 export function stringIn(scan: ScannedObject, object: Node, name: string): string | undefined {
   const value = scan.memberOf(object, name)
   if (value === undefined || scan.bytes[scan.startOf(value)] !== QUOTE) return undefined

@@ -8,15 +8,15 @@ export function logprobsIn(parts: readonly ReplyPart[]): Logprobs {
 }
 
 /**
- * Log probabilities that a client requests, for spreading into a conversation. `top` is `top_logprobs`, which
- * in some dialects requests them by itself.
+ * Reads a client's request for log probabilities, as an object to spread into a conversation. `top` is the
+ * value of `top_logprobs`. In some protocols this field alone requests them.
  */
 export function readLogprobsRequest(isRequested: boolean, top: unknown): Pick<Conversation, 'logprobs'> {
   const count = typeof top === 'number' && top > 0 ? top : undefined
   return isRequested || count !== undefined ? { logprobs: { top: count } } : {}
 }
 
-/** Reports log probabilities as dropped, for target dialects that have none. */
+/** Reports log probabilities as dropped, because the target protocol does not have them. */
 export function dropLogprobs({ logprobs }: Pick<Conversation, 'logprobs'>, dropped: Dropped): void {
   if (logprobs) dropped.add('logprobs')
   if (logprobs?.top !== undefined) dropped.add('top_logprobs')

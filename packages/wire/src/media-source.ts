@@ -4,7 +4,7 @@ import { refuse } from './field-check.ts'
 /** Media type if none is stated. */
 const DEFAULT_TYPE = 'application/octet-stream'
 
-/** Media types under other names. */
+/** Preferred media types, by other names for them. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['image/jpg', 'image/jpeg'],
   ['audio/mp3', 'audio/mpeg'],
@@ -12,13 +12,13 @@ const ALIASES: ReadonlyMap<string, string> = new Map([
   ['audio/x-wav', 'audio/wav'],
 ])
 
-/** Media types by the documented formats of `input_audio`; other types are detected from the bytes. */
+/** Media types by the documented formats of `input_audio`. Other types are recognized from the bytes. */
 const AUDIO_TYPES: ReadonlyMap<string, string> = new Map([
   ['mp3', 'audio/mpeg'],
   ['wav', 'audio/wav'],
 ])
 
-/** Formats by media type. */
+/** Formats of `input_audio`, by media type. */
 const AUDIO_FORMATS: ReadonlyMap<string, string> = new Map(
   [...AUDIO_TYPES].map(([format, type]) => [type, format]),
 )
@@ -29,8 +29,8 @@ export function audioFormat(mediaType: string): string | undefined {
 }
 
 /**
- * Reads media at a `data:`, `http:` or `https:` URL. `family` is the known family of media, such as `image`,
- * whose type is known only after fetching.
+ * Reads media at a `data:`, `http:` or `https:` URL. `family` is the kind of media, such as `image`, if the
+ * exact type is known only after fetching.
  */
 export function mediaAt(url: string, path: string, family: string | undefined): MediaSource {
   if (isDataUrl(url)) return inlineFromDataUrl(url, path)
@@ -38,7 +38,7 @@ export function mediaAt(url: string, path: string, family: string | undefined): 
   return refuse(path, 'a data:, http: or https: URL', 'another string')
 }
 
-/** Reads a file's data: a URL as in `mediaAt`, or plain base64. */
+/** Reads the data of a file: a URL as in `mediaAt`, or base64. */
 export function fileAt(data: string, path: string): MediaSource {
   return isDataUrl(data) || isWebUrl(data) ? mediaAt(data, path, undefined) : inline(DEFAULT_TYPE, data, path)
 }
@@ -49,7 +49,7 @@ export function audioAt(data: string, format: string, path: string): MediaSource
   return inline(AUDIO_TYPES.get(format.toLowerCase()) ?? DEFAULT_TYPE, data, path)
 }
 
-/** Renders media as a `data:` URL. */
+/** Writes media as a `data:` URL. */
 export function dataUrl({ mediaType, data }: { readonly mediaType: string; readonly data: string }): string {
   return `data:${mediaType};base64,${data}`
 }
@@ -77,7 +77,7 @@ function inlineFromDataUrl(url: string, path: string): MediaSource {
   return inline(mediaType, text.toString('base64'), path)
 }
 
-/** Decodes the percent-encoded data of a URL. An invalid escape sequence is kept as it is. */
+/** Decodes the percent-encoded data of a URL. An invalid escape sequence is kept unchanged. */
 export function decodePercent(text: string): Buffer {
   const bytes = Buffer.from(text)
   if (!text.includes('%')) return bytes
@@ -85,7 +85,7 @@ export function decodePercent(text: string): Buffer {
   return Buffer.from(bytes.toString('latin1').replaceAll(/%([\da-f]{2})/gi, byteOf), 'latin1')
 }
 
-/** Reads base64 with a stated media type, or `application/octet-stream` if the type is unknown. */
+/** Reads base64 with its media type; `application/octet-stream` if none is stated. */
 export function inlineAt(mediaType: string | undefined, base64: string, path: string): MediaSource {
   const type = mediaType?.toLowerCase() || DEFAULT_TYPE
   return inline(ALIASES.get(type) ?? type, base64, path)
@@ -98,17 +98,17 @@ function inline(mediaType: string, base64: string, path: string): MediaSource {
   return { kind: 'inline', mediaType, data }
 }
 
-/** Padding of base64. Its length is bounded so that the search is linear. */
+/** Padding at the end of base64. Its length is limited, so that the search takes linear time. */
 const PADDING = /={1,2}$/
 
 /**
- * Normalizes base64 that has white space, the URL-safe alphabet or no padding. Returns undefined if it is
- * invalid.
+ * Converts base64 with white space, in the URL-safe alphabet or without padding to the standard form.
+ * Undefined if it is invalid.
  */
 function canonicalBase64(text: string): string | undefined {
   const canonical = Buffer.from(text, 'base64').toString('base64')
   if (canonical === text) return text
   const letters = text.replaceAll(/\s+/g, '').replaceAll('-', '+').replaceAll('_', '/').replace(PADDING, '')
-  // The decoder skips invalid characters, so the result would be shorter.
+  // The decoder skips invalid characters, so invalid base64 gives a shorter result.
   return canonical.replace(PADDING, '').length === letters.length ? canonical : undefined
 }

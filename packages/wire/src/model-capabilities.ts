@@ -1,75 +1,78 @@
 import type { EffortName } from './thinking.ts'
 
-/** Forms in which models accept thinking: a budget of tokens, an effort, or none. */
+/**
+ * Ways in which a model accepts settings for thinking: an effort (`adaptive`), a budget of tokens, or none.
+ */
 export const THINKING_FORMS = ['adaptive', 'budget', 'none'] as const
 
-/** Form in which a model accepts thinking. */
+/** How a model accepts settings for thinking. */
 export type ThinkingForm = (typeof THINKING_FORMS)[number]
 
-/** Capabilities of a model that the operator has declared. */
+/** Capabilities of a model that the operator has configured. */
 export interface DeclaredCapabilities {
   /** Whether the model accepts `temperature`, `top_p` and `top_k`. */
   readonly sampling?: boolean | undefined
   readonly thinking?: ThinkingForm | undefined
-  /** Whether messages of the history may contain `reasoning_content` in the chat dialect. */
+  /** Whether earlier chat messages may contain `reasoning_content`. */
   readonly takes_thoughts?: boolean | undefined
-  /** Whether content may have `prompt_cache_breakpoint` at OpenAI. */
+  /** Whether content may contain `prompt_cache_breakpoint` (only OpenAI). */
   readonly cache_breakpoints?: boolean | undefined
 }
 
 /** Settings that a model accepts; `docs/api.md: Parameters by model`. */
 export interface Capabilities {
-  /** Whether the gateway knows anything about the model. */
+  /** Whether the gateway knows the model. */
   readonly isKnown: boolean
   /**
-   * Accepted sampling settings. The second value means that `top_p` is refused together with `temperature`.
+   * Which sampling settings the model accepts. With the second value, `top_p` is refused if `temperature` is
+   * set.
    */
   readonly sampling: 'all' | 'no-top-p-beside-temperature' | 'none'
-  /** Whether presence and frequency penalties are accepted. */
+  /** Whether the model accepts presence and frequency penalties. */
   readonly takesPenalties: boolean
   readonly thinking: ThinkingForm
   /** Whether thinking cannot be switched off. */
   readonly alwaysThinks: boolean
-  /** Efforts accepted in chat requests, ascending; undefined if unknown. */
+  /** Efforts that the model accepts in chat requests, ascending; undefined if unknown. */
   readonly efforts: readonly EffortName[] | undefined
-  /** Whether chat requests with tools are accepted only with an explicit effort of `none`. */
+  /** Whether the model refuses chat requests with tools unless they set the effort to `none`. */
   readonly toolsNeedNoEffort: boolean
-  /** Whether the model can follow a JSON schema for its text. */
+  /** Whether the model can be forced to write JSON that follows a schema. */
   readonly takesSchema: boolean
   /**
-   * Whether a chat message with tool calls must have `reasoning_content`, even if empty. Some reasoning
-   * models refuse the history otherwise.
+   * Whether a chat message with tool calls must contain `reasoning_content`, even an empty one. Some
+   * reasoning models refuse the conversation otherwise.
    */
   readonly requiresThoughts: boolean
-  /** Whether earlier chat messages may have `reasoning_content`; other servers refuse the field. */
+  /** Whether earlier chat messages may contain `reasoning_content`. Many servers refuse the field. */
   readonly takesThoughts: boolean
-  /** Whether content may have `prompt_cache_breakpoint` at OpenAI. */
+  /** Whether content may contain `prompt_cache_breakpoint` (only OpenAI). */
   readonly takesBreakpoints: boolean
   /** Whether the model is OpenAI's, whose servers know all of OpenAI's fields. */
   readonly isOpenAi: boolean
-  /** The chat field for the maximum of output tokens. */
+  /** Name of the chat field for the maximum of output tokens. */
   readonly maximumField: 'max_tokens' | 'max_completion_tokens'
   readonly gemini: GeminiCapabilities
   readonly converse: ConverseCapabilities
 }
 
-/** Differences between models behind the Gemini API. */
+/** How models behind the Gemini API differ. */
 export interface GeminiCapabilities {
-  /** Accepted levels of thinking, ascending; undefined for a model that takes a budget. */
+  /** Thinking levels that the model accepts, ascending; undefined if it takes a budget instead. */
   readonly levels: readonly EffortName[] | undefined
-  /** Minimum and maximum budget of thinking, in tokens. */
+  /** Minimum and maximum thinking budget in tokens. */
   readonly budgets: readonly [min: number, max: number]
-  /** Whether a budget of 0 switches thinking off. */
+  /** Whether thinking can be switched off with a budget of 0. */
   readonly canStopThinking: boolean
-  /** Whether calls must be sent back with their signatures. */
+  /** Whether the model refuses earlier tool calls without their signatures. */
   readonly requiresSignatures: boolean
-  /** Whether tool results may contain media, and JSON output may be requested together with tools. */
+  /** Whether tool results may contain media, and JSON output can be requested together with tools. */
   readonly mixesTools: boolean
-  /** Whether the model takes a system instruction. */
+  /** Whether the model accepts a system instruction. */
   readonly takesSystem: boolean
 }
 
-/** Model name and the versions found in it. */
+/** A model's name, and the versions of known model families found in it. */
 interface Name {
   readonly text: string
   readonly claude: ModelVersion | undefined
@@ -78,7 +81,7 @@ interface Name {
   readonly kimi: ModelVersion | undefined
 }
 
-/** Capabilities that the table below has. */
+/** The capabilities that `TABLE` can set. */
 type TableCapabilities = Omit<
   Capabilities,
   'converse' | 'isKnown' | 'takesThoughts' | 'takesBreakpoints' | 'isOpenAi'
@@ -86,7 +89,7 @@ type TableCapabilities = Omit<
 
 type Row = readonly [covers: (name: Name) => boolean, capabilities: Partial<TableCapabilities>]
 
-/** Capabilities of unknown models: every setting is sent. */
+/** Capabilities to assume for unknown models: every setting is sent. */
 const UNKNOWN: TableCapabilities = {
   sampling: 'all',
   takesPenalties: true,
@@ -112,9 +115,9 @@ const TO_HIGH = ['low', 'medium', 'high'] as const
 const TO_XHIGH = [...TO_HIGH, 'xhigh'] as const
 const TO_MAX = [...TO_XHIGH, 'max'] as const
 
-/** Rules of Gemini models before version 3. */
+/** What differs in Gemini models before version 3. */
 const OLD_GEMINI = { ...UNKNOWN.gemini, requiresSignatures: false, mixesTools: false }
-/** Rules of Gemini models since 2.5, except for those of thinking: they refuse penalties. */
+/** Gemini models since 2.5 refuse penalties. Their rules for thinking are stated separately. */
 const NEW_GEMINI = { takesPenalties: false } as const
 const levels = (...names: readonly EffortName[]): Partial<Capabilities> => ({
   ...NEW_GEMINI,
@@ -123,8 +126,8 @@ const levels = (...names: readonly EffortName[]): Partial<Capabilities> => ({
 })
 
 /**
- * The first row that matches a name counts. Rows begin at a version, so that a new model gets the row of the
- * previous one.
+ * Capabilities by model name; the first row that matches is used. Rows begin at a version, so that a new
+ * model gets the row of the version before it.
  */
 const TABLE: readonly Row[] = [
   [
@@ -153,7 +156,7 @@ const TABLE: readonly Row[] = [
     { ...REASONING, efforts: ['medium', 'high', 'xhigh'] },
   ],
   [({ text, gpt }) => isAtLeast(gpt, 5) && /-pro\b/i.test(text), { ...REASONING, efforts: ['high'] }],
-  // A name with a vendor's prefix belongs to a router, which has its own conventions for the model.
+  // If a name has a vendor's prefix, the model is behind a router, which has its own rules for it.
   [
     ({ text, gpt }) => isAtLeast(gpt, 5, 6) && !text.includes('/'),
     { ...REASONING, efforts: ['none', ...TO_MAX], toolsNeedNoEffort: true },
@@ -197,7 +200,7 @@ const TABLE: readonly Row[] = [
     ({ text, gemini }) => gemini !== undefined && !/thinking/i.test(text),
     { thinking: 'none', gemini: OLD_GEMINI },
   ],
-  // The vendor itself accepts only its own sampling settings; routers accept others.
+  // The vendor's own servers accept only certain sampling settings; routers accept more.
   [
     ({ text, kimi }) => isAtLeast(kimi, 2, 5) && !text.includes('/'),
     { sampling: 'none', takesPenalties: false, requiresThoughts: true },
@@ -207,8 +210,8 @@ const TABLE: readonly Row[] = [
 ]
 
 /**
- * Finds a model's capabilities by the upstream's name for it, or else by the client's. Those that the
- * operator has configured (`stated`) override both.
+ * Finds a model's capabilities by the upstream's name for it, or otherwise by the client's. Capabilities
+ * configured by the operator (`stated`) override both.
  */
 export function capabilitiesOf(
   upstreamName: string,
@@ -227,9 +230,12 @@ export function capabilitiesOf(
 }
 
 const NOTHING_STATED: DeclaredCapabilities = {}
-/** Cache by the declared capabilities and both names: a lookup tries some forty patterns, for every conversion. */
+/**
+ * Cache of results by the configured capabilities and both names. Otherwise every conversion would try some
+ * forty patterns.
+ */
 const found = new WeakMap<DeclaredCapabilities, Map<string, Capabilities>>()
-/** Maximum number of names, because clients choose theirs. */
+/** Maximum number of cached names. It is limited because clients choose the names. */
 const MAX_FOUND = 200
 
 function findCapabilities(
@@ -269,10 +275,10 @@ function findCapabilities(
   }
 }
 
-/** Names of models that accept their earlier thoughts in chat messages. */
+/** Names of models that accept their earlier thoughts as `reasoning_content` in chat messages. */
 const THINKS_ALOUD = /(?:^|[^a-z])(?:deepseek|qwen|qwq|kimi|glm|minimax)/i
 
-/** Reports whether this is the name of a model of OpenAI's. */
+/** Whether this is the name of a model of OpenAI. */
 function isOpenAiModel(name: string): boolean {
   return gptVersion(name) !== undefined || /chatgpt-|(?:^|[^a-z\d])o\d{1,2}(?![\w.])/i.test(name)
 }
@@ -293,23 +299,26 @@ function isAtLeast(version: ModelVersion | undefined, major: number, minor?: num
 }
 
 /**
- * Differences between models behind Bedrock's Converse API, which refuses a whole request for one member that
- * its model does not support; `docs/api.md: Parameters by model`.
+ * How models behind Bedrock's Converse API differ. This API refuses a whole request because of one member
+ * that the model does not support; `docs/api.md: Parameters by model`.
  */
 export interface ConverseCapabilities {
-  /** Vendor whose members switch thinking on; undefined if none are known. */
+  /** Whose way of switching thinking on the model follows; undefined if it is not known. */
   readonly thinking: 'claude' | 'nova' | 'effort' | undefined
-  /** The model-specific member for top-k; undefined if none is known. */
+  /** The member in which the model accepts top-k; undefined if it is not known. */
   readonly topK: 'top_k' | 'k' | 'inferenceConfig' | undefined
-  /** The strongest supported tool choice: a named tool, any tool, or only the model's own choice. */
+  /**
+   * The strictest tool choice that the model supports: a named tool, any tool, or only the model's own
+   * decision.
+   */
   readonly choices: 'tool' | 'any' | 'auto'
-  /** Where cache points are accepted; Nova accepts them only after texts. */
+  /** Where the model accepts cache points. Nova accepts them only after texts. */
   readonly cache: 'everywhere' | 'texts' | 'nowhere'
   /** Whether a cache point may last for an hour. */
   readonly cachesForAnHour: boolean
-  /** How the model can be made to follow a schema for its text. */
+  /** How the model can be forced to follow a schema for its text. */
   readonly schema: 'format' | 'tool' | 'instruction'
-  /** Whether a tool's schema can be enforced. */
+  /** Whether the model can be forced to follow a tool's schema. */
   readonly takesStrict: boolean
   /** Whether a tool result can be marked as failed. */
   readonly statesFailures: boolean
@@ -322,7 +331,7 @@ export interface ConverseCapabilities {
 
 type ConverseRow = readonly [covers: (name: string) => boolean, capabilities: Partial<ConverseCapabilities>]
 
-/** Capabilities of unknown models: what most models accept, without what only a few do. */
+/** Capabilities of unknown models: everything that most models accept, and nothing that only a few accept. */
 const UNKNOWN_ON_CONVERSE: ConverseCapabilities = {
   thinking: undefined,
   topK: undefined,
@@ -358,7 +367,7 @@ const named =
   (name) =>
     pattern.test(name)
 
-/** The first row that matches a name counts. */
+/** Capabilities by model name; the first row that matches is used. */
 const CONVERSE_TABLE: readonly ConverseRow[] = [
   [
     (name) => isClaude(name) && isSince(claudeVersion(name) ?? { major: 99, minor: 0 }, 4, 5),
@@ -381,7 +390,7 @@ const CONVERSE_TABLE: readonly ConverseRow[] = [
   [named(/\b(?:qwen|deepseek|gemma|minimax|kimi|nemotron|glm)/i), { takesStrict: true }],
 ]
 
-/** Finds a model's capabilities by the upstream's name for it, or else by the client's. */
+/** Finds a model's capabilities on Converse by the upstream's name for it, or otherwise by the client's. */
 function converseCapabilitiesOf(upstreamName: string, requestedName: string): ConverseCapabilities {
   return { ...UNKNOWN_ON_CONVERSE, ...(converseRowOf(upstreamName) ?? converseRowOf(requestedName)) }
 }
@@ -394,16 +403,16 @@ function isClaude(name: string): boolean {
   return /claude/i.test(name) || claudeVersion(name) !== undefined
 }
 
-/** Version in a model's name. A missing minor version is 0. */
+/** Version in the name of a model. A missing minor version is 0. */
 interface ModelVersion {
   readonly major: number
   readonly minor: number
 }
 
 /**
- * Patterns of Claude's names: version before the tier (`claude-3-5-sonnet`), after it (`claude-opus-4-7`,
- * `claude-opus-4.7`), or only a tier, as in names of deployments. At most two digits, so that dates
- * (`-20250514`) and context sizes do not match.
+ * Patterns of Claude model names: the version before the tier (`claude-3-5-sonnet`), after it
+ * (`claude-opus-4-7`, `claude-opus-4.7`), or only a tier, as in names of deployments. Numbers have at most
+ * two digits, so that dates (`-20250514`) and context sizes do not match.
  */
 const CLAUDE_NAMES = [
   /claude-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
@@ -411,7 +420,7 @@ const CLAUDE_NAMES = [
   /(?:^|[^a-z])(?:opus|sonnet|haiku)-(\d{1,2})(?:[-.](\d{1,2}))?(?![\d.])/i,
 ] as const
 
-/** Patterns of GPT_NAMES's names. Azure writes 3.5 without the point. */
+/** Patterns of the names of GPT models. Azure writes 3.5 without the point. */
 const GPT_NAMES = [
   /(?:^|[^a-z])gpt-(3)\.?(5)(?!\d)/i,
   /(?:^|[^a-z])gpt-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i,
@@ -421,27 +430,27 @@ const GEMINI_NAMES = /(?:^|[^a-z])gemini-(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
 const KIMI_NAMES = /(?:^|[^a-z])kimi-k(\d{1,2})(?:\.(\d{1,2}))?(?!\d)/i
 
-/** Finds the version of a Claude model, with any prefix and suffix; undefined if there is none. */
+/** Finds the version in the name of a Claude model, with any prefix and suffix; undefined for other names. */
 export function claudeVersion(model: string): ModelVersion | undefined {
   return versionIn(model, CLAUDE_NAMES)
 }
 
-/** Finds the version of a GPT_NAMES model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined if there is none. */
+/** Finds the version of a GPT model (`gpt-5.2-codex` is 5.2, `gpt-4o` is 4.0); undefined if there is none. */
 export function gptVersion(model: string): ModelVersion | undefined {
   return versionIn(model, GPT_NAMES)
 }
 
-/** Finds the version of a Gemini model; undefined if there is none. */
+/** Finds the version in the name of a Gemini model; undefined for other names. */
 export function geminiVersion(model: string): ModelVersion | undefined {
   return versionIn(model, [GEMINI_NAMES])
 }
 
-/** Finds the version of a Kimi model; undefined if there is none. */
+/** Finds the version in the name of a Kimi model; undefined for other names. */
 export function kimiVersion(model: string): ModelVersion | undefined {
   return versionIn(model, [KIMI_NAMES])
 }
 
-/** Reports whether a version is the given one or later. */
+/** Whether a version is the given one or a later one. */
 export function isSince({ major, minor }: ModelVersion, sinceMajor: number, sinceMinor = 0): boolean {
   return major > sinceMajor || (major === sinceMajor && minor >= sinceMinor)
 }

@@ -16,29 +16,29 @@ import { readInclusiveUsage } from './reported-usage.ts'
 import { parseRecord } from './json/record.ts'
 import { isError, type ReplyFacts } from './reply-facts.ts'
 
-/** Fields of a moderation request that the gateway reads; all others pass as they came. */
+/** The fields of a moderation request that the gateway reads. All other fields are forwarded unchanged. */
 export interface ModerationsRequest {
   readonly model: string
-  /** Upper bound on the tokens that the upstream can count. */
+  /** Maximum number of tokens that the upstream can count. */
   readonly promptBound: number
 }
 
-/** The protocol's default if the request names no model. */
+/** The model that is used if the request names none. */
 const DEFAULT_MODEL = 'omni-moderation-latest'
 
 const inputSchema: JsonSchema = {
   anyOf: [{ type: 'string' }, { type: 'array', minItems: 1, items: { type: ['string', 'object'] } }],
 }
 
-/** Table of `docs/api.md: Moderations`, row for row. */
+/** Checks for the table in `docs/api.md: Moderations`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['input', withSchema(inputSchema, checkInput)],
 ])
 
 /**
- * Checks every row of the table in `docs/api.md: Moderations`; fields outside it pass. Throws
- * `invalid_request` that names the field and never contains the client's text.
+ * Checks each field in the table of `docs/api.md: Moderations`; other fields are not checked. Throws
+ * `invalid_request` that names the field and never contains text of the client.
  */
 export function readModerationsRequest(scan: ScannedObject): ModerationsRequest {
   checkMembers(scan, ['input'], CHECKS)
@@ -67,7 +67,7 @@ function checkInput(scan: ScannedObject, { node, count }: Member): void {
 }
 
 /**
- * Upper bound on the tokens of a checked request, without a tokenizer: one per byte, and the maximum for each
+ * Maximum number of tokens of a checked request, without a tokenizer: one per byte, and the maximum for each
  * image.
  */
 function promptBound(scan: ScannedObject): number {
@@ -84,7 +84,7 @@ function isImage(scan: ScannedObject, node: number): boolean {
   return scan.kindOf(node) === 'object' && scan.memberOf(node, 'image_url') !== undefined
 }
 
-/** The prompt of a moderation request. */
+/** Describes which members of a moderation request belong to the prompt. */
 export const MODERATIONS_PROMPT = {
   levels: {
     request: { notPrompt: { model: 'service' }, read: { input: 'part' } },
@@ -108,7 +108,7 @@ export const moderationFieldNames = requestNames(CHECKS.keys(), {
   input: knownNames('type text', { image_url: knownNames('url') }),
 })
 
-/** Reads the facts of a response; never throws. A response is valid if it has a list of results. */
+/** Reads the facts of a response; never throws. A response is valid if it contains a list of results. */
 export function readModerationsReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const error = isError(reply['error'])

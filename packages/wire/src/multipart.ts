@@ -5,42 +5,45 @@ const CR = 0x0d
 const HYPHEN = 0x2d
 const HEAD_END = Buffer.from('\r\n\r\n')
 
-/** Maximum parts of one form. A form with 16 images has about 30. */
+/** Maximum number of parts of a form. A form with 16 images has about 30. */
 const MAX_PARTS = 128
-/** Maximum bytes before the first boundary; they are ignored (RFC 2046). */
+/** Maximum number of bytes before the first boundary, which are ignored (RFC 2046). */
 const MAX_PREAMBLE_BYTES = 8_192
-/** Maximum bytes of the head of a part. */
+/** Maximum size of a part's headers in bytes. */
 const MAX_HEAD_BYTES = 8_192
-/** Maximum bytes kept of a field that is not a file, and of all such fields together. */
+/** Maximum number of bytes kept of a field that is not a file, and of all such fields together. */
 const MAX_TEXT_BYTES = 262_144
 const MAX_ALL_TEXT_BYTES = 524_288
 
 const CRLF_BYTES = 2
 const TOO_LONG = `more than ${MAX_PREAMBLE_BYTES} bytes stand in front of its first boundary`
 
-/** Part of a form: its head, and the position of its content in the body. */
+/** A part of a form: its headers, and the position of its content in the body. */
 export interface FormPart extends PartHead {
   /** Offset of the first byte of the content. */
   readonly start: number
-  /** Offset after the last byte. */
+  /** Offset after the last byte of the content. */
   readonly end: number
   /** Content of a field that is not a file; undefined if it is too long to be kept. */
   readonly text: string | undefined
-  /** Whether `text` differs from what the client sent. */
+  /** Whether the gateway has changed `text`, so that it differs from what the client sent. */
   readonly isChanged?: true
 }
 
-/** Reads a form (RFC 7578) while it arrives: keeps the positions of its parts and the short texts. */
+/**
+ * Reads a form (RFC 7578) while it arrives. Keeps the positions of its parts, and the contents of short
+ * fields.
+ */
 export class FormReader {
   readonly #delimiter: Buffer
   readonly #parts: FormPart[] = []
   #state: 'start' | 'delimited' | 'head' | 'content' | 'over' = 'start'
-  /** Bytes that are not read yet, and the offset of the first of them. */
+  /** Bytes that are not read yet, and the offset of the first of them in the body. */
   #rest: Buffer = Buffer.alloc(0)
   #offset = 0
   #head: PartHead = { name: '', filename: undefined, contentType: '' }
   #contentStart = 0
-  /** Content of the current field, if it is kept. */
+  /** Content of the current field, if it is to be kept. */
   #text: Buffer[] | undefined
   #textBytes = 0
   #allTextBytes = 0
@@ -54,18 +57,18 @@ export class FormReader {
     if (this.#state === 'over') return
     this.#rest = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     while (this.#readOn());
-    // A few remaining bytes must not keep the memory of a whole chunk.
+    // Copied, so that a few remaining bytes do not keep a whole chunk in memory.
     if (this.#rest.length > 0 && this.#rest.length < this.#rest.buffer.byteLength)
       this.#rest = Buffer.from(this.#rest)
   }
 
-  /** Ends the reading and returns the parts in order. */
+  /** Ends the form. Returns its parts in order. */
   end(): readonly FormPart[] {
     if (this.#state !== 'over') throw refusal('it ends before its last boundary')
     return this.#parts
   }
 
-  /** Makes one step. Returns false if it needs more bytes. */
+  /** Reads one more element. Returns false if more bytes are needed. */
   #readOn(): boolean {
     switch (this.#state) {
       case 'start':
@@ -118,7 +121,7 @@ export class FormReader {
       throw refusal(`the head of a part is larger than ${MAX_HEAD_BYTES} bytes`)
     if (end < 0) return false
     this.#head = readPartHead(this.#rest.subarray(0, end))
-    // The last line feed of the head stays unread, because a delimiter may begin with it.
+    // The last line feed of the headers is not consumed, because a delimiter may begin with it.
     this.#drop(end + HEAD_END.length - 1)
     this.#contentStart = this.#offset + 1
     this.#text = this.#head.filename === undefined ? [] : undefined
@@ -130,7 +133,8 @@ export class FormReader {
   #readContent(): boolean {
     const at = this.#rest.indexOf(this.#delimiter)
     if (at < 0) {
-      // The last bytes may be the beginning of a delimiter with the carriage return before it.
+      // The last bytes are held, because they may be the beginning of a delimiter and the carriage return
+      // before it.
       const sure = this.#rest.length - this.#delimiter.length
       if (sure > 0) this.#takeContent(sure)
       return false
@@ -147,7 +151,7 @@ export class FormReader {
   }
 
   #takeContent(length: number): void {
-    // The first byte may be the line feed of the head.
+    // The line feed at the end of the headers may be the first byte here.
     const from = this.#contentStart - this.#offset
     const piece = this.#rest.subarray(Math.max(0, from), length)
     if (this.#text && piece.length > 0) {
@@ -173,24 +177,24 @@ function refusal(reason: string): WireError {
   return new WireError('invalid_request', `the form of the request is invalid: ${reason}`)
 }
 
-/** Head of a part. */
+/** What the headers of a part state. */
 interface PartHead {
   readonly name: string
   /** Undefined for a field that is not a file. */
   readonly filename: string | undefined
-  /** Empty if none is stated. */
+  /** Content type of the part; empty if not stated. */
   readonly contentType: string
 }
 
 const FIELD = /^([\w!#$%&'*+.^`|~-]+):[ \t]*(.*?)[ \t]*$/s
-/** A parameter: a token, or a quoted string in which a backslash escapes the next character. */
+/** Matches a parameter: a token, or a quoted string in which a backslash escapes the next character. */
 const PARAMETER = /;[ \t]*([\w!#$&'+.^`|~-]+\*?)=(?:"((?:[^"\\\r\n]|\\[^\r\n])*)"|([^\s;"]+))[ \t]*/y
 /** Transfer encodings that do not change the bytes. */
 const IDENTITY = /^(?:7bit|8bit|binary)$/i
 
 /**
- * Reads the head of a part. Throws `invalid_request` for anything that another parser might understand
- * differently, because the client is charged for the model named in it.
+ * Reads the headers of a part. Throws `invalid_request` for anything that another parser might read
+ * differently, because the client is charged for the model that a form names.
  */
 function readPartHead(bytes: Buffer): PartHead {
   let disposition: string | undefined
@@ -229,7 +233,7 @@ function named(disposition: string | undefined): Pick<PartHead, 'name' | 'filena
   }
   const name = parameters.get('name')
   if (name === undefined || name === '' || parameters.has('name*')) throw refusal('a part has no name')
-  // Some parsers treat the backslash as an escape character, others as an ordinary one.
+  // Some parsers treat a backslash as an escape character, others as an ordinary character.
   if (name.includes('\\')) throw refusal('the name of a part has a backslash')
   return { name, filename: parameters.get('filename') ?? parameters.get('filename*') }
 }
@@ -238,7 +242,7 @@ function named(disposition: string | undefined): Pick<PartHead, 'name' | 'filena
 const BOUNDARY = /^[\w'()+,./:=? -]{0,69}[\w'()+,./:=?-]$/
 const TYPE_PARAMETER = /;[ \t]*([\w!#$%&'*+.^`|~-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s;"]*))/g
 
-/** Reports whether a content type is `multipart/form-data`. */
+/** Whether a content type is `multipart/form-data`. */
 export function isForm(contentType: string | undefined): boolean {
   return contentType !== undefined && /^\s*multipart\/form-data\s*(?:;|$)/i.test(contentType)
 }

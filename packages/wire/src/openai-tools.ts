@@ -1,7 +1,7 @@
 import type { Grammar } from './conversation.ts'
 import { asRecord } from './json/record.ts'
 
-/** Member of a function's arguments that contains the text of a custom tool. */
+/** Name of the argument that contains the text for a custom tool. */
 export const CUSTOM_INPUT_MEMBER = 'input'
 
 const CUSTOM_SCHEMA = JSON.stringify({
@@ -14,7 +14,8 @@ const CUSTOM_SCHEMA = JSON.stringify({
 })
 
 /**
- * Description and schema of the function that replaces a custom tool. The description contains the grammar.
+ * The function that replaces a custom tool: its description, which contains the tool's grammar, and its
+ * schema.
  */
 export function customTool(
   description: string | undefined,
@@ -29,29 +30,32 @@ export function customTool(
   }
 }
 
-/** Renders the text of a custom tool's input as a function's arguments in JSON. */
+/** Writes the text for a custom tool as the JSON arguments of the function. */
 export function customArguments(input: string): string {
   return JSON.stringify({ [CUSTOM_INPUT_MEMBER]: input })
 }
 
-/** Beginning of arguments whose only member so far is the text of a custom tool. */
+/** Matches the beginning of arguments up to the text for a custom tool. */
 const HEAD = new RegExp(String.raw`^\s*\{\s*"${CUSTOM_INPUT_MEMBER}"\s*:\s*"`)
-/** Arguments whose head is longer than this are not in the expected form. */
+/**
+ * Maximum length of that beginning in characters. Longer arguments without it are not in the expected form.
+ */
 const MAX_HEAD = 64
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 
 /**
- * Extracts the plain text of a custom tool's input from the arguments of the function that replaced the tool,
- * while they stream. Text in the expected form is returned at once; other arguments are held until they are
- * complete.
+ * Extracts the text for a custom tool from the streamed arguments of the function that replaced the tool.
+ * Arguments in the expected form are passed on at once. Others are held until they are complete.
  */
 export class CustomInput {
-  /** Arguments not returned yet: a head that is not recognised yet, or an incomplete escape sequence. */
+  /**
+   * Arguments that are still held: a beginning that is not recognized yet, or an incomplete escape sequence.
+   */
   #rest = ''
   #state: 'before' | 'within' | 'after' | 'other' = 'before'
 
-  /** Adds a piece of the arguments; returns the text that it completes. */
+  /** Adds a piece of the arguments. Returns the text that can be passed on. */
   push(piece: string): string {
     if (this.#state === 'after') return ''
     this.#rest += piece
@@ -59,7 +63,7 @@ export class CustomInput {
     return this.#state === 'within' ? this.#decode() : ''
   }
 
-  /** Returns the remaining text after the arguments have ended. */
+  /** Ends the arguments. Returns the rest of the text. */
   end(): string {
     return this.#state === 'before' || this.#state === 'other' ? textOf(this.#rest) : ''
   }
@@ -72,7 +76,7 @@ export class CustomInput {
     } else if (this.#rest.length > MAX_HEAD) this.#state = 'other'
   }
 
-  /** Decodes up to the closing quote or an incomplete escape sequence. */
+  /** Decodes the text up to its closing quote or to an incomplete escape sequence. */
   #decode(): string {
     const text = this.#rest
     let end = 0
@@ -91,15 +95,15 @@ export class CustomInput {
   }
 }
 
-/** Returns the whole text of a custom tool's input. */
+/** Returns the text for a custom tool from complete arguments. */
 export function customInput(args: string): string {
   const input = new CustomInput()
   return input.push(args) + input.end()
 }
 
 /**
- * Length of an escape sequence: two or six characters. The halves of a surrogate pair stay together, so that
- * a first half waits for the second.
+ * Length of an escape sequence: two or six characters. Two escaped halves of a surrogate pair count as one
+ * sequence, so that the first half is held until the second arrives.
  */
 function escapeSize(text: string, at: number): number {
   if (text[at + 1] !== 'u') return 2
@@ -111,7 +115,7 @@ function escapeSize(text: string, at: number): number {
 function unescaped(text: string): string {
   if (!text.includes('\\')) return text
   try {
-    // Models write line ends into strings without escaping them.
+    // Models sometimes write line ends into strings without escaping them.
     return JSON.parse(
       `"${text.replaceAll('\n', String.raw`\n`).replaceAll('\r', String.raw`\r`).replaceAll('\t', String.raw`\t`)}"`,
     ) as string
@@ -121,8 +125,8 @@ function unescaped(text: string): string {
 }
 
 /**
- * Text of arguments in another form: the member `input` or the only member, if it is a string; otherwise all
- * of the arguments unchanged.
+ * Returns the text from arguments in another form: the member `input` or the only member, if it is a string;
+ * otherwise the arguments unchanged.
  */
 function textOf(args: string): string {
   try {
@@ -136,17 +140,20 @@ function textOf(args: string): string {
   }
 }
 
-/** `docs/api.md: Limits`, web search max_uses, by `search_context_size`; ascending. */
+/**
+ * Sizes of `search_context_size` and the number of searches that each stands for, ascending. `docs/api.md:
+ * Limits`, web search max_uses.
+ */
 const SIZES = [
   ['low', 1],
   ['medium', 5],
   ['high', 10],
 ] as const
 
-/** Maximum number of searches by the name of a size. */
+/** Maximum number of searches, by the name of a size. */
 export const MAX_SEARCHES_BY_SIZE: ReadonlyMap<string, number> = new Map(SIZES)
 
-/** The smallest size that allows this many searches. */
+/** The name of the smallest context size that allows this many searches. */
 export function searchSizeFor(maxUses: number): string {
   return SIZES.find(([, uses]) => maxUses <= uses)?.[0] ?? 'high'
 }
@@ -157,15 +164,15 @@ const CHOICES = [
   ['none', 'none'],
 ] as const
 
-/** Kinds of choices that name no tool, by the word of `tool_choice`. */
+/** Kinds of tool choices that name no tool, by the value of `tool_choice`. */
 export const CHOICE_KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(
   CHOICES.map(([kind, word]) => [word, kind]),
 )
 
-/** The words of `tool_choice` by kind. */
+/** Values of `tool_choice` by kind. */
 export const CHOICE_WORDS = Object.fromEntries(CHOICES) as Readonly<Record<'auto' | 'any' | 'none', string>>
 
-/** Kinds of choices by the mode of `allowed_tools`. */
+/** Kinds of tool choices, by the mode of `allowed_tools`. */
 export const CHOICE_MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
   ['auto', 'auto'],
   ['required', 'any'],

@@ -3,26 +3,26 @@ import { booleanAt, type Fields, present, textAt } from './field.ts'
 import { type MemberText, membersOf } from './json/json-edit.ts'
 import { parseRecord } from './json/record.ts'
 
-/** Kinds of formats by their types in chat and in responses. */
+/** Kinds of output formats, by the type used in chat and in responses requests. */
 export const FORMAT_KINDS: ReadonlyMap<string, OutputFormat['kind'] | 'text'> = new Map([
   ['text', 'text'],
   ['json_object', 'json-object'],
   ['json_schema', 'json-schema'],
 ])
 
-/** Name for a schema without one, where a name is required. */
+/** Name for a schema that has none, if the protocol requires one. */
 const UNNAMED = 'response'
-/** Tool names that upstreams accept. */
+/** Matches the names of tools that upstreams accept. */
 const TOOL_NAME = /^[\w-]{1,64}$/
 
 const JSON_ONLY = 'with nothing else: no text before or after it, and no code fence.'
 
-/** Conversation whose output format, if any, is a schema that the model can follow. */
+/** A conversation whose output format is a schema that the model can follow, or undefined. */
 export type WithSchemaFormat = Conversation & { readonly outputFormat: OutputSchema | undefined }
 
 /**
- * Format with this schema and the members at `path` that describe it; without a schema, any JSON object.
- * Throws `invalid_request` with the path of an unreadable member.
+ * Returns the output format for a schema and for the members at `path` that describe it. Without a schema,
+ * the format is any JSON object. Throws `invalid_request` with the path of an invalid member.
  */
 export function schemaFormat(
   schema: string | undefined,
@@ -39,12 +39,12 @@ export function schemaFormat(
   }
 }
 
-/** Encodes a schema with the members that describe it. */
+/** Encodes a schema, with the members that describe it. */
 export function schemaMembers({ name = UNNAMED, description, schema, strict }: OutputSchema): MemberText[] {
   return [...membersOf({ name, description }), ['schema', schema], ...membersOf({ strict })]
 }
 
-/** Demands the format in the system prompt, for a model that cannot be made to follow it. */
+/** Adds the format to the system prompt as an instruction, for a model that cannot be forced to follow it. */
 export function withFormatAsInstruction(conversation: Conversation, format: OutputFormat): WithSchemaFormat {
   const text =
     format.kind === 'json-object'
@@ -57,7 +57,7 @@ export function withFormatAsInstruction(conversation: Conversation, format: Outp
   }
 }
 
-/** Forces a tool whose input is the text of the reply. */
+/** Replaces the format by a tool that the model must call, whose input is the text of the reply. */
 export function withFormatAsTool(
   conversation: Conversation,
   { description, schema }: OutputSchema,
@@ -67,14 +67,14 @@ export function withFormatAsTool(
   return { ...conversation, outputFormat: undefined, tools: [tool], toolChoice: { kind: 'tool', name } }
 }
 
-/** Name of such a tool; undefined if the schema is not that of an object. */
+/** Name of the tool that replaces an output format; undefined if the schema does not describe an object. */
 export function answerToolName({ schema, name }: OutputSchema): string | undefined {
   const type = parseRecord(schema)?.['type']
   if (type !== undefined && type !== 'object') return undefined
   return acceptedName(name) ?? UNNAMED
 }
 
-/** The name of a schema if upstreams accept it; undefined otherwise. */
+/** Returns the name of a schema if upstreams accept it; otherwise undefined. */
 export function acceptedName(name: string | undefined): string | undefined {
   return name !== undefined && TOOL_NAME.test(name) ? name : undefined
 }

@@ -9,13 +9,14 @@ import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
 import { decodePercent } from './media-source.ts'
 
-/** Escape sequences: those of one character by its number, and all others, which stay unchanged. */
+/** Matches escape sequences. Those of a single character (`\u…`) are decoded; all others are kept. */
 const ESCAPE = /\\(?:u([\da-fA-F]{4})|[^u])/g
 
 /**
- * Collects the texts of a request's prompt by walking its JSON: everything except what `levels` excludes and
- * media, whose tokens are estimated. The text of a conversation begins with that of its earlier turns, which
- * may have been counted before. `model`: the name that decides the maximum tokens of images.
+ * Collects the texts of a request's prompt from its JSON: everything except members that `levels` excludes,
+ * and media, whose tokens are estimated. The text of a longer conversation begins with the text of its
+ * earlier turns, whose tokens may have been counted already. `model` is the name by which the maximum tokens
+ * of images are chosen.
  */
 export function promptText(scan: ScannedObject, levels: PromptLevels, model: string): PromptText {
   const walk = new PromptWalk(scan, levels, model)
@@ -27,7 +28,7 @@ export function promptText(scan: ScannedObject, levels: PromptLevels, model: str
   return walk.result(entries.flatMap(({ key, node }) => (isTurns(key) ? [node] : [])))
 }
 
-/** Collects the prompt's texts from the bytes of a request that is sent. */
+/** Collects the texts of the prompt from the bytes of a request that is being sent. */
 export function promptTextOf(body: Buffer, levels: PromptLevels, model: string): PromptText {
   return promptText(scanObject(body, RESPONSE_LIMITS), levels, model)
 }
@@ -37,7 +38,7 @@ class PromptWalk {
   readonly #levels: PromptLevels
   readonly #model: string
   readonly #texts: string[] = []
-  /** Data of media, which are not texts. */
+  /** The nodes with media data, which are not texts. */
   readonly #media = new Set<Node>()
   #extraTokens = 0
   #typicalOfMedia = 0
@@ -97,7 +98,7 @@ class PromptWalk {
         if (this.#levels.hasTokenIds) this.#extraTokens += 1
         return
     }
-    // Counts the JSON as written, because the model may be shown all of it, including duplicate members.
+    // Counts the JSON as it was written, including duplicate members, because the model may see all of it.
     this.#add(scan.textOf(node).replaceAll(ESCAPE, unescaped))
   }
 
@@ -140,16 +141,16 @@ function unescaped(escape: string, number: string | undefined): string {
 /** Media types of text files. */
 const IS_TEXT =
   /^(?:text\/|application\/(?:[\w.-]+\+)?(?:json|xml|yaml|x-yaml|javascript|x-ndjson|sql|toml|rtf)\b)/i
-/** File name extensions of text files, also used as names of formats. */
+/** File name extensions of text files. Some protocols use them as names of formats. */
 const TEXT_ENDINGS =
   /^(?:.*\.)?(?:txt|md|markdown|csv|tsv|json|jsonl|xml|html?|ya?ml|toml|ini|log|sql|css|[cm]?[jt]sx?|py|rb|go|rs|java|kt|swift|c|h|cc|cpp|cs|php|sh|tex|rtf)$/i
 const DATA_URL = /^data:([^,;]*)((?:;[^,;]*)*),/i
-/** Maximum length of a data URL's header. */
+/** Maximum length of a data URL's header in characters. */
 const MAX_HEADER = 1_024
 
 /**
- * Decodes a text file, recognised by its media type or, if none is stated, by its name; undefined for any
- * other file. `data` is a `data:` URL or base64; if the type is `text`, it is the text itself.
+ * Decodes a text file, recognized by its media type or, without one, by its name; undefined for any other
+ * file. `data` is a `data:` URL or base64. If the type is `text`, it is the text itself.
  */
 function textOfFile(data: string, type: string | undefined, name: string | undefined): string | undefined {
   const [header, stated, parameters = ''] = DATA_URL.exec(data.slice(0, MAX_HEADER)) ?? []
@@ -163,38 +164,42 @@ function textOfFile(data: string, type: string | undefined, name: string | undef
   return Buffer.from(rest, 'base64').toString()
 }
 
-/** Why the texts of a member are not part of the prompt, or are counted elsewhere. */
+/** Why a member is not counted as part of the prompt, or is counted elsewhere. */
 type Reason =
-  /** Controls how the reply is sampled and how long it may be. */
+  /** It controls how the reply is generated and how long it may be. */
   | 'sampling'
-  /** Controls how the request is served: model, streaming, storage, tier. */
+  /** The member controls how the request is served: model, streaming, storage, tier. */
   | 'service'
-  /** Refers to something that is stored or was made elsewhere; stored content is counted separately. */
+  /** It refers to something stored elsewhere, which is counted separately. */
   | 'id'
-  /** For the records of the client or the provider. */
+  /** The member is for the records of the client or the provider. */
   | 'metadata'
-  /** One word that names the form of an object. */
+  /** It is one word that names the type of an object. */
   | 'kind'
-  /** Proves that a model wrote the text next to it. */
+  /** The member proves that a model wrote the text beside it. */
   | 'signature'
-  /** Copied from a response; the provider's rules say that the model does not read it again. */
+  /** It was copied from a response. By the provider's rules, the model does not read it again. */
   | 'of the answer'
 
 /**
- * How the value of a known member is read: as texts, JSON or encrypted text, or by the level with this name.
+ * How a member's value is counted: as texts, as JSON or as encrypted text, or by the rules of the level with
+ * this name.
  */
 type Reading = string
 
-/** How the members of one kind of object count. A member in neither list counts as JSON, including its name. */
+/**
+ * Rules for the members of one kind of object. A member in neither list is counted as JSON, including its
+ * name.
+ */
 export interface PromptLevel {
   readonly notPrompt: Readonly<Record<string, Reason>>
-  /** Members whose names are part of the protocol and are not counted. */
+  /** Members whose values are counted, but not their names, which belong to the protocol. */
   readonly read: Readonly<Record<string, Reading>>
   /** Finds the media in an object of this kind. */
   readonly media?: FindMedia
 }
 
-/** Media of a part: how their tokens are estimated, and their data if they are in the request. */
+/** The media of a part: how their tokens are estimated, and their data if the request contains them. */
 export interface FoundMedia {
   readonly tokens: MediaTokens
   readonly data: Node | undefined
@@ -207,21 +212,21 @@ export interface FoundMedia {
 export type FindMedia = (scan: ScannedObject, part: Node) => FoundMedia | undefined
 
 /**
- * Describes where the prompt is in a kind of request: it consists of all texts, including those of unknown
- * members, except for members that a level lists in `notPrompt`. `request` is the top level.
+ * Describes which parts of a request are the prompt: all texts, including those of unknown members, except
+ * for members listed in `notPrompt`. `request` has the rules for the top level.
  */
 export interface PromptLevels {
   readonly levels: Readonly<Record<string, PromptLevel>> & { readonly request: PromptLevel }
   /**
-   * The member with the turns. It is read last, because it grows at its end, and the count of its beginning
-   * can be reused.
+   * The member that contains the turns. It is read last: it grows only at its end, so that the count of its
+   * beginning can be reused.
    */
   readonly turns: string
-  /** Returns the preferred spelling of a name, for dialects with several. */
+  /** Returns the preferred spelling of a name, in protocols in which names have several spellings. */
   readonly spelled?: (name: string) => string
-  /** Whether numbers are token ids. */
+  /** Whether numbers in the prompt are token ids. */
   readonly hasTokenIds?: true
-  /** Whether the turns are messages, each of which adds tokens of markup. */
+  /** Whether the turns are messages. Each message adds tokens of markup. */
   readonly isFramed?: true
 }
 

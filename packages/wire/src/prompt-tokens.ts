@@ -1,63 +1,69 @@
 import type { ScannedObject } from './json/scanned-object.ts'
 import type { FoundMedia } from './prompt-text.ts'
 
-/** Text whose tokens are counted if the upstream reported no usage. */
+/** Text of a prompt, whose tokens are counted if the upstream reports no usage. */
 export interface PromptText {
   readonly text: string
-  /** Tokens of media, message markup and the like, in addition to those of `text`. */
+  /** Estimated tokens of media and of the markup around messages, in addition to those of `text`. */
   readonly extraTokens: number
-  /** Tokens for media, message markup and the like in a charge, where media count as much as in a hold. */
+  /**
+   * Like `extraTokens`, for a charge: media count with their maximum, as in the quota reserved for the call.
+   */
   readonly chargedExtraTokens: number
 }
 
 /** Upper bounds on the size of a prompt, known before it is sent. */
 export interface PromptBounds {
-  /** Upper bound on the tokens of the prompt. */
+  /** Maximum number of tokens of the prompt. */
   readonly promptBound: number
-  /**
-   * Whether the prompt or the response may contain audio or images, whose tokens have prices of their own.
-   */
+  /** Whether the prompt or the response may contain audio or images, whose tokens have different prices. */
   readonly hasMedia: boolean
-  /** Whether parts are only referred to, such as a file by its id, so that their size is unknown. */
+  /**
+   * Whether the prompt refers to content stored elsewhere, such as a file by its id, so that its size is
+   * unknown.
+   */
   readonly namesPrompt: boolean
 }
 
-/** Reports whether a model of this name responds with images or audio without being asked to. */
+/** Whether a model with this name responds with images or audio even if the request does not ask for them. */
 export function respondsInMedia(model: string): boolean {
   return /image|tts|audio/i.test(model)
 }
 
-/** Expected bytes of a prompt per token. */
+/** Average number of bytes of a prompt per token. */
 export const EXPECTED_BYTES_PER_TOKEN = 4
 
-/** Estimates for one media part. `bytes` is the length of its data in the body, including base64. */
+/**
+ * Estimates the tokens of one media part. `bytes` is the length of its data in the body; base64 counts as
+ * written.
+ */
 export interface MediaTokens {
-  /** Upper bound. */
+  /** Maximum number of tokens. */
   readonly max: (bytes: number, model: string) => number
-  /** Typical number. */
+  /** Typical number of tokens. */
   readonly typical: (bytes: number) => number
 }
 
-// Media cost tokens by their content, not by their bytes. The content behind a URL or a file id is unknown,
-// so that the constant part of an estimate never depends on the bytes.
+// The tokens of media depend on their content, not on their bytes. The content behind a URL or a file id is
+// unknown, so the constant part of an estimate never depends on the bytes.
 
 /**
- * Tokens of an image, which is scaled down and split into tiles or patches: at most 1,445 for models that
- * count tiles, 4,784 with 28-pixel patches, 10,000 with 32-pixel patches at full size. gpt-4o-mini counts 33
- * times as many as gpt-4o (at a correspondingly lower price): 2,833 + 8 × 5,667.
+ * Tokens of an image. Providers scale it down and split it into tiles or patches: at most 1,445 tokens for
+ * models that count tiles, 4,784 with patches of 28 pixels, 10,000 with patches of 32 pixels at full size.
+ * gpt-4o-mini counts 33 times as many as gpt-4o (at a correspondingly lower price): 2,833 + 8 × 5,667.
  */
 export const IMAGE_TOKENS: MediaTokens = {
   max: (_bytes, model) => (model.includes('4o-mini') ? 48_169 : 10_000),
   typical: () => 1000,
 }
 
-/** Largest common context of models that read documents, in tokens. */
+/** Largest context in tokens of the common models that read documents. */
 export const LARGEST_CONTEXT = 1_048_576
 
 /**
- * Tokens of a document: its text and, for PDF, an image of each page. 20,000 for the pages of a short one,
- * and one per byte of text, up to the model's context. A PDF's text is compressed, but base64 and tokens of
- * four letters make up for that.
+ * Tokens of a document: its text and, for PDF, an image of each page. Estimated as 20,000 for the pages of a
+ * short document, plus one per byte of data, up to the model's context. The text in a PDF is compressed, but
+ * base64 and the four letters of an average token compensate for that.
  */
 export const DOCUMENT_TOKENS: MediaTokens = {
   max: (bytes) => Math.min(20_000 + bytes, LARGEST_CONTEXT),
@@ -65,32 +71,40 @@ export const DOCUMENT_TOKENS: MediaTokens = {
 }
 
 /**
- * Tokens of audio: 10 to 32 per second, in blocks of up to 30 seconds. Speech is hardly ever encoded below 6
- * kbit/s, which is 1,000 bytes of base64 per second, or one token in 31 bytes. 16 leaves a margin.
+ * Tokens of audio: 10 to 32 per second, in blocks of up to 30 seconds. Speech is hardly ever encoded with
+ * less than 6 kbit/s, which is 1,000 bytes of base64 per second or 31 bytes per token. 16 bytes per token
+ * leaves a margin.
  */
 export const AUDIO_TOKENS: MediaTokens = {
   max: (bytes) => 1000 + Math.ceil(bytes / 16),
   typical: (bytes) => 100 + Math.ceil(bytes / 400),
 }
 
-/** Tokens of the markup around a message, such as `<|start|>role<|message|>…<|end|>`; usually 3 to 5. */
+/**
+ * Maximum number of tokens of the markup around a message, such as `<|start|>role<|message|>…<|end|>`;
+ * usually 3 to 5.
+ */
 export const MESSAGE_TOKENS = 8
 /**
- * Tokens that chat templates put around a conversation: 3 to 70 (harmony's preamble is the longest). The
- * body's field names and braces, which are counted but never reach the model, make up for the difference.
+ * Maximum number of tokens that chat templates put around a conversation. 3 to 70 were seen (harmony has the
+ * longest preamble). The difference is covered by the field names and braces of the body, which are counted
+ * but never reach the model.
  */
 export const REQUEST_TOKENS = 64
 /**
- * Tokens of instructions that servers add for features other than text: formats, thinking, searches,
- * plug-ins.
+ * Maximum number of tokens of instructions that servers add for features other than text: formats, thinking,
+ * searches, plug-ins.
  */
 export const FEATURE_TOKENS = 256
-/** Tokens of instructions that servers add for tools or an output format: up to about 500. */
+/**
+ * Maximum number of tokens of instructions that servers add for tools or an output format; up to about 500
+ * were seen.
+ */
 export const TOOLS_TOKENS = 512
 
 /**
- * Returns `FEATURE_TOKENS` if the request has any field other than the `plain` ones, which never change the
- * model's input. An unknown field may add instructions.
+ * Returns `FEATURE_TOKENS` if the request contains a field that is not in `plain`, the fields that never
+ * change the model's input. Any other field may cause the server to add instructions.
  */
 export function featureTokens(scan: ScannedObject, plain: ReadonlySet<string>): number {
   for (const { key, node } of scan.members.values())
@@ -98,11 +112,11 @@ export function featureTokens(scan: ScannedObject, plain: ReadonlySet<string>): 
   return 0
 }
 
-/** Estimate per message; `MESSAGE_TOKENS` is the upper bound. */
+/** Typical number of tokens of the markup around a message; `MESSAGE_TOKENS` is the maximum. */
 export const TYPICAL_MESSAGE_TOKENS = 4
 export const TYPICAL_REQUEST_TOKENS = 3
 
-/** Tokens of media beyond one per byte of their data in the body. */
+/** Maximum number of tokens of media, minus the bytes of their data, which are counted with the body. */
 export function mediaTokensBeyondBytes(
   scan: ScannedObject,
   { tokens, data }: FoundMedia,

@@ -1,10 +1,10 @@
-/** A protocol of upstreams. */
+/** Properties of a protocol of upstreams. */
 interface ProtocolRow {
-  /** Whether its calls are conversations, which can be converted between protocols. */
+  /** Whether calls in this protocol are conversations, which can be converted to other protocols. */
   readonly isConversation: boolean
-  /** Whether clients may use it as well. */
+  /** Whether clients may use the protocol as well. */
   readonly hasClients: boolean
-  /** Whether its providers sign parts of their replies. */
+  /** Whether providers with this protocol sign parts of their replies. */
   readonly isSigned: boolean
   /** Whether a request can ask for several alternative replies. */
   readonly hasChoices: boolean
@@ -13,8 +13,8 @@ interface ProtocolRow {
 }
 
 /**
- * Protocols of upstreams. A module that decides something for each protocol has a table with an entry for
- * every one.
+ * The protocols of upstreams. Any other module whose behaviour depends on the protocol has a table with an
+ * entry for each.
  */
 export const PROTOCOLS = {
   chat: { isConversation: true, hasClients: true, isSigned: false, hasChoices: true, reportsThoughts: false },
@@ -65,15 +65,15 @@ export type ConversionProtocol = NamesWith<{ readonly isConversation: true }>
 /** Protocols from and to which a conversation can be converted. */
 export type ClientProtocol = ServedProtocol & ConversionProtocol
 
-/** The protocols, in order. */
+/** The names of all protocols, in the order of the table. */
 export const PROTOCOL_NAMES = Object.keys(PROTOCOLS) as ProtocolName[]
 
-/** Lists the protocols with a property, in order. */
+/** Lists the protocols that have a property, in order. */
 export function protocolsWith(has: (row: ProtocolRow) => boolean): ProtocolName[] {
   return PROTOCOL_NAMES.filter((name) => has(PROTOCOLS[name]))
 }
 
-/** Protocols from and to which a conversation can be converted, in order. */
+/** Protocols from and to which a conversation can be converted, in the order of the table. */
 export const CLIENT_PROTOCOLS = protocolsWith(
   ({ isConversation, hasClients }) => isConversation && hasClients,
 ) as ClientProtocol[]

@@ -1,45 +1,45 @@
 import { encryptedTokens } from './prompt-tokens.ts'
 
-/** Bytes per second of audio: raw samples (24 kHz, 16 bits) and compressed audio (64 kbit/s). */
+/** Assumed bytes per second of audio: raw samples (24 kHz, 16 bits), and compressed audio (64 kbit/s). */
 const RAW_BYTES_PER_SECOND = 48_000
 const CODED_BYTES_PER_SECOND = 8_000
-/** Characters of base64 that contain the header of an image. */
+/** Number of base64 characters that are enough to contain the header of an image. */
 const HEAD_LENGTH = 1_024
-/** Tokens of an image in the most expensive common format, and the number of its pixels. */
+/** Number of tokens of an image in the most expensive common format, and its number of pixels. */
 const PICTURE_TOKENS = 6_240
 const PICTURE_PIXELS = 1_024 * 1_536
 /**
- * Maximum plausible side of a generated image, in pixels. The size in an image header comes from the upstream
- * and is not trusted beyond this.
+ * Maximum plausible width and height of a generated image in pixels. A larger size in the header of an image
+ * is ignored.
  */
 const MAX_SIDE = 8_192
 
-/** An image that arrived. */
+/** An image that was received. */
 export interface ArrivedPicture {
-  /** For example `1024x1024`; undefined if the size cannot be read from its bytes. */
+  /** Width and height such as `1024x1024`; undefined if they cannot be read from its bytes. */
   readonly size: string | undefined
-  /** Tokens to charge if images have no price of their own. */
+  /** Number of tokens to charge, unless images have a price of their own. */
   readonly tokens: number
 }
 
-/** Parts of a response that are not text: audio, images and hidden reasoning. */
+/** Counts what a response contains besides text: audio, images and hidden reasoning. */
 export class ArrivedMedia {
-  /** Seconds of audio, with fractions. */
+  /** Duration of the audio in seconds, with fractions. */
   seconds = 0
   readonly pictures: ArrivedPicture[] = []
-  /** Tokens of reasoning that arrived only in encrypted form. */
+  /** Estimated tokens of reasoning that was received only in encrypted form. */
   hiddenTokens = 0
 
   get isEmpty(): boolean {
     return this.seconds === 0 && this.pictures.length === 0 && this.hiddenTokens === 0
   }
 
-  /** Number that grows with each piece of audio and each image. */
+  /** A number that increases with each piece of audio and each image. */
   get progress(): number {
     return this.seconds + this.pictures.length
   }
 
-  /** Adds audio of this length in base64. Without `type` it is raw samples of 24 kHz. */
+  /** Adds audio, given its length in base64 characters. Without `type` it is raw samples at 24 kHz. */
   addSound(base64Length: number, type = 'audio/L16'): void {
     const bytes = (base64Length * 3) / 4
     const isRaw = /^audio\/(?:l16|pcm|raw)\b/i.test(type)
@@ -49,7 +49,7 @@ export class ArrivedMedia {
   }
 
   /**
-   * Adds an image. `base64` is at least the beginning of its data, or '' if the image is given by its URL.
+   * Adds an image. `base64` is its data, or at least their beginning; empty if the image is given as a URL.
    */
   addPicture(base64: string, tokens?: number): void {
     const size = believedSize(Buffer.from(base64.slice(0, HEAD_LENGTH), 'base64'))
@@ -59,7 +59,10 @@ export class ArrivedMedia {
     })
   }
 
-  /** Adds encrypted reasoning of this length in base64. `visibleBytes` of it also arrived as text. */
+  /**
+   * Adds encrypted reasoning, given its length in base64 characters. `visibleBytes` is the length of the same
+   * reasoning received as text.
+   */
   addHidden(base64Length: number, visibleBytes: number): void {
     this.hiddenTokens += Math.max(0, encryptedTokens(base64Length) - Math.ceil(visibleBytes / 4))
   }
@@ -90,7 +93,7 @@ function sizeOf(head: Buffer): Size | undefined {
   return undefined
 }
 
-/** Walks the segments of a JPEG to the one that contains its size. */
+/** Finds the segment of a JPEG that contains its size, and reads the size. */
 function jpegSize(head: Buffer): Size | undefined {
   for (let at = 2; at + 9 <= head.length; at += 2 + head.readUInt16BE(at + 2)) {
     const marker = head.readUInt16BE(at)

@@ -4,8 +4,8 @@ import type { ClientProtocol } from './protocols.ts'
 import { promptTokens, type Usage } from './usage.ts'
 
 /**
- * A whole answer without its content, which ends as its dialect's refusals do: `content_filter`, `refusal`, an
- * incomplete response, `SAFETY`. All other members stay as they are.
+ * Replaces the content of a complete response by a refusal as its protocol writes it: `content_filter`,
+ * `refusal`, an incomplete response, or `SAFETY`. All other members stay unchanged.
  */
 export function refusedAnswer(scan: ScannedObject): Buffer {
   const replace = new Map<string, string>()
@@ -58,18 +58,18 @@ function indexOf(scan: ScannedObject, object: Node, otherwise: number): number {
   return Number.isSafeInteger(index) ? index : otherwise
 }
 
-/** What the events of a stream have begun, so that it can be ended by a refusal. */
+/** Remembers what a stream has begun, so that it can be ended by a refusal at any time. */
 export interface BegunStream {
-  /** Takes an event that is sent. */
+  /** Records an event that is sent to the client. */
   note(scan: ScannedObject): void
-  /** Takes an event that is not sent: the choices that it would have begun end too. */
+  /** Records an event that is not sent. The choices that begin with it must be ended too. */
   noteBlocked?(scan: ScannedObject): void
-  /** The events that end the stream. `sequence` is the number of the next event. */
+  /** Returns the events that end the stream with a refusal. `sequence` is the number of the next event. */
   refusal(usage: Usage, sequence: number): string
 }
 
 class BegunChat implements BegunStream {
-  /** Members that all chunks have, as JSON. */
+  /** The members that all chunks have in common, as JSON. */
   #head = ''
   #isText = false
   readonly #indexes = new Set<number>()
@@ -122,7 +122,7 @@ class BegunMessage implements BegunStream {
 }
 
 class BegunResponse implements BegunStream {
-  /** The response object of the first event. */
+  /** The response object in the first event. */
   #response: string | undefined
 
   note(scan: ScannedObject): void {
@@ -181,7 +181,7 @@ const STREAMS: Readonly<Record<ClientProtocol, () => BegunStream>> = {
   gemini: () => new BegunCandidates(),
 }
 
-/** Follows a stream of this dialect, so that it can be ended by a refusal. */
+/** Returns an object that follows a stream of this protocol, so that it can be ended by a refusal. */
 export function begunStream(dialect: ClientProtocol): BegunStream {
   return STREAMS[dialect]()
 }

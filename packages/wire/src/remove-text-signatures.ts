@@ -5,18 +5,18 @@ import type { Reply, ReplyEvent } from './reply.ts'
 import type { ErrorContent } from './upstream-error.ts'
 
 /**
- * Removes the signatures of texts, which models do not need. A client that treats the last part of a reply as
- * the answer would otherwise find an empty thought that only carries a signature.
+ * Removes signatures of texts, which models do not need. They would become empty thoughts at the end of a
+ * reply, and a client that takes the last part as the answer would find nothing.
  */
 export function withoutTextSignatures(reply: Reply): Reply {
   const parts = reply.parts.filter((part) => part.kind !== 'thinking' || part.proof?.signs !== 'text')
   return parts.length === reply.parts.length ? reply : { ...reply, parts }
 }
 
-/** Encoder that leaves the signatures of texts out of a stream. */
+/** Encoder that removes the signatures of texts from a stream. */
 export class UnsignedTexts implements StreamEncoder {
   readonly #inner: StreamEncoder
-  /** Thought that has begun; the next event shows whether it only carries a signature. */
+  /** A thought that has begun. The next event shows whether it contains only a signature. */
   #begun: (ReplyEvent & { readonly kind: 'part-start' }) | undefined
   #left: number | undefined
 

@@ -5,28 +5,28 @@ import type { ArrivedMedia } from './received-media.ts'
 import type { ReportedUsage } from './reported-usage.ts'
 import type { Served } from './service-tier.ts'
 
-/** Facts about a whole reply. */
+/** What a complete reply states. */
 export interface ReplyFacts {
-  /** Whether it is a valid reply of its dialect and not an error. */
+  /** Whether this is a valid reply of its protocol and not an error. */
   readonly valid: boolean
   readonly usage: ReportedUsage | undefined
-  /** What it states about how it was served; absent if only `usage` states it. */
+  /** Tier and region that the reply states; absent if only `usage` states them. */
   readonly served?: Served | undefined
-  /** What it states about the prompt cache; absent if its dialect has no such statement. */
+  /** What the reply says about the prompt cache; absent if its protocol does not have that. */
   readonly diagnosis?: Diagnosis | undefined
-  /** Uses of the provider's tools that it reports; absent if its dialect does not report them. */
+  /** Uses of the provider's tools; absent if the protocol does not report them. */
   readonly tools?: readonly ToolUse[]
-  /** Whether it is an error object, independent of its status. */
+  /** Whether the body is an error object, whatever its HTTP status. */
   readonly error: boolean
-  /** What it states about itself; absent if its dialect has no such statement. */
+  /** Id, model and finish reasons of the reply; absent if the protocol does not have them. */
   names?(): AnswerNames
-  /** Generated text, for counting tokens. */
+  /** The generated text, for counting tokens. */
   text(): string
-  /** Audio and images in it, for counting; absent if its dialect has none. */
+  /** Audio and images in the reply, for counting tokens; absent if the protocol has none. */
   arrived?(): ArrivedMedia
 }
 
-/** Reports whether an `error` member is an error; some providers send null in each reply. */
+/** Whether the value of an `error` member is an error. Some providers send null in every reply. */
 export function isError(value: unknown): boolean {
   return typeof value === 'object' ? value !== null : typeof value === 'string' && value !== ''
 }

@@ -7,7 +7,7 @@ import type { Served } from './service-tier.ts'
 import type { Fields } from './field.ts'
 import { refuse } from './field-check.ts'
 
-/** Whole reply in the form that all dialects share. */
+/** A complete reply, independent of the protocol. */
 export interface Reply {
   readonly id: string
   /** Model name as the upstream reports it. */
@@ -16,19 +16,19 @@ export interface Reply {
   readonly stop: Stop
   /** The second and further choices, in order; absent if only one was requested. */
   readonly others?: readonly Choice[]
-  /** Undefined if the upstream reported none, or an implausible one. */
+  /** Usage; undefined if the upstream reported none or an implausible one. */
   readonly usage: ReportedUsage | undefined
-  /** What it states about how it was served; absent if only `usage` states it. */
+  /** Tier and region that the reply states; absent if only `usage` states them. */
   readonly served?: Served | undefined
-  /** The provider's verdict about the prompt cache, as it came; absent if there is none. */
+  /** What the provider says about the prompt cache, unchanged; absent if it says nothing. */
   readonly cacheVerdict?: object
-  /** Uses of the provider's tools that it reports; absent if there are none. */
+  /** Uses of the provider's tools; absent if there are none. */
   readonly tools?: readonly ToolUse[]
-  /** Audio and images in it; absent if there are none. */
+  /** Audio and images in the reply; absent if there are none. */
   readonly arrived?: ArrivedMedia
 }
 
-/** One of several replies to a request. */
+/** One of several alternative replies to a request. */
 export type Choice = Pick<Reply, 'parts' | 'stop'>
 
 /** Part of a reply. */
@@ -39,44 +39,47 @@ export type ReplyPart =
       readonly kind: 'tool-call'
       readonly id: string
       readonly name: string
-      /** JSON text as the model wrote it; empty means `{}`. */
+      /** JSON text of the input as the model wrote it; empty means `{}`. */
       readonly input: string
     }
   | SearchPart
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
 
-/** Text of a reply. */
+/** A text of a reply. */
 export interface ReplyText {
   readonly kind: 'text'
   readonly text: string
-  /** The text without links that contain the data of media; absent if it has none. */
+  /** The text without links that contain media data; absent if there are no such links. */
   readonly withoutMedia?: string
   readonly citations?: readonly Citation[]
   readonly logprobs?: Logprobs
-  /** Whether it is a refusal by the model, in dialects that separate refusals from other text. */
+  /** Whether the text is a refusal. Only in protocols that separate refusals from other text. */
   readonly refusal?: true
 }
 
 /**
- * Log probabilities of a text's tokens in the order of the text, as the upstream wrote them. Chat and
- * responses share the form `{token, logprob, bytes, top_logprobs}`.
+ * Log probabilities of the tokens of a text, in order, as the upstream wrote them. Chat and responses both
+ * use `{token, logprob, bytes, top_logprobs}`.
  */
 export type Logprobs = readonly unknown[]
 
-/** End of a reply. */
+/** How a reply ended. */
 export interface Stop {
   readonly reason: StopReason
-  /** Stop sequence that the model met, if the upstream reports it. */
+  /** The stop sequence that ended the reply, if the upstream reports it. */
   readonly sequence?: string
 }
 
-/** Stop reasons that several dialects share. `pause` is a reply that the client should continue. */
+/**
+ * Reasons why a reply ended, independent of the protocol. With `pause`, the client should send a request to
+ * continue the reply.
+ */
 export type StopReason = 'end' | 'length' | 'stop-sequence' | 'tool-calls' | 'refusal' | 'pause'
 
 /**
- * Event of a stream in the form that all dialects share. In each choice (`choiceOf`) parts are numbered from
- * 0 in the order of their starts. A part starts, grows, and ends. Parts may be interleaved; an encoder orders
- * them if its dialect requires that.
+ * An event of a stream, independent of the protocol. In each choice (`choiceOf`), parts are numbered from 0
+ * in the order in which they start. A part starts, grows and ends. Several parts may grow at the same time;
+ * an encoder puts them in order if its protocol requires that.
  */
 export type ReplyEvent =
   | {
@@ -91,64 +94,64 @@ export type ReplyEvent =
       readonly index: number
       readonly text: string
       readonly logprobs?: Logprobs
-      /** Whether the text is a link that contains the data of media, which are charged as media. */
+      /** Whether the text is a link that contains media data. These are charged as media. */
       readonly isMedia?: true
     }
-  /** Source of a text; may come before the text. */
+  /** A source that a text cites; it may arrive before the text. */
   | { readonly kind: 'citation'; readonly index: number; readonly citation: Citation }
   | { readonly kind: 'thinking'; readonly index: number; readonly text: string }
   | { readonly kind: 'proof'; readonly index: number; readonly proof: Proof }
-  /** Piece of the JSON text of a tool call's input. */
+  /** A piece of the JSON text of a tool call's input. */
   | { readonly kind: 'tool-input'; readonly index: number; readonly text: string }
   | { readonly kind: 'part-end'; readonly index: number }
-  /** Keep-alive without content. */
+  /** An event without content that keeps the connection alive. */
   | { readonly kind: 'ping' }
-  /** The reply is complete; `usage` is final. */
+  /** The end of the reply. `usage` is final. */
   | {
       readonly kind: 'end'
       readonly stop: Stop
-      /** Stops of the second and further choices. */
+      /** How the second and further choices ended. */
       readonly others?: readonly Stop[]
       readonly usage: ReportedUsage | undefined
     }
-  /** Failure that the upstream reports in mid-stream; `code` is unchanged. */
+  /** An error that the upstream reports within the stream. `code` is unchanged. */
   | {
       readonly kind: 'failure'
-      /** Undefined if the upstream reports none. */
+      /** Type of the error; undefined if the upstream states none. */
       readonly type: string | undefined
       readonly message: string
       readonly code?: unknown
-      /** HTTP status that the upstream reports. */
+      /** HTTP status that the upstream states for the error. */
       readonly status?: number | undefined
     }
 
-/** Part at its start. */
+/** A part when it starts. */
 export type StartedPart =
   | { readonly kind: 'text'; readonly refusal?: true }
   | { readonly kind: 'thinking' }
   | { readonly kind: 'tool-call'; readonly id: string; readonly name: string }
-  /** A search is complete when it starts. */
+  /** A search has ended already when it starts. */
   | SearchPart
   | { readonly kind: 'opaque'; readonly protocol: ConversionProtocol; readonly value: unknown }
 
-/** Web page cited by the text of a reply. */
+/** A web page cited by the text of a reply. */
 export interface Citation {
   readonly url: string
-  /** Empty if the upstream reports none. */
+  /** Title of the page; empty if the upstream states none. */
   readonly title: string
-  /** Position in the text of the part; undefined means the whole part. */
+  /** Cited range in the text of the part; undefined for the whole part. */
   readonly span?: Span
 }
 
-/** Range of a text in Unicode code points, the unit of chat and responses; `end` is exclusive. */
+/** Range of a text in Unicode code points, as in chat and responses. `end` is not included. */
 export interface Span {
   readonly start: number
   readonly end: number
 }
 
 /**
- * Reads the members of a `url_citation`, which chat and responses share; undefined if it has no URL. Some
- * upstreams omit position and title.
+ * Reads the members of a `url_citation`, which chat and responses have in common; undefined if it has no URL.
+ * Some upstreams leave out position and title.
  */
 export function readUrlCitation(value: Fields | undefined): Citation | undefined {
   const url = value?.['url']
@@ -160,13 +163,15 @@ export function readUrlCitation(value: Fields | undefined): Citation | undefined
   return { url, title: typeof title === 'string' ? title : '', ...(hasSpan && { span: { start, end } }) }
 }
 
-/** Renders a `url_citation` for a part of `length` that begins at `base` in its text. */
+/**
+ * Renders a `url_citation` for a part that has `length` code points and begins at `base` in the whole text.
+ */
 export function urlCitation({ url, title, span }: Citation, length: number, base = 0): object {
   return { start_index: base + (span?.start ?? 0), end_index: base + (span?.end ?? length), title, url }
 }
 
 /**
- * Shifts a citation whose position is relative to a longer text, for the part that begins at `base` in that
+ * Adapts a citation whose position is relative to a longer text to the part that begins at `base` in that
  * text.
  */
 export function shiftCitation(citation: Citation, base: number): Citation {
@@ -176,8 +181,8 @@ export function shiftCitation(citation: Citation, base: number): Citation {
 }
 
 /**
- * Counts the code points of a text. A surrogate pair that is split between two texts is counted with its
- * first half.
+ * Counts the code points of a text. If a surrogate pair is split between two texts, it is counted in the
+ * first one.
  */
 export function codePointsIn(text: string): number {
   let count = text.length
@@ -189,7 +194,7 @@ function isIndex(value: unknown): value is number {
   return Number.isSafeInteger(value) && (value as number) >= 0
 }
 
-/** The generated text of a reply with all of its choices, for counting tokens. */
+/** The generated text of all choices of a reply, for counting tokens. */
 export function replyText(reply: Reply): string {
   return [reply, ...(reply.others ?? [])].map(choiceText).join('\n')
 }
@@ -212,18 +217,18 @@ function choiceText({ parts }: Choice): string {
     .join('\n')
 }
 
-/** Part whose text is being collected. */
+/** A part whose text is being collected. */
 interface GrowingPart {
   readonly started: StartedPart
   text: string
-  /** The text without links to media; undefined if it has none. */
+  /** The text without links to media; undefined if there are no such links. */
   withoutMedia: string | undefined
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
   readonly citations: Citation[]
   readonly logprobs: unknown[]
 }
 
-/** Combines the events of one choice into its parts. */
+/** Builds the parts of one choice from its events. */
 export function foldParts(events: Iterable<ReplyEvent>, choice = 0): readonly ReplyPart[] {
   const parts = new Map<number, GrowingPart>()
   for (const event of events) {
@@ -292,12 +297,10 @@ function partOf({ started, text, withoutMedia, proof, citations, logprobs }: Gro
   }
 }
 
-/**
- * Size of the range of part numbers that each choice of a stream has; that of the first choice begins at 0.
- */
+/** Number of part numbers reserved for each choice of a stream. The first choice begins at 0. */
 const PARTS_OF_CHOICE = 2 ** 24
 
-/** Number of choices that a client requests, for spreading into a conversation. */
+/** Number of choices that a client requests, as an object to spread into a conversation. */
 export function readChoiceCount(
   field: 'n' | 'candidateCount',
   count: unknown,
@@ -310,17 +313,17 @@ export function choicesOf({ choices }: Pick<Conversation, 'choices'>): number {
   return choices?.count ?? 1
 }
 
-/** Throws `invalid_request` if several choices are requested, because the target dialect has only one. */
+/** Throws `invalid_request` if several choices are requested, because the target protocol has only one. */
 export function refuseChoices({ choices }: Pick<Conversation, 'choices'>): void {
   if (choices) refuse(choices.field, `1, as this model's channel gives one answer`, 'a larger number')
 }
 
-/** Index from 0 of the choice to which a part of a stream belongs. */
+/** Index of the choice (from 0) to which a part of a stream belongs. */
 export function choiceOf(part: number): number {
   return Math.floor(part / PARTS_OF_CHOICE)
 }
 
-/** Renumbers an event of one choice, so that its part has a unique number among all choices. */
+/** Renumbers the event of a choice, so that its part has a number that no part of another choice has. */
 export function renumberForChoice(choice: number, event: ReplyEvent): ReplyEvent {
   return 'index' in event ? { ...event, index: choice * PARTS_OF_CHOICE + event.index } : event
 }

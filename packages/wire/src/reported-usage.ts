@@ -3,38 +3,49 @@ import type { ToolUse } from './tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from './usage.ts'
 import { asRecord } from './json/record.ts'
 
-/** Usage as an upstream reports it. */
+/** Usage as an upstream has reported it. */
 export interface ReportedUsage extends Usage {
-  /** The upstream reported only the prompt, or no plausible output: `output` is 0 and must be counted. */
+  /**
+   * Whether the output must be counted by the gateway, because the upstream reported only the prompt or an
+   * implausible output. `output` is 0 then.
+   */
   readonly outputIsUnknown?: true
-  /** The upstream reported search units but no tokens: those of the prompt must be counted. */
+  /**
+   * Whether the tokens of the prompt must be counted by the gateway, because the upstream reported only
+   * search units.
+   */
   readonly promptIsUnknown?: true
-  /** No lifetime of the tokens written to a cache was reported: `cacheWrite5m` has them. */
+  /**
+   * Whether the upstream did not report the lifetime of tokens written to a cache. `cacheWrite5m` contains
+   * these tokens then.
+   */
   readonly lifetimeIsUnknown?: true
-  /** What the answer states about how it was served; absent if it states nothing. */
+  /** Tier and region that the response states; absent if none. */
   readonly served?: Served
-  /** Set if a part of the output is known only from the total. */
+  /** Present if a part of the output is included only in the reported total. */
   readonly byTotal?: OutputInTotal
-  /** Uses of the provider's tools other than web searches; absent if it reported none. */
+  /** Uses of the provider's tools, except web searches; absent if none were reported. */
   readonly tools?: readonly ToolUse[]
 }
 
-/** Output that a report includes only in its total. */
+/** Output of a report in which only the total includes all of the output. */
 export interface OutputInTotal {
-  /** The total as reported. */
+  /** The total that was reported. */
   readonly total: number
-  /** Tokens of output if the total is right, including those that no detail explains. */
+  /**
+   * Number of output tokens if the total is right, including tokens that no detail of the report explains.
+   */
   readonly output: number
-  /** The report without its total; undefined if nothing is left. */
+  /** The report if the total is ignored; undefined if it then contains nothing. */
   readonly otherwise: ReportedUsage | undefined
 }
 
-/** Largest plausible output if a request names no maximum. */
+/** Maximum plausible number of output tokens if the request does not state a maximum. */
 const MAX_UNNAMED_OUTPUT = 65_536
 
 /**
- * Returns the report without its total if the total is implausible: the tokens beyond prompt, completion and
- * the details that explain it must fit, together with the completion, into the maximum of output.
+ * Returns the report. If its total is implausible, returns the report without it: the output that follows
+ * from the total must not exceed the maximum of output tokens.
  */
 export function withCredibleTotal(
   reported: ReportedUsage,
@@ -44,7 +55,7 @@ export function withCredibleTotal(
   return byTotal && byTotal.output > maximum ? byTotal.otherwise : reported
 }
 
-/** Reduces a usage to its prompt. Returns undefined if it has none. */
+/** Returns only the prompt of a usage; undefined if it has none. */
 export function promptUsage(
   usage: Omit<ReportedUsage, 'outputIsUnknown'> | undefined,
 ): ReportedUsage | undefined {
@@ -52,7 +63,7 @@ export function promptUsage(
   return { ...usage, output: NO_USAGE.output, reasoning: NO_USAGE.reasoning, outputIsUnknown: true }
 }
 
-/** Chooses between two reports: the later one, unless only the earlier one contains the output. */
+/** Returns the later of two reports, unless only the earlier one contains the output. */
 export function preferLaterUsage(
   before: ReportedUsage | undefined,
   later: ReportedUsage | undefined,
@@ -61,7 +72,7 @@ export function preferLaterUsage(
   return before?.served && !later.served ? { ...later, served: before.served } : later
 }
 
-/** Returns only the counts of a report. */
+/** Returns only the numbers of a report. */
 export function countsOf(reported: ReportedUsage): Usage {
   const {
     outputIsUnknown: _output,
@@ -75,7 +86,7 @@ export function countsOf(reported: ReportedUsage): Usage {
   return usage
 }
 
-/** Lifetimes of tokens in a cache, shortest first, with the counts of what was written for them. */
+/** How long tokens stay in a cache, shortest time first, with the field for tokens written for that time. */
 export const CACHE_LIFETIMES = {
   '5m': 'cacheWrite5m',
   '30m': 'cacheWrite30m',
@@ -83,36 +94,39 @@ export const CACHE_LIFETIMES = {
   '12h': 'cacheWrite12h',
 } as const satisfies Readonly<Record<string, keyof Usage>>
 
-/** A lifetime of tokens in a cache. */
+/** How long tokens stay in a cache. */
 export type CacheLifetime = keyof typeof CACHE_LIFETIMES
 
-/** Counts the tokens that were written for an unknown lifetime as written for this one. */
+/** Moves the tokens written to a cache for an unknown time to the field for this time. */
 export function withLifetime(reported: ReportedUsage, lifetime: CacheLifetime): ReportedUsage {
   const { lifetimeIsUnknown: _, cacheWrite5m: written, ...others } = reported
   return { ...others, cacheWrite5m: 0, [CACHE_LIFETIMES[lifetime]]: written }
 }
 
-/** Part of the prompt or output that some upstreams count in addition to it instead of within it. */
+/**
+ * A part of the prompt or output that some upstreams do not include in the prompt or output number, but
+ * report in addition to it.
+ */
 interface Detail {
   readonly tokens: number
-  /** Whether the part exceeds the whole. */
+  /** Whether the part is larger than the number that should include it. */
   readonly isLarger: boolean
 }
 
-/** Creates a detail of this many tokens of a whole. */
+/** Creates a detail of `tokens` that should be included in `whole`. */
 export function detailOf(tokens: number, whole: number): Detail {
   return { tokens, isLarger: tokens > whole }
 }
 
-/** Sum of the tokens of several details. */
+/** Sum of the tokens of the details. */
 export function sumOf(details: readonly Detail[]): number {
   return details.reduce((sum, { tokens }) => sum + tokens, 0)
 }
 
 /**
- * Finds the details that a total includes in addition to its counts, which it exceeds by `excess`: those
- * whose sum is exactly `excess`, preferring details larger than their whole, then the given order. If there
- * are none, returns the details larger than their whole, if all of them fit.
+ * Finds the details that explain why a total exceeds its parts by `excess`: those whose sum is exactly
+ * `excess`. Details larger than their whole are preferred, then earlier ones. If there are none, returns all
+ * details larger than their whole, if their sum is at most `excess`.
  */
 export function findExplainingDetails(excess: number, details: readonly Detail[]): readonly Detail[] {
   if (excess <= 0) return []
@@ -129,7 +143,7 @@ export function findExplainingDetails(excess: number, details: readonly Detail[]
 
 const NONE: Counts = {}
 
-/** Names that providers use for the same count, in the details of the prompt and in the usage itself. */
+/** Names that providers use for the same number, in the details of the prompt or in the usage itself. */
 const CACHE_READ = [
   'prompt_cache_hit_tokens',
   'cache_read_input_tokens',
@@ -141,20 +155,20 @@ const CACHE_WRITTEN_1H = ['claude_cache_creation_1h_tokens', 'claude_cache_creat
 const CACHE_WRITTEN_5M = ['claude_cache_creation_5m_tokens', 'claude_cache_creation_5_m_tokens']
 
 /**
- * Reads the usage of a chat or responses upstream, whose details are included in their totals, and makes its
- * counts disjoint. Returns undefined without a prompt count, and only the prompt if the output count is
- * missing and cannot be derived from `total_tokens`. Implausible details are ignored. Observed in traffic:
- * - tokens read from a cache have five names; the lifetime of those written to a cache is unknown unless they
- * are split by lifetime. In `cache_write_tokens_details`, what is not stated is written for 30 minutes;
- * - some upstreams leave reasoning, audio or cached tokens out of their counts, but not out of
+ * Reads the usage of a chat or responses upstream, and makes its numbers disjoint; upstreams include details in
+ * the totals. Returns undefined without a prompt number. Returns only the prompt if the output number is
+ * missing and cannot be computed from `total_tokens`. Implausible details are ignored. Observed in traffic:
+ * - tokens read from a cache have five names; the lifetime of tokens written to a cache is unknown unless they
+ * are split by lifetime. In `cache_write_tokens_details`, tokens without a lifetime are written for 30 minutes;
+ * - some upstreams leave reasoning, audio or cached tokens out of their numbers, but not out of
  * `total_tokens`;
  * - Gemini may leave reasoning out of the details too: the part of `total_tokens` that nothing explains is
  * reasoning. `byTotal` reports it, because whether it is plausible depends on the request;
- * - a detail larger than its count, which `total_tokens` does not explain, is clamped to that count;
+ * - a detail larger than its number, which `total_tokens` does not explain, is reduced to that number;
  * - tokens of audio and images are reported without regard to the cache. They count as uncached as far as
  * possible, except for those in `cached_tokens_details`; the others are cached;
- * - tokens reported as both read and written: the larger count is kept, the other is limited to the remaining
- * prompt.
+ * - if tokens are reported as both read and written, the larger number is kept, and the other is limited to the
+ * remaining prompt.
  */
 export function readInclusiveUsage(value: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -246,8 +260,8 @@ function readUsage(usage: Counts, total: number | undefined): ReportedUsage | un
 }
 
 /**
- * Splits the tokens of one modality into uncached and cached ones, within the remaining counts.
- * `statedCached` is 0 if it was not reported.
+ * Divides the tokens of one modality into uncached and cached ones, within the remaining numbers.
+ * `statedCached` is 0 if the upstream did not report it.
  */
 function splitByCache(
   { tokens, isLarger }: Detail,
@@ -264,25 +278,25 @@ function difference(total: number | undefined, known: number | undefined): numbe
   return total === undefined || known === undefined || known > total ? undefined : total - known
 }
 
-/** Largest plausible count of tokens. */
+/** Maximum plausible number of tokens. */
 const MAX_COUNT = 1_000_000_000
 
-/** Usage object of an upstream, or a part of it. */
+/** The usage object of an upstream, or a part of it. */
 export type Counts = Readonly<Record<string, unknown>>
 
-/** Returns a plausible count, an integer from 0 to 1,000,000,000; undefined for anything else. */
+/** Returns a plausible number, an integer from 0 to 1,000,000,000; undefined for anything else. */
 export function toCount(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= MAX_COUNT
     ? value
     : undefined
 }
 
-/** Returns the count of this name; 0 if it is implausible. */
+/** Returns the number with this name; 0 if it is implausible. */
 export function countAt(counts: Counts, name: string): number {
   return toCount(counts[name]) ?? 0
 }
 
-/** Returns the largest of several counts with the same meaning. */
+/** Returns the largest of several numbers with the same meaning. */
 export function maxCount(counts: Counts, ...names: readonly string[]): number {
   let largest = 0
   for (const name of names) largest = Math.max(largest, countAt(counts, name))

@@ -1,15 +1,15 @@
 import { GATED_MEMBERS } from './upstream-settings.ts'
 import { KnownNames, type SpellingsOf } from './json/known-names.ts'
 
-/** Names that are known inside the values of fields. */
+/** Known names inside the values of fields, by field. */
 type Below = Readonly<Record<string, KnownNames>>
 
-/** Builds the names of an object from a list separated by spaces. */
+/** Creates the set of an object's known names from a list separated by spaces. */
 export function knownNames(fields: string, below?: Below): KnownNames {
   return new KnownNames(fields.split(' '), below)
 }
 
-/** Names of a cache mark. */
+/** Names of the members of a cache mark. */
 export const CACHE_MARK_NAMES = knownNames('type ttl')
 
 const THINKING = knownNames(
@@ -20,7 +20,7 @@ const GOOGLE = knownNames('cached_content safety_settings', {
   thinkingConfig: THINKING,
 })
 
-/** Names of OpenRouter's `provider`. */
+/** Names of the members of OpenRouter's `provider`. */
 const PROVIDER = knownNames(
   'order only ignore allow_fallbacks require_parameters data_collection zdr quantizations sort max_price ' +
     'preferred_min_throughput preferred_max_latency enforce_distillable_text',
@@ -36,8 +36,8 @@ const REROUTING = {
 const LOCAL_OPTIONS = ['num_predict', 'num_ctx'] as const
 
 /**
- * Builds the top-level names of a request: those of its table, and the fields that need permission in any
- * dialect. Some upstreams treat members of `extra_body` and `options` as top-level ones, so that all names
+ * Returns the known top-level names of a request: the given fields, and the fields that must be allowed in
+ * any protocol. Some upstreams treat members of `extra_body` and `options` as top-level members, so all names
  * are known there too.
  */
 export function requestNames(

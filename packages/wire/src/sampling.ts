@@ -4,13 +4,13 @@ import type { Capabilities } from './model-capabilities.ts'
 
 type Penalties = Pick<Conversation, 'presencePenalty' | 'frequencyPenalty'>
 
-/** Removes the penalties. A penalty of 0 is the default and is not reported as dropped. */
+/** Removes the penalties. They are reported as dropped, except a penalty of 0, which is the default. */
 function withoutPenalties(conversation: Conversation, dropped: Dropped): Conversation {
   dropPenalties(conversation, dropped)
   return { ...conversation, presencePenalty: undefined, frequencyPenalty: undefined }
 }
 
-/** Reports the seed and the penalties as dropped, for a dialect that has neither. */
+/** Reports the seed and the penalties as dropped, because the target protocol has neither. */
 export function dropSeedAndPenalties(
   conversation: Penalties & Pick<Conversation, 'seed'>,
   dropped: Dropped,
@@ -25,8 +25,8 @@ function dropPenalties({ presencePenalty = 0, frequencyPenalty = 0 }: Penalties,
 }
 
 /**
- * Removes the sampling settings that the model refuses. A value equal to the default is not reported as
- * dropped.
+ * Removes the sampling settings that the model refuses. They are reported as dropped, except those equal to
+ * the default.
  */
 export function withAcceptedSampling(
   requested: Conversation,

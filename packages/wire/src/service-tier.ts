@@ -1,13 +1,13 @@
-/** The tier of service at which the model's prices apply unchanged. */
+/** The service tier in which the model's prices apply unchanged. */
 export const STANDARD = 'standard'
 
-/** The tier of provisioned throughput, which is paid beforehand. */
+/** The service tier for capacity that is reserved and paid in advance. */
 export const PROVISIONED = 'provisioned'
 
 /** Beta feature that some models need for `speed: fast`. */
 export const FAST_MODE_BETA = 'fast-mode-2026-02-01'
 
-/** Other names of tiers. Any other tier keeps its name, in lower case. */
+/** Names of tiers that providers write differently. Any other tier keeps its name in lower case. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['priority', 'fast'],
   ['default', STANDARD],
@@ -19,8 +19,8 @@ const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
 const NAME = /^[a-z][a-z0-9_-]{0,31}$/
 
 /**
- * The name of a tier of service in rows, prices and alerts; undefined if it cannot be one. `auto` stays, for
- * requests that leave the choice to the provider.
+ * Normalizes the name of a service tier for the usage log, prices and alerts; undefined if it cannot be such
+ * a name. `auto` is kept: with it, a request leaves the choice to the provider.
  */
 export function tierName(given: string): string | undefined {
   const lower = given.toLowerCase()
@@ -28,36 +28,36 @@ export function tierName(given: string): string | undefined {
   return OTHER_NAMES.get(lower) ?? lower
 }
 
-/** What an answer states about how it was served. */
+/** What a response says about how it was served. */
 export interface Served {
-  /** The tier of service; absent if none is stated. */
+  /** The service tier; absent if not stated. */
   readonly tier?: string
-  /** Where the provider worked; absent if it is not stated. */
+  /** The region in which the provider worked; absent if not stated. */
   readonly region?: string
 }
 
 const NOTHING: Served = {}
-/** The tiers that most answers state, shared so that they cost no allocation. */
+/** Results for the most frequent tiers, shared to save memory allocations. */
 const KNOWN = new Map<string, Served>([[STANDARD, { tier: STANDARD }]])
 
-/** The tier of an answer of chat, responses or Converse; `auto` states nothing. */
+/** Reads the tier from a chat, responses or Converse response. `auto` counts as not stated. */
 export function servedTier(value: unknown): Served {
   const tier = typeof value === 'string' ? tierName(value) : undefined
   if (tier === undefined || tier === 'auto') return NOTHING
   return KNOWN.get(tier) ?? { tier }
 }
 
-/** The tier of an answer as a member of a reply, for spreading; empty if the answer states none. */
+/** The tier of a response as an object to spread into a reply; empty if not stated. */
 export function servedMember(value: unknown): { readonly served?: Served } {
   return withServed({}, servedTier(value))
 }
 
-/** The latest statement of a stream; an event without a statement keeps the previous one. */
+/** Updates what a stream has stated with a later event. An event that states nothing changes nothing. */
 export function laterServed(before: Served | undefined, later: Served): Served | undefined {
   return later === NOTHING ? before : { ...before, ...later }
 }
 
-/** Google's traffic types whose names differ from those of their tiers. */
+/** Tiers by Google's traffic types, where the names differ. */
 const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['on_demand_priority', 'fast'],
   ['on_demand_flex', 'flex'],
@@ -65,7 +65,10 @@ const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['provisioned_throughput', PROVISIONED],
 ])
 
-/** The tier in the first value that states one: Google's `serviceTier` or `trafficType`, or a header. */
+/**
+ * Reads the tier from the first value that states one. Values can be Google's `serviceTier` or `trafficType`,
+ * or a header.
+ */
 export function firstServedTier(...values: readonly unknown[]): Served {
   for (const value of values) {
     if (typeof value !== 'string') continue
@@ -77,7 +80,7 @@ export function firstServedTier(...values: readonly unknown[]): Served {
   return NOTHING
 }
 
-/** The name of a region in rows and prices; undefined if the value cannot be one. */
+/** Returns the name of a region for the usage log and prices; undefined if the value cannot be one. */
 export function regionName(value: unknown): string | undefined {
   return typeof value === 'string' && REGION.test(value) ? value : undefined
 }
@@ -85,8 +88,8 @@ export function regionName(value: unknown): string | undefined {
 const REGION = /^[a-z][a-z0-9_-]{0,39}$/
 
 /**
- * What the usage of a messages answer states. Its `priority` is reserved capacity; `speed` is stated beside
- * it.
+ * Reads tier and region from the usage of a messages response. Its `priority` means reserved capacity, and
+ * `speed` is a separate field.
  */
 export function servedByMessages(usage: Readonly<Record<string, unknown>>): Served {
   const { service_tier: stated, speed, inference_geo: geo } = usage
@@ -96,17 +99,17 @@ export function servedByMessages(usage: Readonly<Record<string, unknown>>): Serv
   return { ...(tier !== undefined && { tier }), region }
 }
 
-/** Adds what an answer states to its usage. */
+/** Adds tier and region of a response to its usage. */
 export function withServed<T extends object>(usage: T, served: Served): T & { readonly served?: Served } {
   return served === NOTHING ? usage : { ...usage, served }
 }
 
-/** Members in which requests of a dialect name a tier, in the order of preference. */
+/** Members in which requests of the protocols name a tier, in order of preference. */
 const REQUESTED = ['speed', 'service_tier', 'serviceTier'] as const
 
 /**
- * The tier that a request names: `fast` for `speed`. Undefined if it names none, or the speed that every
- * model has.
+ * Returns the tier that a request names; `speed: fast` is the tier `fast`. Undefined if it names none, or the
+ * standard speed.
  */
 export function requestedTier(member: (name: string) => unknown): string | undefined {
   for (const name of REQUESTED) {

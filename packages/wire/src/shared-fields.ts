@@ -7,7 +7,7 @@ import type { ScannedObject } from './json/scanned-object.ts'
 
 const notEmpty = isOtherThan('')
 
-/** For each field, tests whether its value differs from the default in chat. */
+/** For each field, whether a value matters because it differs from the default in chat. */
 const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
   metadata: (value) => Object.keys(asRecord(value) ?? {}).length > 0,
   prompt_cache_key: notEmpty,
@@ -21,8 +21,8 @@ const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
 }
 
 /**
- * Collects the fields that chat and responses share, except for default values, for spreading into a
- * conversation.
+ * Collects the fields that chat and responses requests share, without default values. The result can be
+ * spread into a conversation.
  */
 export function sharedFields(
   scan: ScannedObject,
@@ -41,8 +41,8 @@ export function sharedFields(
 const CACHE_OPTIONS: ReadonlySet<string> = new Set(['mode', 'ttl'])
 
 /**
- * Keeps the shared members of `prompt_cache_options`. Its lifetime replaces `prompt_cache_retention`, the older
- * field for it.
+ * Keeps those members of `prompt_cache_options` that both protocols have. Its `ttl` replaces
+ * `prompt_cache_retention`, an older field with the same meaning.
  */
 function withCacheOptions(shared: Map<SharedField, string>, dropped: Dropped): SharedFields {
   const options = shared.get('prompt_cache_options')
@@ -59,7 +59,7 @@ function withCacheOptions(shared: Map<SharedField, string>, dropped: Dropped): S
   return shared
 }
 
-/** Converts one parsed value to such a field; an empty list if the value is a default. */
+/** Converts one parsed value to a shared field; an empty list if it is the default value. */
 export function sharedField(name: SharedField, value: unknown): readonly (readonly [SharedField, string])[] {
   return value === undefined || value === null || !IS_MEANINGFUL[name](value)
     ? []
@@ -67,8 +67,8 @@ export function sharedField(name: SharedField, value: unknown): readonly (readon
 }
 
 /**
- * Renders the shared fields as members of a chat or responses request. Those of a messages client are
- * renamed.
+ * Renders the shared fields as members of a chat or responses request. Fields of a messages request get the
+ * names used there.
  */
 export function sharedMembers({
   shared,
@@ -84,8 +84,9 @@ export function sharedMembers({
 }
 
 /**
- * Reports the fields as dropped, for a target dialect that has none of them. `keepsEndUser`: it has fields of
- * its own for the client's user and the standard tier. `keepsTier`: it has one for any tier.
+ * Reports the shared fields as dropped, because the target protocol does not have them. `keepsEndUser` says
+ * that it has other fields for the client's user and the standard tier, `keepsTier` that it has one for any
+ * tier.
  */
 export function dropSharedFields(
   { shared, endUser, isStandardTier }: Conversation,
@@ -126,7 +127,7 @@ export function withAcceptedFields(
   }
 }
 
-/** Shared fields that are sent only if the channel's configuration allows them by name. */
+/** Shared fields that are sent only if the channel's `allow` names them. */
 const GATED = ['service_tier', 'safety_identifier'] as const
 
 /**

@@ -1,9 +1,9 @@
 import type { Conversation, Part, PartPosition, SystemText, Turn } from './conversation.ts'
 
 /**
- * Moves system texts after the first turn into the user's turns, at their positions. Before the first turn they
- * would change the beginning of the prompt, which the provider has in its cache. They keep their `at`, by which
- * dialects that have system messages find them.
+ * Moves system texts that come after the first turn into the user's turns at their positions. If they were
+ * put before the first turn, the beginning of the prompt would change and would no longer match the
+ * provider's cache. They keep their `at`, so that protocols with system messages can still find them.
  */
 export function withSystemInPlace(conversation: Conversation): Conversation {
   const later = conversation.system.filter(({ at }) => at !== undefined)

@@ -1,12 +1,12 @@
 import type { ProtocolName } from './protocols.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 
-/** The member that contains the instructions, and its new JSON text. */
+/** The member of a request that contains the instructions, and its new value as JSON text. */
 export type PromptMember = readonly [member: string, text: string]
 
 /**
- * Puts instructions before those of a request; everything that the client sent stays unchanged. Returns
- * undefined if the dialect, or this request, has no place for them.
+ * Adds instructions before those of a request. Everything that the client sent stays unchanged. Returns
+ * undefined if the protocol, or this request, cannot contain instructions.
  */
 export function withSystemPrompt(
   scan: ScannedObject,
@@ -27,7 +27,7 @@ const PLACES: Readonly<
   rerank: () => undefined,
 }
 
-// Uses one system message, because some upstreams refuse a second one.
+// The text is added to an existing system message, because some upstreams refuse a second one.
 function inMessages(scan: ScannedObject, prompt: string): PromptMember | undefined {
   const messages = scan.span('messages')
   if (!messages || scan.kind('messages') !== 'array') return undefined
@@ -52,7 +52,7 @@ function inSystemBlocks(scan: ScannedObject, prompt: string): string {
   return `[${block}${separator}${scan.textOf(system.node).slice(1)}`
 }
 
-// Google's servers accept both spellings.
+// Google's servers accept both spellings of the name.
 function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
   const name = scan.has('system_instruction') ? 'system_instruction' : 'systemInstruction'
   const given = scan.span(name)
@@ -65,7 +65,7 @@ function inInstruction(scan: ScannedObject, prompt: string): PromptMember {
   return [name, `${before}[${part}${separator}${scan.textOf(parts).slice(1)}${behind}`]
 }
 
-/** The content of a system message; undefined for any other message. */
+/** Returns the content of a system message; undefined for any other message. */
 function instructionsOf(scan: ScannedObject, message: Node): Node | undefined {
   if (scan.kindOf(message) !== 'object') return undefined
   const role = scan.memberOf(message, 'role')
@@ -77,7 +77,7 @@ function instructionsOf(scan: ScannedObject, message: Node): Node | undefined {
 }
 
 /**
- * Returns the text or list of parts at `node` with the prompt before it, or only the prompt if there is
+ * Returns the text or list of parts at `node` with the prompt added before it; the prompt alone if `node` is
  * neither.
  */
 function inFront(scan: ScannedObject, node: Node | undefined, prompt: string): string {

@@ -3,44 +3,45 @@ import type { Dropped } from './codec.ts'
 import type { ReplyFacts } from './reply-facts.ts'
 import type { RawVector } from './vectors.ts'
 
-/** Texts to embed, in a form that the dialects share. */
+/** Texts to embed, independent of the protocol. */
 export interface TextsToEmbed {
   /** At least one text. */
   readonly texts: readonly string[]
   /** Length of the vectors; undefined means the model's default. */
   readonly dimensions: number | undefined
-  /** Purpose of the vectors in Gemini's terms; undefined if none is given. */
+  /** Purpose of the vectors, as Gemini names it; undefined if none is given. */
   readonly task: string | undefined
 }
 
-/** Reader of a response with vectors while it streams. It never throws. */
+/** Reads a response with vectors while it streams. Never throws. */
 export interface VectorsReading {
-  /** Number of vectors so far. */
+  /** Number of vectors read so far. */
   readonly count: number
-  /** The response so far, without its vectors. */
+  /** The response read so far, without its vectors. */
   readonly outline: string
   push(chunk: Buffer): void
   /**
-   * Ends the response. It is valid if it has vectors; its usage is undefined if the upstream reported none.
+   * Ends the response. It is valid if it contains vectors. Its usage is undefined if the upstream did not
+   * report it.
    */
   end(): ReplyFacts
 }
 
-/** Writes the response for a client, vector by vector. */
+/** Writes the response for the client, one vector at a time. */
 export interface VectorsWriting {
-  /** Returns the piece with the next vector. */
+  /** Returns the next piece of the response, with this vector. */
   write(vector: RawVector): Buffer
-  /** Returns the last piece. */
+  /** Returns the last piece of the response. */
   end(charged: Usage): Buffer
 }
 
-/** A request for some of the texts. */
+/** A request to the upstream for some of the texts. */
 export interface EmbedRequest {
   readonly body: Buffer
   readonly texts: readonly string[]
 }
 
-/** At least one request; they are sent one after another. */
+/** One or more requests, which are sent one after another. */
 export type EmbedRequests = readonly [first: EmbedRequest, ...more: EmbedRequest[]]
 
 /** Creates one request for each group of texts. */
@@ -55,7 +56,7 @@ export function embedRequests(
   return [requestOf(first), ...more.map(requestOf)]
 }
 
-/** A provider's protocol for embeddings. */
+/** How a provider's protocol embeds texts. */
 export interface EmbedForm {
   /**
    * Creates as many requests as the texts need. Names of settings that the upstream does not support are
@@ -67,8 +68,8 @@ export interface EmbedForm {
 }
 
 /**
- * Splits texts into groups in order. A group has a maximum number of texts and a maximum of bytes, unless a
- * single text is larger. Returns at least one group with at least one text.
+ * Divides texts into groups, in order. A group has a maximum number of texts and of bytes, unless a single
+ * text is larger. Returns at least one group, with at least one text.
  */
 export function textGroups(
   texts: readonly string[],

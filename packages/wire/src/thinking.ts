@@ -2,12 +2,10 @@ import type { Effort, Thinking } from './conversation.ts'
 import { refuse } from './field-check.ts'
 import { enumAt, fieldsAt, present, textAt } from './field.ts'
 
-/**
- * Names of efforts in the dialects: `none` switches thinking off, `minimal` is the smallest effort above it.
- */
+/** Names of efforts in requests: `none` switches thinking off, `minimal` is the lowest effort above it. */
 export type EffortName = 'none' | 'minimal' | Effort
 
-/** Efforts in ascending order, with their budgets in tokens; `docs/api.md: Parameters by model`. */
+/** Efforts in ascending order, each with its budget in tokens; `docs/api.md: Parameters by model`. */
 const BUDGETS = [
   ['low', 1280],
   ['medium', 2048],
@@ -20,7 +18,7 @@ const BUDGET_BY_EFFORT: ReadonlyMap<Effort, number> = new Map(BUDGETS)
 
 const EFFORT_NAMES: readonly EffortName[] = ['none', 'minimal', ...BUDGETS.map(([effort]) => effort)]
 
-/** Effort of a request that asks for thinking without an amount. */
+/** Effort of a request that asks for thinking without saying how much. */
 export const DEFAULT_EFFORT: Effort = 'medium'
 
 /** Setting of a request without thinking. */
@@ -33,14 +31,14 @@ export const EFFORTS: ReadonlyMap<string, Thinking> = new Map<string, Thinking>(
   ...BUDGETS.map(([effort]): [string, Thinking] => [effort, { kind: 'adaptive', effort }]),
 ])
 
-/** Budget in tokens of an effort. */
+/** Number of thinking tokens that correspond to an effort. */
 export function budgetOf(effort: Effort): number {
   return BUDGET_BY_EFFORT.get(effort) ?? 0
 }
 
 /**
- * Effort that corresponds to a budget. No budget maps to an effort above `high`, because a budget is an upper
- * limit and those efforts have none.
+ * Effort that corresponds to a budget of tokens; at most `high`, because a budget is an upper limit and
+ * higher efforts have no limit.
  */
 function effortOf(tokens: number): Effort {
   if (tokens < budgetOf('medium')) return 'low'
@@ -53,31 +51,31 @@ export function requestedEffort(thinking: Thinking): Effort | undefined {
   return thinking.kind === 'adaptive' ? thinking.effort : undefined
 }
 
-/** Reports whether thinking is off; a budget of 0 is off too. */
+/** Whether thinking is switched off. A budget of 0 also counts as off. */
 export function isThinkingOff(thinking: Thinking): boolean {
   return thinking.kind === 'off' || (thinking.kind === 'budget' && thinking.tokens === 0)
 }
 
-/** The effort by which a client switched thinking off; undefined if it named none. */
+/** Effort with which a client switched thinking off; undefined if the client did not name an effort. */
 export function disablingEffort(thinking: Thinking | undefined): EffortName | undefined {
   return thinking?.kind === 'off' ? thinking.effort : undefined
 }
 
 /**
- * Finds the largest accepted effort that is not above `effort`, or else the smallest. `accepted` is in
- * ascending order and never empty.
+ * Finds the highest accepted effort that is not above `effort`, otherwise the lowest accepted one. `accepted`
+ * is in ascending order and not empty.
  */
 export function nearestEffort(effort: Effort, accepted: readonly EffortName[]): EffortName | undefined {
   const max = EFFORT_NAMES.indexOf(effort)
   return accepted.findLast((word) => EFFORT_NAMES.indexOf(word) <= max) ?? accepted[0]
 }
 
-/** Budget value for a model that decides itself how much it thinks. */
+/** Value of a budget that lets the model decide how much it thinks. */
 export const DYNAMIC_BUDGET = -1
 
 /**
- * Reads Gemini's settings of thinking, whose names have two spellings. Throws `invalid_request` that names
- * the path; also if both a budget and a level are given.
+ * Reads Gemini's thinking settings, which can be spelled in camel case or snake case. Throws
+ * `invalid_request` with the path of an invalid value, or if both a budget and a level are given.
  */
 export function decodeThinkingConfig(value: unknown, path: string): Thinking | undefined {
   if (value === undefined) return undefined

@@ -1,9 +1,10 @@
 import { type Choice, choiceOf, type Reply, type Stop } from './reply.ts'
 
-/** Spellings of an empty input that servers use, including an empty JSON string. */
+/** Texts that servers send as an empty tool input, including an empty JSON string. */
 const EMPTY_INPUTS: ReadonlySet<string> = new Set(['', 'null', '""'])
 /**
- * Beginning of a text that may still turn out to be empty. It is short enough to be tested with each piece.
+ * Matches the beginning of a tool input that can still turn out to be empty. It is short, so that testing it
+ * with each piece is cheap.
  */
 const MAY_BE_EMPTY = /^\s{0,16}(?:n(?:u(?:l(?:l\s{0,16})?)?)?|"(?:"\s{0,16})?)?$/
 
@@ -13,7 +14,7 @@ export function inputOrEmpty(input: string): string {
   return !input.startsWith('{') && EMPTY_INPUTS.has(input.trim()) ? '{}' : input
 }
 
-/** Returns a tool's input, trimmed, if it is a JSON object; otherwise undefined. */
+/** Returns a tool's input, trimmed, if it is a JSON object; undefined otherwise. */
 export function inputObject(input: string): string | undefined {
   const text = inputOrEmpty(input).trim()
   if (!text.startsWith('{')) return undefined
@@ -26,23 +27,25 @@ export function inputObject(input: string): string | undefined {
 }
 
 /**
- * Inputs of the tool calls in one stream, forwarded as they arrive. An input that may turn out to be `null`
- * or another spelling of an empty one is held back until that is certain.
+ * Passes on the inputs of the tool calls in one stream as they arrive. The beginning of an input is held back
+ * while it may still be `null` or another form of empty input.
  */
 export class StreamedInputs {
-  /** Text that is held back, by part. Parts with a proper input are not listed. */
+  /**
+   * Text that is held back, by the index of the part. Parts whose input is certainly not empty are not in it.
+   */
   readonly #pending = new Map<number, string>()
 
   begin(part: number): void {
     this.#pending.set(part, '')
   }
 
-  /** Reports whether everything that arrives for this part is forwarded. */
+  /** Whether everything that arrives for this part is passed on at once. */
   passes(part: number): boolean {
     return !this.#pending.has(part)
   }
 
-  /** Adds a piece. Returns the text that can be forwarded. */
+  /** Adds a piece of an input. Returns the text that can be passed on. */
   add(part: number, piece: string): string {
     const pending = this.#pending.get(part)
     if (pending === undefined) return piece
@@ -55,7 +58,7 @@ export class StreamedInputs {
     return text
   }
 
-  /** Ends an input. Returns the text that was held back, unless it is empty. */
+  /** Ends an input. Returns the text that was held back, unless the input is empty. */
   end(part: number): string {
     const pending = this.#pending.get(part) ?? ''
     this.#pending.delete(part)
@@ -64,20 +67,20 @@ export class StreamedInputs {
 }
 
 /**
- * Stop of a reply with a call whose arguments were cut off, whatever reason the provider gave. Otherwise an
- * agent would run the incomplete call.
+ * Stop reason of a response with a tool call whose arguments were cut off, whatever reason the provider
+ * stated. Otherwise an agent would run the incomplete call.
  */
 export const CUT_OFF_STOP: Stop = { reason: 'length' }
 
 /**
- * Reports whether a call's arguments are not a JSON object: the output ended within them, or they are
+ * Whether a call's arguments are not a JSON object: either the output ended within them, or they are
  * malformed.
  */
 export function isCutOff(input: string): boolean {
   return inputObject(input) === undefined
 }
 
-/** Returns the reply; if the arguments of a call were cut off, with `CUT_STOP` as its stop. */
+/** Returns the reply. If the arguments of a call were cut off, its stop is `CUT_OFF_STOP`. */
 export function withCutOffStop(reply: Reply): Reply {
   const others = reply.others?.map(choiceWithCutStop)
   const isSame = !others?.some((choice, index) => choice !== reply.others?.[index])
@@ -89,7 +92,7 @@ function choiceWithCutStop<Given extends Choice>(choice: Given): Given {
   return hasCutCall && choice.stop.reason !== CUT_OFF_STOP.reason ? { ...choice, stop: CUT_OFF_STOP } : choice
 }
 
-/** Arguments of the calls in a stream, to detect at its end whether any were cut off. */
+/** Collects the arguments of the tool calls in a stream, to detect at its end whether any were cut off. */
 export class StreamedCallInputs {
   readonly #inputs = new Map<number, string>()
 
@@ -97,7 +100,7 @@ export class StreamedCallInputs {
     this.#inputs.set(part, (this.#inputs.get(part) ?? '') + text)
   }
 
-  /** Reports whether any arguments were cut off in a choice. */
+  /** Whether the arguments of a call in this choice were cut off. */
   areCutIn(choice: number): boolean {
     return [...this.#inputs].some(([part, input]) => choiceOf(part) === choice && isCutOff(input))
   }

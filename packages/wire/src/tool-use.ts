@@ -19,45 +19,45 @@ export const TOOL_KINDS = [
 /** Kind of a tool that a provider runs. */
 export type ToolKind = (typeof TOOL_KINDS)[number]
 
-/** Provider-run tool that a request offers. */
+/** A tool that a request offers and its provider runs. */
 export interface OfferedTool {
   /** Type of the tool as the request states it, such as `web_search_20250305`. */
   readonly type: string
   /** Maximum number of uses that the request allows; undefined if it states none. */
   readonly maxUses?: number | undefined
-  /** Form of each use, as in `ToolUse`; undefined if the provider chooses it. */
+  /** Variant of each use, as in `ToolUse`; undefined if the provider chooses it. */
   readonly form?: string | undefined
 }
 
-/** Provider-run tools of a request. */
+/** The tools of a request that its provider runs. */
 export interface ProviderTools {
   readonly tools: readonly OfferedTool[]
-  /** Maximum number of uses of all of them together that the request allows; undefined if it states none. */
+  /** Maximum number of uses of all these tools together; undefined if the request does not limit them. */
   readonly maxCalls?: number | undefined
 }
 
-/** Tokens of the model that draws pictures for another model. */
+/** Tokens used by the model that draws pictures for another model. */
 export interface PictureTokens {
   readonly text: number
   readonly image: number
   readonly output: number
 }
 
-/** Uses of a tool, as reported by a response. */
+/** Uses of a tool that a response reports. */
 export interface ToolUse {
   readonly kind: ToolKind
   readonly count: number
-  /** Form on which the list price depends: `1024x1024/low` for a picture, `4g` for a container. */
+  /** Variant on which the list price depends: `1024x1024/low` for a picture, `4g` for a container. */
   readonly form?: string | undefined
-  /** Model that drew pictures; undefined if the response does not name it. */
+  /** Model that drew the pictures; undefined if the response does not name it. */
   readonly model?: string | undefined
-  /** Tokens of all pictures, if the response reports them. */
+  /** Tokens of all pictures together, if the response reports them. */
   readonly tokens?: PictureTokens | undefined
-  /** The response only cites sources; this counts as a use if the request offered the tool. */
+  /** Whether the response only cites sources. This counts as a use if the request offered the tool. */
   readonly isCited?: true
 }
 
-/** Merges two lists of the same uses: for each kind and form the larger number counts. */
+/** Merges two reports of the same uses. For each kind, the report with more uses is taken. */
 export function mergedUses(one: readonly ToolUse[], other: readonly ToolUse[]): readonly ToolUse[] {
   if (other.length === 0) return one
   const total = (uses: readonly ToolUse[], kind: ToolKind): number =>
@@ -69,23 +69,24 @@ export function mergedUses(one: readonly ToolUse[], other: readonly ToolUse[]): 
   })
 }
 
-/** Uses of the provider's tools that a reply has reported so far. */
+/** Uses of provider-run tools that a response has reported so far. */
 export interface SeenTools {
-  /** One entry for each kind and form. */
+  /** One entry for each kind and variant. */
   readonly uses: readonly ToolUse[]
-  /** Kinds of the uses in the order in which they began. */
+  /** Kind of each use, in the order in which the uses began. */
   readonly begun: readonly ToolKind[]
 }
 
 const NONE: readonly never[] = []
-/** Maximum number of uses that are counted separately. */
+/** Maximum number of uses that are recorded one by one. */
 const MAX_USES = 10_000
 
 /** No uses. */
 export const NO_TOOLS: SeenTools = { uses: NONE, begun: NONE }
 
 /**
- * Counts the uses of tools in a reply. Each use has a key, so that one that is reported twice counts once.
+ * Counts the uses of tools in a response. Each use has a key, so that a use that is reported twice counts
+ * once.
  */
 export class ToolTally implements SeenTools {
   #uses: Map<string, ToolUse> | undefined
@@ -105,7 +106,7 @@ export class ToolTally implements SeenTools {
     return [...sums.values()]
   }
 
-  /** Records a use. A later one with the same key replaces it. */
+  /** Records a use. A later use with the same key replaces it. */
   note(key: string, use: ToolUse): void {
     const uses = (this.#uses ??= new Map())
     const before = uses.get(key)
@@ -115,7 +116,7 @@ export class ToolTally implements SeenTools {
       (this.#begun ??= []).push(use.kind)
   }
 
-  /** Removes a record that turned out not to be a use. */
+  /** Removes a record, because it turned out not to be a use. */
   remove(key: string): void {
     this.#uses?.delete(key)
   }
@@ -132,8 +133,8 @@ export function usesExcept(uses: readonly ToolUse[], ...kinds: readonly ToolKind
 }
 
 /**
- * Parses the tools of a request whose `type` is not one of these. The others are not parsed: the schemas of a
- * coding agent's functions are a large part of its requests.
+ * Parses the tools of a request, except tools whose `type` is one of `types`. Functions of a coding agent are
+ * excluded in this way, because their schemas are a large part of its requests.
  */
 export function toolsExcept(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
   const list = scan.span('tools')

@@ -4,36 +4,36 @@ import type { ProtocolName } from './protocols.ts'
 import type { Fields } from './field.ts'
 import { DYNAMIC_BUDGET } from './thinking.ts'
 
-/** A request as its upstream gets it. */
+/** A request as sent to the upstream. */
 export interface SentRequest {
   /** The upstream's dialect. */
   readonly dialect: ProtocolName
   /** The upstream's name for the model. */
   readonly model: string
-  /** The parsed member at the top of the body; undefined if absent. */
+  /** Returns a parsed top-level member of the body; undefined if it is absent. */
   value(name: string): unknown
 }
 
-/** Thinking that a stream may not show, although it is output and is charged. */
+/** Thinking that a stream may not contain, although it counts as output and is charged. */
 export interface UnseenThinking {
-  /** Maximum of thinking in tokens; undefined if the request states none. */
+  /** Maximum number of thinking tokens; undefined if the request does not limit them. */
   readonly budget: number | undefined
 }
 
-/** How a model thinks, if its streams do not show all of its thinking. */
+/** How a model thinks, if its streams do not contain all of its thinking. */
 interface Thinker {
-  /** Whether it thinks if the request does not mention thinking. */
+  /** Whether it thinks if the request does not say anything about thinking. */
   readonly byDefault: boolean
   /** Whether a request can switch thinking off. */
   readonly canStop: boolean
 }
 
-/** Settings of thinking in a request; undefined where it does not mention thinking. */
+/** What one field of a request says about thinking. */
 type Setting = { readonly kind: 'off' } | { readonly kind: 'on'; readonly budget?: number }
 
 /**
- * Thinking that may be missing from the stream of a request; undefined if the stream shows all of its output.
- * Unknown models are expected to show it. `docs/ledger.md: Holds`.
+ * Thinking that may be missing from the stream of a request; undefined if the stream contains all output.
+ * Unknown models are assumed to stream all of it. `docs/ledger.md: Holds`.
  */
 export function unseenThinking(
   sent: SentRequest,
@@ -50,7 +50,7 @@ export function unseenThinking(
   return { budget: budgets.length > 0 ? Math.max(...budgets) : undefined }
 }
 
-/** Names of models whose providers stream all that they think. */
+/** Names of models whose providers stream all thinking. */
 const THINKS_ALOUD = /(?:^|[^a-z])(?:deepseek|qwen|qwq|kimi|glm|minimax)/i
 const CLAUDE_THINKING = /[-:]thinking\b/i
 const LATEST_GEMINI = /(?:^|[^a-z])gemini-(?:pro|flash|flash-lite)-latest/i
@@ -64,7 +64,7 @@ function thinkerOf(model: string, requestedName: string, stated: DeclaredCapabil
     const known = capabilitiesOf(name, name)
     const { isOpenAi, maximumField, efforts, gemini, alwaysThinks } = known
     if (CODEX_MINI.test(name)) return { byDefault: true, canStop: false }
-    // The field came with OpenAI's reasoning models, and only they require it.
+    // OpenAI introduced the field with its reasoning models, and only these require it.
     if (isOpenAi)
       return maximumField === 'max_completion_tokens'
         ? { byDefault: true, canStop: efforts?.includes('none') ?? false }
@@ -83,7 +83,7 @@ function thinkerOf(model: string, requestedName: string, stated: DeclaredCapabil
 
 type Values = (name: string) => unknown
 
-/** How requests of each dialect mention thinking. */
+/** How the fields of each protocol set thinking. */
 const SETTINGS: Readonly<Record<ProtocolName, (value: Values) => (Setting | undefined)[]>> = {
   chat: (value) => [
     ofEffort(value('reasoning_effort')),
@@ -106,7 +106,7 @@ function ofEffort(effort: unknown): Setting | undefined {
   return effort.toLowerCase() === 'none' ? { kind: 'off' } : { kind: 'on' }
 }
 
-/** `reasoning` of responses, and of routers in chat. */
+/** Reads `reasoning` of responses requests. Routers accept it in chat requests too. */
 function ofReasoning(value: unknown): Setting | undefined {
   const reasoning = asRecord(value)
   if (!reasoning) return undefined
@@ -116,7 +116,7 @@ function ofReasoning(value: unknown): Setting | undefined {
   return ofEffort(effort) ?? (enabled === true ? { kind: 'on' } : undefined)
 }
 
-/** `thinking` of messages. */
+/** Reads `thinking` of messages requests. */
 function ofBlocks(value: unknown): Setting | undefined {
   const thinking = asRecord(value)
   if (!thinking) return undefined

@@ -1,32 +1,29 @@
 import { asRecord, parseRecord } from './json/record.ts'
 import type { ProtocolName } from './protocols.ts'
 
-/** Contents of an error envelope of any dialect. */
+/** Contents of an error response in any protocol. */
 export interface ErrorContent {
   readonly type: string
   readonly code: string
   readonly message: string
-  /** Whether the code comes from an upstream. */
+  /** Whether the code was sent by an upstream. */
   readonly hasOwnCode?: boolean
-  /** HTTP status that corresponds to an error in a stream, if known. */
+  /** HTTP status that matches the error, if the error was sent within a stream and the status is known. */
   readonly status?: number
 }
 
-/**
- * Contents of an upstream's error, as far as it can be read. The message must be redacted before it is sent
- * to a client.
- */
+/** What could be read of an upstream's error. The message must be redacted before it is sent to a client. */
 export interface UpstreamErrorText {
   readonly message: string | undefined
   readonly type: string | undefined
   readonly code: string | undefined
 }
 
-/** Maximum characters that are read. */
+/** Maximum number of characters of a message that are read. */
 const MAX_MESSAGE_LENGTH = 65_536
 const MAX_NAME_LENGTH = 128
 
-/** Maximum bytes of an error body that are read. */
+/** Maximum number of bytes of an error body that are read. */
 const MAX_BODY_BYTES = 65_536
 
 /**
@@ -46,9 +43,9 @@ const MESSAGE_KEYS = [
 const NO_DETAILS: UpstreamErrorText = { message: undefined, type: undefined, code: undefined }
 
 /**
- * Reads an upstream's error body of any shape; never throws. The error may be an object under `error` (or the
- * first of a list), an object without this envelope, a string, or plain text. HTML is ignored, and so is a
- * code that only repeats the HTTP status.
+ * Reads an upstream's error body of any structure; never throws. The error may be an object under `error` (or
+ * the first of a list), an object without `error`, a string, or plain text. HTML is ignored, and so is a code
+ * that only repeats the HTTP status.
  */
 export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   const text = bytes.toString('utf8', 0, MAX_BODY_BYTES).trim()
@@ -72,7 +69,7 @@ export function readUpstreamError(bytes: Buffer): UpstreamErrorText {
   }
 }
 
-/** HTTP status by error type or code, including Google's names of statuses. */
+/** HTTP status by error type or code, including Google's status names. */
 const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
   ['invalid_request_error', 400],
   ['context_length_exceeded', 400],
@@ -100,7 +97,8 @@ const STATUS_BY_TYPE: ReadonlyMap<unknown, number> = new Map([
 ])
 
 /**
- * Finds the HTTP status of an error in a stream by its number or else by its name; 500 if neither is known.
+ * Finds the HTTP status of an error within a stream by its number, otherwise by its name; 500 if neither is
+ * known.
  */
 export function statusOfError(data: string): number {
   const envelope = parseRecord(data)
@@ -136,8 +134,8 @@ function nonEmptyText(value: unknown, length: number): string | undefined {
 }
 
 /**
- * Converts a type or code, which may be a number, to a string; undefined if it has white space or control
- * characters.
+ * Converts a type or code, which may be a number, to a string; undefined if it contains white space or
+ * control characters.
  */
 function name(value: unknown): string | undefined {
   const text = typeof value === 'number' ? String(value) : value
@@ -161,7 +159,10 @@ const OPENAI_TYPES: ReadonlySet<string> = new Set([
 
 const NO_TYPES: ReadonlySet<string> = new Set()
 
-/** Error types that clients of a dialect know. Gemini's are names of statuses, which no other dialect has. */
+/**
+ * Error types that clients of each protocol know. Gemini's types are status names, which no other protocol
+ * uses.
+ */
 const TYPES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
   chat: OPENAI_TYPES,
   responses: OPENAI_TYPES,
@@ -183,9 +184,9 @@ const TYPES: Readonly<Record<ProtocolName, ReadonlySet<string>>> = {
 }
 
 /**
- * Type and code of an upstream's error, for a client of another dialect. A type that this dialect does not
- * have is removed, so that the type for the status is used; if there is no code, the removed type becomes the
- * code.
+ * Converts type and code of an upstream's error for a client of another protocol. A type that this protocol
+ * does not have is removed, so that the type follows from the HTTP status. If there is no code, the removed
+ * type becomes the code.
  */
 export function convertErrorType(
   { type, code }: Pick<UpstreamErrorText, 'type' | 'code'>,

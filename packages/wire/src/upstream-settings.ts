@@ -1,36 +1,36 @@
 /** Settings of an upstream that decide what is sent to it. */
 export interface UpstreamSettings {
-  /** Address with the version, without a slash at the end: `https://api.example.com/v1`. */
+  /** Base URL with the version and without a slash at the end: `https://api.example.com/v1`. */
   readonly base_url: string
-  /** Requested model → the upstream's name for it. */
+  /** The upstream's name for a model, by the requested name. */
   readonly model_mapping: ReadonlyMap<string, string>
-  /** Fields that are sent although not every upstream of the protocol accepts them. */
+  /** Fields that may be sent, although not every upstream of the protocol accepts them. */
   readonly allow: ReadonlySet<AllowedField>
   /** Whether `store` is removed from requests. */
   readonly disable_store: boolean
-  /** Whether requests are sent without removing fields that are not allowed. */
+  /** Whether requests are sent with all fields, even those that must otherwise be allowed. */
   readonly pass_through: boolean
 }
 
-/** JSON text of the standard tier in requests of chat and responses. */
+/** JSON text of the standard tier, as chat and responses requests name it. */
 export const DEFAULT_TIER = '"default"'
 
 /**
- * Whether requests of chat and responses must state the standard tier, because the provider would otherwise
- * apply the setting of its project, which may be dearer.
+ * Whether chat and responses requests must name the standard tier. Otherwise the provider would use the tier
+ * set in its project, which may be more expensive.
  */
 export function statesTier({ allow, base_url }: Pick<UpstreamSettings, 'allow' | 'base_url'>): boolean {
   return !allow.has('service_tier') && choosesTierByProject(base_url)
 }
 
-/** Whether an address is OpenAI's, whose project settings choose the tier of requests that name none. */
+/** Whether an address is OpenAI's: for requests without a tier, OpenAI uses the tier set in the project. */
 export function choosesTierByProject(base_url: string): boolean {
   return isOpenAiHost(base_url)
 }
 
 /** Whether an address is OpenAI's. */
 export function isOpenAiHost(base_url: string): boolean {
-  // Most addresses need not be parsed, which takes longer than the search.
+  // Searching is faster than parsing, and most addresses do not match.
   return OPENAI_HOST.test(base_url) && URL.parse(base_url)?.hostname === 'api.openai.com'
 }
 
@@ -52,8 +52,8 @@ const GATED_FIELDS = [
 ] as const
 
 /**
- * Fields that may cause another model to answer than the one called, or another price. They are removed in
- * the same way, and listed in `x-gateway-dropped`. `models` stands for all members that name other models.
+ * Fields that may cause a different model or a different price. They are removed like `GATED_FIELDS`, and
+ * listed in the header `x-gateway-dropped`. `models` stands for all members that name other models.
  */
 const REROUTING_FIELDS = [
   'models',
@@ -65,7 +65,10 @@ const REROUTING_FIELDS = [
   'extra_body',
 ] as const
 
-/** Fields that only some chat upstreams accept. A conversion omits them unless the channel allows them. */
+/**
+ * Fields that only some chat upstreams accept. They are left out when a request is converted to chat, unless
+ * the channel allows them.
+ */
 const CONVERTED_FIELDS = [
   'cache_control',
   'metadata',
@@ -77,23 +80,24 @@ const CONVERTED_FIELDS = [
   'verbosity',
 ] as const
 
-/** Members that a channel may allow. */
+/** Members of requests that a channel may allow. */
 const ALLOWABLE_MEMBERS = [...GATED_FIELDS, ...CONVERTED_FIELDS, ...REROUTING_FIELDS] as const
 
 /** What a channel may allow: members of requests, and `session` for the headers that name the client's session. */
 export const ALLOWABLE_FIELDS = [...ALLOWABLE_MEMBERS, 'session'] as const
 
-/** Field that is removed unless a channel allows it. */
+/** A field that is removed unless a channel allows it. */
 export type GatedField = (typeof GATED_FIELDS)[number]
 
-/** Field that may lead to another model or price, under the name by which a channel allows it. */
+/** A field that may cause a different model or price, by the name under which a channel allows it. */
 export type ReroutingField = (typeof REROUTING_FIELDS)[number]
 
 /** Field that a channel may allow. */
 export type AllowedField = (typeof ALLOWABLE_FIELDS)[number]
 
 /**
- * Top-level members of a request that may lead to another model or price, each with the field that allows it.
+ * Top-level members of a request that may cause a different model or price, with the name under which a
+ * channel allows each.
  */
 const REROUTING: ReadonlyMap<string, ReroutingField> = new Map<string, ReroutingField>([
   ...REROUTING_FIELDS.map((field) => [field, field] as const),
@@ -101,15 +105,15 @@ const REROUTING: ReadonlyMap<string, ReroutingField> = new Map<string, Rerouting
   ['preset', 'models'],
 ])
 
-/** Names of members that are removed, unless allowed, in any dialect. */
+/** Members that are removed from requests of any protocol, unless allowed. */
 export const GATED_MEMBERS: readonly string[] = [...ALLOWABLE_MEMBERS, ...REROUTING.keys()]
 
-/** Members that name other models, with any prefix: `fallback_models`, `draftModel`. */
+/** Members that name other models, such as `fallback_models` and `draftModel`. */
 const NAMES_MODELS = /models?$/iu
 
 /**
- * The field under which a channel allows a top-level member that may lead to another model or price;
- * undefined for all other members.
+ * Name under which a channel allows a top-level member that may cause a different model or price; undefined
+ * for all other members.
  */
 export function reroutingField(member: string): ReroutingField | undefined {
   const known = REROUTING.get(member)
@@ -117,7 +121,10 @@ export function reroutingField(member: string): ReroutingField | undefined {
   return 'models'
 }
 
-/** Name of such a member for `x-gateway-dropped`, from a fixed list; undefined for all other members. */
+/**
+ * How `x-gateway-dropped` names a member that may cause a different model or price. The name is one of a
+ * fixed list. Undefined for all other members.
+ */
 export function reroutingName(member: string): string | undefined {
   return REROUTING.has(member) ? member : reroutingField(member)
 }

@@ -1,6 +1,6 @@
 /**
- * Usage of one response. Counts do not overlap, except for those that are part of others: `input` excludes
- * cached tokens. All are non-negative safe integers.
+ * Usage of one response. No token is counted in two fields, unless a field says that it is part of another.
+ * `input` excludes tokens read from or written to a cache. All values are non-negative safe integers.
  */
 export interface Usage {
   readonly input: number
@@ -12,7 +12,7 @@ export interface Usage {
   readonly cacheWrite12h: number
   /** The part of `output` that was reasoning. */
   readonly reasoning: number
-  /** Web searches by the upstream. */
+  /** Number of web searches by the provider. */
   readonly webSearches: number
   /** The part of `input` that was audio. */
   readonly audioInput: number
@@ -22,13 +22,13 @@ export interface Usage {
   readonly audioOutput: number
   /** The part of `output` that was images. */
   readonly imageOutput: number
-  /** Seconds of audio that was transcribed or spoken, rounded up. */
+  /** Seconds of transcribed or spoken audio, rounded up. */
   readonly seconds: number
-  /** Characters that were spoken, as Unicode code points. */
+  /** Number of spoken characters, as Unicode code points. */
   readonly characters: number
-  /** Images that were returned. */
+  /** Number of images in the response. */
   readonly images: number
-  /** Search units of rerank calls. */
+  /** Number of search units, the unit in which rerank calls are charged. */
   readonly searchUnits: number
   /** The part of `cacheRead` that was audio; absent if it is 0 or unknown. */
   readonly audioCacheRead?: number
@@ -36,7 +36,7 @@ export interface Usage {
   readonly imageCacheRead?: number
 }
 
-/** Zero usage. */
+/** A usage in which all counts are 0. */
 export const NO_USAGE: Usage = {
   input: 0,
   output: 0,
@@ -57,7 +57,7 @@ export const NO_USAGE: Usage = {
   searchUnits: 0,
 }
 
-/** All prompt tokens, cached or not. */
+/** Number of all prompt tokens, cached or not. */
 export function promptTokens({
   input,
   cacheRead,
@@ -69,7 +69,7 @@ export function promptTokens({
   return input + cacheRead + cacheWrite5m + cacheWrite1h + cacheWrite30m + cacheWrite12h
 }
 
-/** Tokens written to caches, of any duration. */
+/** Tokens written to caches of any lifetime. */
 export function cacheWriteTokens({
   cacheWrite5m,
   cacheWrite1h,
@@ -79,7 +79,7 @@ export function cacheWriteTokens({
   return cacheWrite5m + cacheWrite1h + cacheWrite30m + cacheWrite12h
 }
 
-/** Adds all counts of two usages. */
+/** Adds each count of two usages. */
 export function addUsage(one: Usage, other: Usage): Usage {
   const names = Object.keys(NO_USAGE) as (keyof typeof NO_USAGE)[]
   return Object.fromEntries(

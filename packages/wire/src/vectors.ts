@@ -13,7 +13,7 @@ export interface RawVector {
   readonly text: Buffer
 }
 
-/** Receives a response's parts in order. Together they are all of its bytes. */
+/** Receives the parts of a response in order. All parts together are all bytes of the response. */
 export interface VectorListener {
   onVector(vector: RawVector): void
   onOther(bytes: Buffer): void
@@ -25,27 +25,28 @@ const OPEN = 0x5b
 const CLOSE = 0x5d
 
 /**
- * Maximum bytes of one vector by its last byte: at least twice those of the longest known vectors, of 12,288
- * numbers. Vectors up to this size are converted in a few milliseconds; a longer one is forwarded unchanged.
+ * Maximum size of a vector in bytes, by its last character: `]` of a list of numbers, `"` of base64. It is at
+ * least twice the size of the longest known vectors (12,288 numbers). Vectors up to this size are converted
+ * within a few milliseconds; longer ones are forwarded unchanged.
  */
 const MAX_VECTOR_BYTES = { [CLOSE]: 524_288, [QUOTE]: 262_144 }
-/** Maximum bytes of a member's name with the colon and the white space around it. */
+/** Maximum number of bytes of a member's name, including the colon and the white space around it. */
 const MAX_NAME_BYTES = 256
 const NOTHING = Buffer.alloc(0)
 
 /**
  * Finds the vectors of a response by the name of their member, while it streams in pieces of any size.
  * Vectors are not parsed: a list of numbers ends at the first bracket, base64 at the first quote. The memory
- * is bounded by the longest vector and by the outline of the remaining response.
+ * is limited to the longest vector and the outline of the rest of the response.
  */
 export class VectorReader {
   readonly #name: Buffer
   readonly #listener: VectorListener
   readonly #outline = new JsonOutline()
   readonly #vector = new ChunkList()
-  /** Last byte of the vector that is being read; 0 if none is. */
+  /** Last byte that the current vector will have; 0 if no vector is being read. */
   #closing: 0 | typeof CLOSE | typeof QUOTE = 0
-  /** Bytes that may be the beginning of a member with a vector. */
+  /** Held bytes that may be the beginning of a member with a vector. */
   #pending: Buffer = NOTHING
   #count = 0
 
@@ -59,7 +60,7 @@ export class VectorReader {
     return this.#count
   }
 
-  /** The response so far, with an empty list in place of each vector; undefined if it is too long. */
+  /** The response read so far, with an empty list instead of each vector; undefined if it is too long. */
   get outline(): string | undefined {
     return this.#outline.text
   }
@@ -71,14 +72,14 @@ export class VectorReader {
       rest = this.#closing === 0 ? this.#readOther(rest) : this.#readVector(rest, this.#closing)
   }
 
-  /** Ends the reading. An incomplete vector is treated as other bytes. */
+  /** Ends the response. An incomplete vector is passed on like any other bytes. */
   end(): void {
     const rest = this.#pending.length === 0 ? this.#vector.take() : this.#pending
     this.#pending = NOTHING
     this.#other(rest)
   }
 
-  /** Reads up to the next vector. Returns the bytes from there on. */
+  /** Reads up to the next vector. Returns the bytes from the vector on. */
   #readOther(bytes: Buffer): Buffer {
     for (let from = 0; ; ) {
       const key = bytes.indexOf(this.#name, from)
@@ -88,7 +89,7 @@ export class VectorReader {
       const start = bytes[colon] === COLON ? afterSpace(bytes, colon + 1) : colon
       if (start === bytes.length && start - key < MAX_NAME_BYTES) return this.#wait(bytes, key)
       const opening = bytes[start]
-      // The name also occurs as a value: `"object": "embedding"`.
+      // The name can also be a value: `"object": "embedding"`.
       if (start === colon || (opening !== OPEN && opening !== QUOTE)) continue
       this.#closing = opening === OPEN ? CLOSE : QUOTE
       this.#other(bytes.subarray(0, start))
@@ -110,7 +111,7 @@ export class VectorReader {
     const form = closing === CLOSE ? 'numbers' : 'base64'
     const text = this.#vector.take()
     this.#closing = 0
-    // A list of vectors is not a vector.
+    // A list that contains lists is not a vector.
     if (form === 'numbers' && text.indexOf(OPEN, 1) !== -1) return this.#other(text)
     if (text.length > MAX_VECTOR_BYTES[closing]) return this.#other(text)
     this.#count++
@@ -158,7 +159,7 @@ export class NamedVectors implements VectorsReading {
   readonly #reader: VectorReader
   readonly #usageOf: (reply: Readonly<Record<string, unknown>>) => Usage | undefined
 
-  /** `usageOf` reads the usage from the response without its vectors. */
+  /** `usageOf` reads the usage from the response, from which the vectors were removed. */
   constructor(
     name: 'embedding' | 'values',
     usageOf: (reply: Readonly<Record<string, unknown>>) => Usage | undefined,

@@ -103,7 +103,10 @@ function notAuthenticated(): GatewayError {
   return new GatewayError('unauthorized', 'not logged in, and no access token in "Authorization"')
 }
 
-/** The ids in either header, all of which must equal the user's. A session does not need them. */
+/**
+ * Returns the user ids that these headers state; each must be the id of the access token's owner. Throws 401
+ * without an id, unless the request has a session.
+ */
 function sentIds({ headers }: Request, isSession: boolean): string[] {
   const ids = USER_HEADERS.map((name) => headers[name]).filter((id) => id !== undefined && id !== '')
   // The message uses the header name that clients of older gateways know.

@@ -4,8 +4,8 @@ import ipaddr from 'ipaddr.js'
 const NETWORK_BITS = 64
 
 /**
- * Returns the key under which limits count an address: an IPv4 address as it is, an IPv6 address as its /64,
- * because a host can use any address within that.
+ * Returns the key by which limits count an address: an IPv4 address as it is, an IPv6 address as its /64
+ * network, because a host can use any address of that network.
  */
 export function addressBlock(address: string): string {
   if (!address.includes(':')) return address

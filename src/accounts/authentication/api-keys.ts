@@ -34,8 +34,8 @@ interface CachedKey {
   readonly user: User
   readonly addresses: AddressSet
   /**
-   * The account at the time the key was read. If the ledger has a different one by now, the token may have
-   * changed.
+   * The account object at the time the key was read. If the ledger now has a different object, the token may
+   * have changed, so the key is read again.
    */
   readonly account: Account
 }
@@ -48,9 +48,9 @@ export class ApiKeys {
   readonly #announce: ((change: Change) => void) | undefined
   /** Keys that are being refreshed. */
   readonly #refreshing = new Set<string>()
-  /** Callers of the keys that were refused. */
+  /** Callers whose keys were refused, by the error that was thrown. */
   readonly #refused = new WeakMap<GatewayError, Caller>()
-  /** Number of evictions. A key that was read before one is not cached after it. */
+  /** Number of evictions so far. A key whose read began before the latest eviction is not cached. */
   #evictions = 0
   // Created at first use, because the cache allocates its full capacity at once.
   #cache: LRUCache<string, CachedKey | 'unknown'> | undefined
@@ -149,8 +149,9 @@ export class ApiKeys {
   }
 
   /**
-   * The caller whom a request was refused to: by `authenticate`, with this error, or before the key was checked, if
-   * this process has read the key. Refusals state the limits of such keys. `docs/api.md: Limits`.
+   * Returns the caller of a refused request, whose limits the response states: the caller that `authenticate`
+   * refused with this error; or, if the request was refused before its key was checked, the caller in the
+   * cache. `docs/api.md: Limits`.
    */
   refusedCaller(error: unknown, sent: string | undefined): Caller | undefined {
     const refused = error instanceof GatewayError ? this.#refused.get(error) : undefined

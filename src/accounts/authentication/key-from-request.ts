@@ -2,10 +2,10 @@ import { GatewayError } from '../../errors.ts'
 import type { HeaderName, Request } from '../../http/request.ts'
 
 /**
- * Locations in which an API key is accepted, in the order in which they are read. `bearer`: the bearer.
- * `x-api-key`: that header, then the bearer. `model-list`: `x-api-key`, `x-goog-api-key`, then the bearer.
- * `alternate`: those of `alternateKey`, then the bearer. `any`: `x-api-key`, those of `alternateKey`, then
- * the bearer. `docs/api.md: Authentication`.
+ * Locations in which an API key is accepted, in the order in which they are read. `bearer`: an
+ * `Authorization: Bearer` header. `x-api-key`: that header, then the bearer. `model-list`: `x-api-key`,
+ * `x-goog-api-key`, then the bearer. `alternate`: the locations of `alternateKey`, then the bearer. `any`:
+ * `x-api-key`, the locations of `alternateKey`, then the bearer. `docs/api.md: Authentication`.
  */
 export type KeyLocations = 'bearer' | 'x-api-key' | 'model-list' | 'alternate' | 'any'
 

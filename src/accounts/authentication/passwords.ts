@@ -19,7 +19,7 @@ const DUMMY_BCRYPT = '$2a$10$Kdyyi/7lrFk7OWL8uWVq9uHU6zrMXQOwphz7P365Kzmqvqvihad
  * Number of passwords hashed at a time. Each takes 19 MiB and a thread of libuv, which disk access needs too.
  */
 const CONCURRENCY = 2
-/** Maximum queue length; beyond it the wait would take seconds. */
+/** Maximum number of waiting passwords; with more, the wait would take seconds. */
 const MAX_WAITING = 100
 
 /**

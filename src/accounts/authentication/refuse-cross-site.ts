@@ -35,6 +35,6 @@ function otherSite(): GatewayError {
 }
 
 function hostOf(origin: string): string | undefined {
-  // Browsers omit the default port of the scheme here and in `Host`.
+  // Browsers omit the scheme's default port both in `Origin` and in `Host`, so the two can be compared.
   return URL.canParse(origin) ? new URL(origin).host : undefined
 }

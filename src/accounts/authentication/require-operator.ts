@@ -5,8 +5,9 @@ import type { HeaderName, Request } from '../../http/request.ts'
 import { bearerKey } from './key-from-request.ts'
 
 /**
- * Admits the operator: a bearer of `token` if one is set; otherwise a peer on this machine, by the socket's
- * address, unless a proxy forwarded the request. `ownHost` is the address that the gateway listens on.
+ * Admits the operator and throws for everyone else. If `token` is set, the request must have it as bearer;
+ * otherwise it must come from this machine, by the socket's address, and must not have passed a proxy.
+ * `ownHost` is the address that the gateway listens on.
  */
 export function requireOperator(request: Request, token: string, ownHost: string): void {
   if (token !== '') {

@@ -13,7 +13,7 @@ const MAX_ADDRESS_BLOCKS = 8
  */
 export class SignIns {
   readonly #key = randomBytes(32)
-  /** Blocks of each user, the latest one last. */
+  /** Address blocks of each user, the most recently used last; names and blocks are HMACs. */
   readonly #blocks: LRUCache<string, readonly string[]>
 
   constructor(names = MAX_NAMES) {

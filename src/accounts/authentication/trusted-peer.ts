@@ -16,7 +16,10 @@ export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }
 
-/** First value of a header that a trusted proxy set, in lower case; undefined if the peer is not one. */
+/**
+ * First value of a header that a trusted proxy set, in lower case; undefined if the peer is not a trusted
+ * proxy or the header is missing.
+ */
 export function proxyHeader(
   request: Request,
   header: 'x-forwarded-proto' | 'x-forwarded-host',

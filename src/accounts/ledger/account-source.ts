@@ -18,9 +18,9 @@ export interface FoundAccount {
 
 /** Outcome of a loan. */
 export interface Borrowed {
-  /** The accounts, which may be other objects than before. */
+  /** The accounts after the loan. They may be other objects than the ones passed in. */
   readonly payer: Payer
-  /** Why nothing was lent; absent after a loan, whose quota other calls may have taken already. */
+  /** Why nothing was lent. Absent after a loan; even then other calls may already have taken its quota. */
   readonly refusal?: Unaffordable
   /** Whether other processes may return enough of what they borrowed, without the end of a call. */
   readonly isReturnable?: boolean | undefined
@@ -33,23 +33,26 @@ export interface Borrowed {
  * shared one.
  */
 export interface AccountSource {
-  /** Whether quota is borrowed from a bank, so that more may be free than this process knows. */
+  /**
+   * Whether quota is borrowed from a bank, the database that nodes share. Then more may be free than this
+   * process knows.
+   */
   readonly lends: boolean
   /** The cached account of a token, unless it may have changed. Does not access the database. */
   get(tokenId: number): Account | undefined
   /**
    * The account of a token, read if it is not cached; undefined for an unknown token. The caller must charge
-   * it in the same turn, before it can be evicted.
+   * it in the same turn of the event loop, before it can be evicted.
    */
   load(tokenId: number): Promise<Account | undefined>
   /** The account of the key with this HMAC, including deleted tokens; undefined for an unknown key. */
   findByKeyHash(keyHash: string): Promise<FoundAccount | undefined>
   /**
-   * The cached accounts of the budgets that a call of this account is charged to, with the amounts in
-   * `terms`; undefined if one must be loaded.
+   * The cached accounts of these budgets, to which a call of this account is charged; undefined if one of
+   * them must be loaded.
    */
   budgets(account: Account, periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined
-  /** Resolves once `budgets` returns the accounts. */
+  /** Loads the accounts of these budgets, so that `budgets` can return them. */
   loadBudgets(periodBudgets: readonly PeriodBudget[]): Promise<void>
   /**
    * Resolves to the accounts once `amount` is free on all of them, which may require a loan. Rejects with
@@ -57,18 +60,22 @@ export interface AccountSource {
    */
   ensureAffordable(payer: Payer, amount: number): Promise<Payer>
   /**
-   * Requests one loan for `amount`. If it fails, other nodes are asked to return quota that they do not need. With
-   * `place` the call gets a place among those of all processes that wait.
+   * Borrows quota to make `amount` affordable. If other nodes hold that quota, asks them to return what they
+   * do not need. With `place`, the call gets a place among those of all processes that wait.
    */
   borrow(payer: Payer, amount: number, place?: Omit<LoanPlace, 'amount'>): Promise<Borrowed>
   /** Gives up the place of a call. */
   leave(ticket: number): void
   /** Called after quota of these accounts has become free in this process, for which calls elsewhere may wait. */
   released(payer: Payer): void
-  /** Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable. */
+  /**
+   * Changes a user; resolves to undefined for an unknown user. A changed quota can be spent only once it is
+   * durable.
+   */
   changeUser(change: UserChange): Promise<ManagedUser | undefined>
   /**
-   * Changes a token, and the limits by which its calls are admitted; undefined if the user has no such token.
+   * Changes a token, and the limits by which its calls are admitted; resolves to undefined if the user has no
+   * such token.
    */
   changeToken(change: TokenChange): Promise<TokenWithKey | undefined>
 }

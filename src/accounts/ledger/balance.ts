@@ -1,14 +1,18 @@
 /**
- * One balance in this process, and the only place that computes free quota. `remain` includes every queued
- * settlement, durable or not; `held` is the sum of the open holds.
+ * Quota units of one account in this process; the only place that computes free quota. `remain` is what is
+ * left after all settlements, including those not on disk yet. `held` is the sum of the open holds, which
+ * reserve quota for running calls.
  */
 export class Balance {
   readonly id: number
   remain: number
   held = 0
-  /** Number of writes to this balance that are not durable yet, and of calls that wait for it. */
+  /**
+   * Number of unfinished writes to this balance, plus the calls that wait for its quota. Both keep it in
+   * memory.
+   */
   pendingWrites = 0
-  /** Sum of all charges so far, on which the remaining amount of a budget depends. */
+  /** Sum of all charges so far in quota units, from which the remaining amount of a budget is computed. */
   #used: number
 
   constructor(id: number, remain: number, used = 0) {
@@ -22,7 +26,10 @@ export class Balance {
     return this.remain - this.held
   }
 
-  /** Quota units available for the hold of a call that knows the budget by this amount. */
+  /**
+   * Quota units available for another hold of a call that knows the budget's amount as `_amount`; nodes may
+   * know different amounts for a while.
+   */
   freeUnder(_amount: number): number {
     return this.free
   }
@@ -64,7 +71,7 @@ export class Balance {
   }
 }
 
-/** The two balances that every call is charged to. */
+/** The balances of a token and of its user; each call is charged to both. */
 export interface Account {
   readonly token: Balance
   readonly user: Balance

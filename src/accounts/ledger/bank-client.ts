@@ -7,15 +7,15 @@ import { LeaseTable } from './lease-table.ts'
 import type { OpenHold } from './open-hold.ts'
 import { Outbox } from './outbox.ts'
 
-/** Maximum interval between reports. */
+/** Maximum interval between this node's reports to the bank. */
 const REPORT_MS = 200
-/** Delay before a loan is requested again for an account that another session has locked. */
+/** Delay before a loan is requested again for an account that another database session has locked. */
 const LOCKED_RETRY_MS = 100
-/** Minimum interval between reports requested by other nodes. */
+/** Minimum interval between two reports if another node has asked for one. */
 const REQUESTED_MS = 20
 /** Interval of heartbeats while there is nothing to report. */
 const HEARTBEAT_INTERVAL_MS = 2_000
-/** Interval of full comparisons with the bank, which also fence lost nodes. */
+/** Interval of full comparisons with the bank, in which the bank also recovers the leases of lost nodes. */
 const COMPARE_INTERVAL_MS = 10_000
 /** Delay between attempts to reach the bank. */
 const RETRY_MS = 250
@@ -26,8 +26,9 @@ const NO_ACCOUNTS: readonly AccountName[] = []
 const FLUSH_TIMEOUT_MS = 1_000
 
 /**
- * The only queue between this node and the bank, with one request at a time: loans first, then reports, then
- * released leases. Therefore a state received from the bank is never older than one received before.
+ * The only queue between this node and the bank, the shared database that lends quota to nodes. It sends one
+ * request at a time: loans first, then reports, then released leases. Therefore a state received from the
+ * bank is never older than one received before.
  */
 export class BankClient {
   readonly leases: LeaseTable
@@ -37,7 +38,7 @@ export class BankClient {
   readonly #clock = new LeaseClock()
   #reportedMs = Number.NEGATIVE_INFINITY
   #comparedMs = Number.NEGATIVE_INFINITY
-  /** Set while the bank may have an outdated view of this node's holds. */
+  /** Set while the bank may have an outdated record of this node's holds. */
   #mustResync = true
   #roundMs = Number.NEGATIVE_INFINITY
   #flushes: (() => void)[] = []
@@ -58,7 +59,10 @@ export class BankClient {
     this.leases = new LeaseTable(() => this.mayBeFenced)
   }
 
-  /** Whether the bank may have fenced this node, or is about to. No lease may be spent then. */
+  /**
+   * Whether the bank may have given this node up as lost and taken back its leases, or soon will. Leases must
+   * not be spent then.
+   */
   get mayBeFenced(): boolean {
     return this.#clock.mayBeFenced
   }
@@ -68,15 +72,19 @@ export class BankClient {
     return !this.#isDown && !this.mayBeFenced
   }
 
-  /** Called with the accounts that were evicted. */
+  /** Called with the names of the accounts that were evicted from the table of leases. */
   set onEvicted(listener: (accounts: readonly string[]) => void) {
     this.#onForgotten = listener
   }
 
-  /** Reports the outbox of an earlier run and releases its leases; then reports continuously. */
+  /**
+   * Reports the settled calls that an earlier run left in the outbox, and releases that run's leases; then
+   * reports continuously.
+   */
   async start(): Promise<void> {
     while (this.#outbox.mayHaveEntries) await this.#report()
-    // The leases of locked accounts still have to pay for these calls.
+    // Calls on locked accounts could not be reported. The leases of these accounts still have to pay for
+    // them.
     this.leases.chargeUnreported(await this.#outbox.readAll())
     await this.#leave()
     this.#reportedMs = Number.NEGATIVE_INFINITY
@@ -85,8 +93,8 @@ export class BankClient {
   }
 
   /**
-   * Requests a loan, which is built when it is sent; undefined for an unknown token. `waitsFor` are the accounts of a
-   * call with a place in the bank's queue. Rejects with `StoreUnavailable` within two seconds.
+   * Requests a loan; `request` is called when it is sent. Resolves to undefined for an unknown token. `waitsFor`
+   * are the accounts of a call with a place in the bank's queue. Rejects with `StoreUnavailable` within two seconds.
    */
   acquire(
     request: () => LoanRequest,
@@ -137,8 +145,8 @@ export class BankClient {
   }
 
   /**
-   * Reports soon because another node asked for it; the bank's answer contains what this node does not know
-   * yet.
+   * Reports soon, because another node asked for it. The bank's answer contains changes that this node does
+   * not know yet.
    */
   ask(): void {
     this.#isReportRequested = true
@@ -177,7 +185,8 @@ export class BankClient {
     else await this.#leave()
   }
 
-  // Keeps the leases that pay for calls not yet counted, so that the bank does not lend them again.
+  // Releases all leases, except those that pay for calls not counted yet, so that the bank does not lend them
+  // again.
   async #leave(): Promise<void> {
     const keepsLeases = this.#outbox.hasLocked
     if (keepsLeases) await this.#compare()
@@ -219,12 +228,14 @@ export class BankClient {
   }
 
   async #runRound(): Promise<void> {
-    // A fenced node may have lost its leases, so it must learn their state before it takes loans.
+    // If the bank may have taken back this node's leases, the node must learn their state before it requests
+    // loans.
     if (this.mayBeFenced) await this.#report()
     const loans = this.#loans.takeBatch()
     if (loans.length > 0 || this.#left.length > 0) {
       await this.#acquireBatch(loans)
-      // Lets the waiting calls use their loans before the unused part counts as spare.
+      // Gives the waiting calls a turn to use their loans; otherwise the unused part would be released as
+      // spare.
       await nextTurn()
     }
     const nowMs = performance.now()
@@ -303,7 +314,7 @@ export class BankClient {
     for (const flush of flushes) flush()
   }
 
-  // Finds loans whose response was lost.
+  // Applies the bank's record of all leases, which includes loans whose response was lost.
   async #compare(): Promise<void> {
     for (const state of await this.#dependencies.bank.compare())
       this.leases.getOrCreate(state.account).applyState(state)
@@ -358,7 +369,9 @@ export interface BankClientDependencies {
   readonly onUnknownTokens: (calls: readonly OutboxEntry[]) => void
 }
 
-/** A sleep that can be ended early. A ring between two sleeps ends the next one. */
+/**
+ * A sleep that can be ended early. `ring` ends the current sleep; between two sleeps, it ends the next one.
+ */
 class Alarm {
   #rung = Promise.withResolvers<void>()
 
@@ -366,7 +379,7 @@ class Alarm {
     this.#rung.resolve()
   }
 
-  /** Sleeps for `ms` milliseconds or until a ring; returns at once for 0. */
+  /** Sleeps for `ms` milliseconds or until `ring` is called; returns at once for 0. */
   async sleep(ms: number): Promise<void> {
     if (ms > 0) {
       const timer = setTimeout(() => this.ring(), ms).unref()
@@ -382,14 +395,14 @@ const TIMEOUT_MS = 1_500
 /** Maximum number of requests in one batch. */
 const BATCH_SIZE = 100
 
-/** A request for a loan that waits for the bank. */
+/** A loan requested by a call that waits for the bank. */
 interface PendingLoan {
   /** Builds the request when it is sent, because other calls may have changed the leases until then. */
   readonly request: () => LoanRequest
   readonly waitsFor: readonly AccountName[]
   resolve(loan: LoanResponse | undefined): void
   reject(error: unknown): void
-  /** Whether it still waits for a response. */
+  /** Whether the call still waits for a response. */
   isOpen: boolean
 }
 
@@ -426,7 +439,7 @@ class LoanQueue {
     })
   }
 
-  /** Queues a request again that could not be answered; returns false if it has timed out. */
+  /** Queues a request again if its account was locked; returns false if the request has timed out. */
   putBack(pending: PendingLoan): boolean {
     if (pending.isOpen) this.#waiting.push(pending)
     return pending.isOpen

@@ -10,7 +10,7 @@ import { NO_BUDGETS, type Payer } from './payer.ts'
 export interface ChargedCall {
   readonly token: Pick<Token, 'id' | 'budget'>
   readonly user: Pick<User, 'id' | 'budget'>
-  /** Groups whose channels may answer, each once. */
+  /** Groups whose channels may answer the call, without duplicates. */
   readonly groups: readonly Pick<Group, 'name' | 'budget'>[]
   /** Start of the call in Unix milliseconds, which decides the periods of its budgets. */
   readonly startedMs: number
@@ -20,7 +20,8 @@ const NO_TERMS: readonly PeriodBudget[] = []
 
 /**
  * Finds the balances that a call of this token is charged to; synchronously if they are in memory. Admit the
- * call in the turn in which this returns or resolves, because the accounts may be evicted afterwards.
+ * call in the turn of the event loop in which this returns or resolves, because the accounts may be evicted
+ * afterwards.
  */
 export function payerOf(accounts: AccountSource, call: ChargedCall): Payer | Promise<Payer> {
   const periodBudgets = budgetsOfCall(call)
@@ -59,7 +60,7 @@ function budgetsOfCall({ token, user, groups, startedMs }: ChargedCall): readonl
 
 /**
  * Loads the account and the budgets of a hold that an earlier process left open; undefined if the token is
- * unknown. Borrows what was held; if less is lent, the hold exists all the same, because the quota is owed.
+ * unknown. Borrows the held amount. The hold is kept even if less is lent, because its call must be charged.
  */
 export async function findPayerOfParkedHold(
   accounts: AccountSource,

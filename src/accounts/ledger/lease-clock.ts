@@ -1,15 +1,17 @@
 /**
- * Time without an answer after which this node spends no more leases: the bank fences it after 60 s by its
- * own clock.
+ * Time without an answer of the bank after which this node stops spending its leases. The bank takes them
+ * back after 60 s by its own clock.
  */
 const LEASE_VALID_MS = 50_000
 /** Maximum drift of the time of day against the monotonic clock. */
 const MAX_MOVE_MS = 2_000
-/** Interval of the ticks, and the time without a tick that means that the process was suspended. */
+/**
+ * Interval of the ticks; and the time without a tick after which the process counts as having been suspended.
+ */
 const TICK_MS = 1_000
 const SUSPENDED_MS = 5_000
 
-/** One moment on both clocks, in milliseconds. */
+/** One moment as both clocks show it, in milliseconds. */
 export interface Moment {
   readonly monotonicMs: number
   readonly timeOfDayMs: number
@@ -21,9 +23,9 @@ export function currentMoment(): Moment {
 }
 
 /**
- * Determines how long this node may spend its leases without an answer of the bank. After the clock was set
- * or the process suspended, the bank's clock may have advanced further than the monotonic clock here, so the
- * bank must answer first.
+ * Determines how long this node may spend its leases without an answer of the bank. If the clock was set or
+ * the process was suspended, the bank may have measured more time than the monotonic clock here, so the bank
+ * must answer before leases are spent again.
  */
 export class LeaseClock {
   readonly #now: () => Moment
@@ -40,7 +42,7 @@ export class LeaseClock {
     this.#ticking = setInterval(() => this.tick(), TICK_MS).unref()
   }
 
-  /** Whether the bank may have fenced this node, or is about to. */
+  /** Whether the bank may have given this node up as lost, or soon will, so that leases must not be spent. */
   get mayBeFenced(): boolean {
     const { monotonicMs, timeOfDayMs } = this.#now()
     return (

@@ -5,7 +5,7 @@ import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
 import { namesOf } from './payer.ts'
 
-/** Expected size of a hold, in quota units, before the first one. */
+/** Size of a hold that is expected before an account's first hold, in quota units. */
 const INITIAL_TYPICAL_HOLD = 50_000
 /** Time without use after which the spare part of a lease is released. */
 const IDLE_MS = 5_000
@@ -23,7 +23,7 @@ export class LeaseTable {
   readonly #mayBeFenced: () => boolean
   #onRecalled: (account: AccountName) => void = () => {}
 
-  /** `mayBeFenced` returns whether the bank may have fenced this node. */
+  /** `mayBeFenced` returns whether the bank may have taken back this node's leases. */
   constructor(mayBeFenced: () => boolean) {
     this.#mayBeFenced = mayBeFenced
   }
@@ -42,7 +42,7 @@ export class LeaseTable {
     return balance
   }
 
-  /** Called with accounts of which the bank has recalled a lease that still has open holds. */
+  /** Called with each account whose lease the bank has recalled although it has open holds. */
   set onRecalled(listener: (account: AccountName) => void) {
     this.#onRecalled = listener
   }
@@ -55,12 +55,12 @@ export class LeaseTable {
     }
   }
 
-  /** Prepares for answers of an older copy of the bank. */
+  /** Prepares for answers of a bank that was restored from an older copy. */
   expectRestored(): void {
     for (const balance of this.#balances.values()) balance.expectRestored()
   }
 
-  /** Reports of held amounts that the bank does not know yet; with `all`, of all held amounts. */
+  /** Returns reports of held amounts that the bank does not know yet; with `all`, of all held amounts. */
   takeReports(open: Iterable<OpenHold>, all: boolean): HoldReport[] {
     const estimates = new Map<AccountName, number>()
     for (const { account, budgets, facts, expectedCost } of open) {

@@ -16,9 +16,12 @@ import type { LeasedBalance } from './leased-balance.ts'
 import { affordableAmount, type ChargedBudget, freeAmount, NO_BUDGETS, type Payer } from './payer.ts'
 import { QuotaHeld, refusalOf } from './quota-refusal.ts'
 
-/** Times given to other nodes to release their spare quota; the later ones are for nodes on busy machines. */
+/**
+ * Waits until other nodes have released spare quota, in order; the longer ones are for nodes on busy
+ * machines.
+ */
 const RECALL_WAITS_MS = [100, 200, 400]
-/** Maximum number of loans for one call, because other calls may spend each of them first. */
+/** Maximum number of loans for one call. Other calls may spend the quota of a loan before this call does. */
 const MAX_LOANS = 3
 const NOTHING: typeof freeAmount = () => Number.NEGATIVE_INFINITY
 const TAKEN = 'other calls took the quota that was leased for this one'
@@ -27,19 +30,19 @@ const TAKEN = 'other calls took the quota that was leased for this one'
 interface LeasedAccount extends Account {
   readonly token: LeasedBalance
   readonly user: LeasedBalance
-  /** Budgets of the latest call, for which the next loan is taken. */
+  /** Budgets of the latest call. The next loan is taken for them, too. */
   budgets: readonly ChargedBudget[]
   isRenewing: boolean
 }
 
-/** Accounts of one node in a cluster. The node spends what it has leased. */
+/** Accounts of one node in a cluster. The node spends quota that it has leased from the bank. */
 export class LeasedAccounts implements AccountSource {
   readonly lends = true
   readonly #rows: Pick<Rows, 'write'>
   readonly #bankClient: BankClient
   /** Asks the other nodes to release their spare quota of an account. */
   readonly #recall: (account: AccountName) => Promise<void>
-  /** Cached accounts, none of which is known to have changed. */
+  /** Cached accounts by token id. An account that may have changed is evicted. */
   readonly #accounts = new Map<number, LeasedAccount>()
   readonly #lookups = new Map<string, Promise<FoundAccount | undefined>>()
   readonly #renewals = new Set<LeasedAccount>()
@@ -73,7 +76,7 @@ export class LeasedAccounts implements AccountSource {
     return budgets
   }
 
-  // Nothing to load: what is not leased yet is borrowed for the call.
+  // Nothing needs to be loaded: quota that is not leased yet is borrowed when a call needs it.
   loadBudgets(): Promise<void> {
     return Promise.resolve()
   }
@@ -186,7 +189,7 @@ export class LeasedAccounts implements AccountSource {
   }
 
   #evict(name: string): void {
-    // Accounts of budgets are looked up for each call anyway.
+    // Accounts of budgets are not cached here: each call looks them up.
     if (name.startsWith('b:')) return
     const id = Number(name.slice(2))
     if (name.startsWith('t:')) this.#accounts.delete(id)
@@ -231,13 +234,14 @@ export class LeasedAccounts implements AccountSource {
     return cached
   }
 
-  // Evicts a changed account and fetches its new epoch from the bank; earlier charges stay.
+  // Evicts a changed account and fetches its new state from the bank. Charges made before the change still
+  // count.
   async #refresh(name: AccountName): Promise<void> {
     this.forget(name)
     if (this.#bankClient.leases.get(name)) await this.#bankClient.resync()
   }
 
-  // Renews in a later turn, so that the call that found the account low does not wait.
+  // Renews the lease in a later turn of the event loop, so that the call that found it low does not wait.
   #scheduleRenewal(account: LeasedAccount): void {
     account.isRenewing = true
     if (this.#renewals.size === 0) setImmediate(() => this.#renewAll())
@@ -255,7 +259,7 @@ export class LeasedAccounts implements AccountSource {
     this.#renewals.clear()
   }
 
-  // Renews the lease of a recalled account that has open holds, as far as the bank has quota left.
+  // Renews the lease of a recalled account that has open holds, if the bank has quota left.
   #renewLease(name: AccountName): void {
     for (const account of this.#accounts.values()) {
       if (account.token.account !== name && account.user.account !== name) continue
@@ -296,7 +300,10 @@ function firstLoan(token: LoanRequest['token']): LoanRequest {
   return { token, need: { token: 0, user: 0 }, max }
 }
 
-/** Builds the request for a loan that no call waits for; its budgets may have changed since the latest call. */
+/**
+ * Builds the request for a loan that no call waits for. It states 0 as the amount of each budget, because the
+ * amounts may have changed since the latest call.
+ */
 function renewalFor(account: LeasedAccount): LoanRequest {
   const loan = loanFor({ account, budgets: account.budgets }, 0)
   return { ...loan, budgets: (loan.budgets ?? []).map((budget) => ({ ...budget, amount: 0 })) }

@@ -12,17 +12,20 @@ const HOLD_WEIGHT = 1 / 8
 
 /**
  * Leased balance of an account. `remain` is the lease minus the charges that the bank has not counted yet.
- * None of it can be spent while the bank may have fenced this node.
+ * Nothing can be spent while the bank may have taken the lease back.
  */
 export class LeasedBalance extends Balance {
   readonly account: AccountName
-  /** Rises whenever the bank recalls all leases of the account; lower if the bank is an older copy. */
+  /**
+   * Number that rises whenever the bank recalls all leases of the account. It falls only if the bank was
+   * restored from an older copy.
+   */
   epoch = 0
   /** Moving average of holds, in quota units. */
   typicalHold: number
   /** Time of the last hold or release, by `performance.now()`. */
   lastUsedMs = performance.now()
-  /** Charges that the bank may not have counted yet. */
+  /** Charges that the bank may not have counted yet, in quota units. */
   #unreported = 0
   #leased = 0
   #bankRemain = 0
@@ -32,7 +35,7 @@ export class LeasedBalance extends Balance {
   /** By `performance.now()`. */
   #awaitedUntilMs = 0
   #reported = { held: 0, estimate: 0 }
-  /** Set while the bank may be an older copy of the one asked before. */
+  /** Set while the bank may have been restored from an older copy. */
   #mayBeRestored = false
   readonly #mayBeFenced: () => boolean
 
@@ -43,14 +46,15 @@ export class LeasedBalance extends Balance {
     this.#mayBeFenced = mayBeFenced
   }
 
-  // After a quota was lowered, more may be lent than the account has. What calls give back is then not free.
+  // After a quota was lowered, more may be lent than the account has. Quota that a call gives back is then
+  // not free.
   override get free(): number {
     const free = this.remain - this.held + Math.min(0, this.#bankFree)
     return this.#mayBeFenced() ? Math.min(0, free) : free
   }
 
-  // A lease that was lent under a higher amount is not for calls that know the lower one: the bank has to know
-  // it first.
+  // After a budget was lowered, a lease that was lent for the higher amount cannot pay for calls that know
+  // the lower one. The bank must first be told the lower amount.
   override freeUnder(amount: number): number {
     return amount < this.#lentUnder ? Math.min(0, this.free) : this.free
   }
@@ -64,7 +68,7 @@ export class LeasedBalance extends Balance {
     this.#awaitedUntilMs = performance.now() + AWAITED_MS
   }
 
-  /** Sets the amount of the budget that the last loan stated. */
+  /** Sets the amount of the budget with which the last loan was requested. */
   set lentUnder(amount: number) {
     if (amount > 0) this.#lentUnder = amount
   }
@@ -81,7 +85,7 @@ export class LeasedBalance extends Balance {
     return this.#bankUsed + this.#unreported
   }
 
-  /** Sets what the bank has counted as charged. */
+  /** Sets the charges that the bank has counted so far, in quota units. */
   set bankUsed(used: number) {
     this.#bankUsed = used
   }
@@ -90,7 +94,7 @@ export class LeasedBalance extends Balance {
     return super.isIdle && this.#unreported === 0
   }
 
-  /** Whether the bank has so little left that quota is leased call by call. */
+  /** Whether the bank has so little quota left that each call borrows only what it needs. */
   get isScarce(): boolean {
     return this.#bankFree < SCARCE_CALLS * this.typicalHold
   }
@@ -127,9 +131,9 @@ export class LeasedBalance extends Balance {
   }
 
   /**
-   * Applies a state received from the bank. If it is of an earlier epoch, only its counted charges apply,
-   * unless the bank may be an older copy. Returns whether the lease was recalled, or is missing from that
-   * copy.
+   * Applies a state received from the bank. From a state of an earlier epoch only the counted charges apply,
+   * unless the bank may have been restored from an older copy. Returns whether the lease was recalled, or is
+   * missing from the restored copy.
    */
   applyState({ epoch, amount, remain, free, counted = 0 }: AccountState): boolean {
     this.#unreported -= counted
@@ -144,7 +148,10 @@ export class LeasedBalance extends Balance {
     return isLost
   }
 
-  /** Accepts the next state whatever its epoch, because that of an older copy of the bank may be lower. */
+  /**
+   * Makes `applyState` accept the next state whatever its epoch: a bank restored from an older copy may state
+   * a lower one.
+   */
   expectRestored(): void {
     this.#mayBeRestored = true
   }

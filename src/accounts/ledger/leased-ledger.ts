@@ -13,14 +13,14 @@ export const NODES_CHANGED_ANNOUNCEMENT = 'nodes'
 interface Borrower extends Pick<BankClientDependencies, 'onReported' | 'onUnknownTokens'> {
   /** Name of the process in the bank. */
   readonly name: string
-  /** Name of this run, as the owner of its holds. */
+  /** Name of this run of the process, under which its holds are recorded. */
   readonly run: string
   readonly bank: Bank
   /** Settled calls that the bank may not have counted. */
   readonly outbox: Pick<NodeFile, 'write'>
   /** Rows that all borrowers share. */
   readonly rows: Pick<Rows, 'write'>
-  /** The store of the ledger, which informs the client of settlements. */
+  /** Returns the ledger's store, which informs the bank client of settlements. */
   readonly store: (bankClient: BankClient) => Store
   /** Sends texts to all borrowers, and receives theirs. */
   readonly announcer: { announce(text: string): Promise<void>; listen(listener: Listener): unknown }
@@ -36,13 +36,16 @@ export interface LeasedLedger {
   readonly store: Store
   /** Reports what an earlier run left, and begins to borrow. */
   start(): Promise<void>
-  /** Whether calls can be charged now. Those of known keys need no bank while leased quota lasts. */
+  /**
+   * Resolves to true if the bank is reachable and charges can be written. Without the bank, calls with known
+   * keys can still be charged while leased quota lasts.
+   */
   isReady(): Promise<boolean>
   /** Reports everything and returns the leases, except those of open holds. */
   close(): Promise<void>
 }
 
-/** Joins ledger, accounts and the client of the bank, in the same way for nodes and for workers. */
+/** Connects the ledger, its accounts and the client of the bank; the same for nodes and for workers. */
 export function leasedLedger(borrower: Borrower): LeasedLedger {
   const { name, run, bank, outbox, rows, announcer, onReported, onUnknownTokens } = borrower
   const bankClient = new BankClient({

@@ -6,7 +6,7 @@ import type { OpenHold } from './open-hold.ts'
 import { charge, countPendingWrites, type Payer } from './payer.ts'
 import type { WaitingHolds } from './waiting-holds.ts'
 
-/** Delay before a settlement that the store refused, for instance because the disk is full, is repeated. */
+/** Delay before a settlement is repeated that the store refused, for instance because the disk is full. */
 const SETTLE_RETRY_MS = 200
 
 /** Writes of a ledger. Records whether the store accepts them, and repeats settlements until it does. */
@@ -45,8 +45,8 @@ export class LedgerWriter {
   }
 
   /**
-   * Checks whether calls can be charged, by a write that needs disk space and leaves nothing behind. If
-   * settlements could not be written, the answer is no without such a check.
+   * Checks whether calls can be charged, by a write that needs disk space and leaves nothing behind. Resolves
+   * to false if this write fails, or an earlier failure has not been cleared.
    */
   async probe(): Promise<boolean> {
     try {
@@ -91,7 +91,7 @@ export class LedgerWriter {
       this.#settling -= 1
     }
     if (!failure) return
-    // If the hold is not on the disk either, nothing of the call was delivered.
+    // A call whose hold is not on the disk delivered nothing to its client, so its charge is reverted.
     if (hold.hasWriteFailed || hold.isUnwritten) {
       charge(payer, -row.quota)
       throw failure

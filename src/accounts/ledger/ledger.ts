@@ -37,10 +37,13 @@ import {
 import { SiblingQueue } from './sibling-queue.ts'
 import { WaitingHolds } from './waiting-holds.ts'
 
-/** Interval at which a hold that other holds keep from being raised is tried again. */
+/** Interval at which raising a hold is tried again while other holds take the quota. */
 const RETRY_MS = 25
 
-/** Admits, grows and settles the holds of this node; described in `docs/ledger.md`. */
+/**
+ * Admits, grows and settles the holds of this node: the quota reserved for running calls. Described in
+ * `docs/ledger.md`.
+ */
 export class Ledger {
   readonly accounts: AccountSource
   readonly priceSets: PriceSets
@@ -54,10 +57,10 @@ export class Ledger {
   readonly #store: Store
   readonly #owner: string
   readonly #waiting = new WaitingHolds()
-  /** Calls that wait for others' holds, and holds that wait to grow. */
+  /** Calls that wait until other calls release quota, and holds that wait to grow. */
   readonly #siblings: CallQueue
   readonly #growths = new Map<OpenHold, Queued>()
-  /** Holds for whose growth quota is being borrowed. */
+  /** Holds that could not grow, while quota for them is being borrowed. */
   readonly #borrowing = new Set<OpenHold>()
   /** The latest answers of the bank to holds that are being raised. */
   readonly #answers = new Map<OpenHold, Borrowed | undefined>()
@@ -160,7 +163,7 @@ export class Ledger {
 
   /**
    * Changes a token. Resolves once that is durable and calls are admitted by it; resolves to undefined if the
-   * user has no such token. A new quota does not include open holds, which are settled against it.
+   * user has no such token. The costs of open holds are still deducted from a new quota.
    */
   async changeToken(change: TokenChange): Promise<TokenWithKey | undefined> {
     const changed = await this.accounts.changeToken(change)
@@ -239,7 +242,7 @@ export class Ledger {
           hold.addSpare(by)
         },
         refuse: () => {
-          // The end of other calls would not make it affordable.
+          // The growth would stay unaffordable even if other calls ended.
           this.#growths.delete(hold)
           hold.refusal = refusalOfGrowth(hold, by, Date.now())
         },

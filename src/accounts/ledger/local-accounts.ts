@@ -12,8 +12,9 @@ import { type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
 const MAX_ACCOUNTS = 50_000
 
 /**
- * Accounts of a node that has the database to itself. The first use reads through the writer's queue, after
- * every write queued earlier. From then on the balances here are ahead of the store, never behind it.
+ * Accounts of a node that has the database to itself. The first use of an account reads it through the
+ * writer's queue, after all writes queued earlier. From then on the balances here are ahead of the store,
+ * never behind it.
  */
 export class LocalAccounts implements AccountSource {
   readonly lends = false
@@ -71,10 +72,10 @@ export class LocalAccounts implements AccountSource {
   }
 
   /**
-   * Changes a user; undefined for an unknown user. A changed quota can be spent only once it is durable,
-   * because a change that the store refuses must not have paid for a call. The balance changes by the
-   * difference in the row, so that concurrent charges count. Writes resolve in queue order: a balance that
-   * was read before this write is cached by then, and one that is not was read after it.
+   * Changes a user; resolves to undefined for an unknown user. The balance changes only once the change is
+   * durable, because a change that the store refuses must not have paid for a call. It changes by the
+   * difference in the row, so that concurrent charges count. Writes resolve in queue order: a balance read
+   * before this write is cached by then, and any other balance is read after it.
    */
   async changeUser(change: UserChange): Promise<ManagedUser | undefined> {
     const changed = await this.#store.write('changeUser', change)
@@ -133,10 +134,10 @@ export class LocalAccounts implements AccountSource {
   }
 }
 
-/** Maximum number of cached accounts; beyond it, idle ones are evicted, oldest first. */
+/** Maximum number of cached balances of budgets; beyond it, idle ones are evicted, oldest first. */
 const MAX_BUDGETS = 50_000
 
-/** Balance of a budget's account, and the amount of the budget by which it was computed. */
+/** Balance of a budget's account, and the budget's amount from which the balance was computed. */
 interface LocalBudget {
   readonly balance: Balance
   amount: number
@@ -156,7 +157,7 @@ class LocalBudgets {
     this.#store = store
   }
 
-  /** The cached accounts, with the amounts stated in `terms`; undefined if one is missing. */
+  /** The cached accounts of these budgets, with the amounts that they state; undefined if one is missing. */
   get(periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
     if (periodBudgets.length === 0) return NO_BUDGETS
     const charged: ChargedBudget[] = []
@@ -169,7 +170,7 @@ class LocalBudgets {
     return charged
   }
 
-  /** Resolves once all of them are cached. */
+  /** Loads the accounts of these budgets; resolves once all of them are cached. */
   async load(periodBudgets: readonly PeriodBudget[]): Promise<void> {
     await Promise.all(periodBudgets.map((one) => this.#loadOnce(one)))
   }
@@ -191,8 +192,8 @@ class LocalBudgets {
     if (this.#budgets.size > MAX_BUDGETS) this.#evictIdle()
   }
 
-  // Calls are admitted by the new amount at once; charges and holds stay. The store gets the new amount for
-  // its own sums, and again with the next change or load.
+  // New calls are admitted by the new amount at once; charges and holds stay. The store needs the new amount
+  // for its own sums. If this write fails, the next change or load repeats it.
   #changeAmount(budget: LocalBudget, { name, amount }: PeriodBudget): void {
     budget.balance.remain += amount - budget.amount
     budget.amount = amount

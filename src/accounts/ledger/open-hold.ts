@@ -4,7 +4,7 @@ import type { Account } from './balance.ts'
 import { type ChargedBudget, growableAmount, NO_BUDGETS, type Payer } from './payer.ts'
 import type { Unaffordable } from './quota-refusal.ts'
 
-/** How long a hold waits to be raised. */
+/** How long a hold waits for the quota by which it is to be raised. */
 export interface RaisePatience {
   readonly waitMs: number
   /** Whether the call has ended. */
@@ -51,12 +51,12 @@ export class OpenHold implements Hold {
   /** Outcome of parking, once that has begun; undefined again if it failed. */
   #parking: Promise<boolean> | undefined
   #amount: number
-  /** Part of the amount that no call of `grow` has taken yet. */
+  /** Quota units that were added after `grow` had been refused and that no later `grow` has taken yet. */
   #spare = 0
   #marked = 0
   readonly #ledger: HoldLedger
 
-  /** Called only by `Ledger.admit` and `OpenHold.unrecorded`. */
+  /** Called only by `Ledger.admit` and the static methods below. */
   constructor(ledger: HoldLedger, { account, budgets }: Payer, facts: HoldFacts, amount: number) {
     this.#ledger = ledger
     this.account = account
@@ -69,12 +69,12 @@ export class OpenHold implements Hold {
     return this.facts.id
   }
 
-  /** A hold of a free call, which is not recorded, neither now nor at its settlement. */
+  /** Hold of a free call: 0 quota units. Neither the hold nor its settlement is recorded. */
   static unrecorded(account: Account, facts: HoldFacts): OpenHold {
     return new OpenHold(NO_LEDGER, { account, budgets: NO_BUDGETS }, facts, 0).#alreadyDurable()
   }
 
-  /** A parked hold of an earlier run. */
+  /** Recreates a hold that an earlier run of the process parked. */
   static takenUp(ledger: HoldLedger, payer: Payer, parked: ParkedHold): OpenHold {
     const hold = new OpenHold(ledger, payer, parked, parked.amount).#alreadyDurable()
     hold.#isParked = true
@@ -93,7 +93,7 @@ export class OpenHold implements Hold {
     return this.#amount
   }
 
-  /** Cost known so far, which is charged after a crash. */
+  /** Cost known so far in quota units. It is charged if the process crashes. */
   get expectedCost(): number {
     return Math.min(this.#amount, this.facts.prompt_amount + this.#marked)
   }
@@ -146,7 +146,8 @@ export class OpenHold implements Hold {
 
   /**
    * Keeps the hold open beyond its call and this process; the process that learns how the call ended settles
-   * it. Resolves to whether that is durable. If not, the call owns the hold again and must settle it.
+   * it. Resolves to true once that is durable. If it resolves to false, the call owns the hold again and must
+   * settle it.
    */
   park(): Promise<boolean> {
     if (this.#isSettled) return Promise.resolve(this.#isParked)
@@ -178,7 +179,7 @@ export class OpenHold implements Hold {
     return true
   }
 
-  /** The amount without what no call of `grow` has taken yet. */
+  /** The amount in use: without the spare part, which no call of `grow` has taken yet. */
   get taken(): number {
     return this.#amount - this.#spare
   }

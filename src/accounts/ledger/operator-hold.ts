@@ -1,8 +1,8 @@
 import type { Hold } from '../../domain/hold.ts'
 
 /**
- * Permission for one call by which an operator tests a channel. Nothing is held or charged, because no
- * account pays for it.
+ * Permission for one call with which an operator tests a channel. Nothing is held or charged, because no
+ * account pays for the call.
  */
 export class OperatorHold implements Hold {
   readonly id: string

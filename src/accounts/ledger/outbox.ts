@@ -4,18 +4,21 @@ import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 /** Number of settled calls in one report. */
 const REPORT_ROWS = 500
 
-/** Settled calls of this node that the bank has not counted; reads only those that can be reported. */
+/** Settled calls of this node that the bank has not counted. Entries on locked accounts are skipped. */
 export class Outbox {
   readonly #file: Pick<NodeFile, 'write'>
   /** Set while there may be entries that can be reported. */
   #mayHaveEntries = true
-  /** Number of calls settled since the last read, and whether new entries can be reported since then. */
+  /**
+   * Number of calls settled since the last read; and whether there may be new entries since then that can be
+   * reported.
+   */
   #settled = 0
   #hasNews = false
   #hasMore = false
-  /** Accounts that another session has locked in the bank; entries that charge them have to wait. */
+  /** Accounts that another database session has locked in the bank; entries that charge them have to wait. */
   #locked: ReadonlySet<AccountName> = new Set()
-  /** Places of entries that the bank has counted and that are not removed from the file yet. */
+  /** Places in the file of entries that the bank has counted but that are not removed yet. */
   readonly #counted = new Set<number>()
 
   constructor(file: Pick<NodeFile, 'write'>) {
@@ -27,7 +30,7 @@ export class Outbox {
     return this.#mayHaveEntries
   }
 
-  /** Whether there are entries beyond the last page. */
+  /** Whether the file may have further entries after those that were last read. */
   get hasMore(): boolean {
     return this.#hasMore
   }
@@ -37,7 +40,7 @@ export class Outbox {
     return this.#hasMore || this.#settled >= REPORT_ROWS
   }
 
-  /** Whether entries wait for locked accounts, as far as is known. */
+  /** Whether entries may be waiting for locked accounts. */
   get hasLocked(): boolean {
     return this.#locked.size > 0
   }
@@ -74,8 +77,9 @@ export class Outbox {
   }
 
   /**
-   * Processes the bank's answer to a report of these entries. Returns those that it has counted, and which of
-   * them no earlier answer included: an entry whose removal failed is reported again.
+   * Processes the bank's answer to a report of these entries. `counted`: the entries that the bank has
+   * counted. `fresh`: those that were not already counted in an earlier answer; an entry whose removal failed
+   * is reported twice.
    */
   heed(
     entries: readonly OutboxEntry[],

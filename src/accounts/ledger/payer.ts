@@ -1,7 +1,7 @@
 import { type BudgetName, chargedBudgets, type PeriodBudget } from '../../domain/budget.ts'
 import type { Account, Balance } from './balance.ts'
 
-/** The account of a budget in one period: what remains of it in that period is a balance like any other. */
+/** A budget in one period, with the balance that remains of it in that period. */
 export interface ChargedBudget {
   readonly periodBudget: PeriodBudget
   readonly balance: Balance
@@ -17,8 +17,8 @@ export interface Payer {
 }
 
 /**
- * Quota available for the hold of a call: the minimum over token, user and budgets, or at most 0 if calls wait for one
- * of these at a bank. An unlimited token is left out.
+ * Quota units available for the hold of a call: the minimum over token, user and budgets, or at most 0 if calls
+ * wait for one of these at a bank. The balance of an unlimited token is ignored.
  */
 export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
   const free = freeAmount(account, budgets)
@@ -34,7 +34,10 @@ export function freeAmount(account: Account, budgets: readonly ChargedBudget[] =
   return leastFree(account, budgets, ({ balance, periodBudget }) => balance.freeUnder(periodBudget.amount))
 }
 
-/** As `freeAmount`, for more of a hold that is open. Amounts of budgets may have changed since it was admitted. */
+/**
+ * Quota units by which an open hold can grow. Unlike `freeAmount`, ignores at which amount of a budget its quota
+ * was lent, because that may have changed since the hold was admitted.
+ */
 export function growableAmount(account: Account, budgets: readonly ChargedBudget[]): number {
   return leastFree(account, budgets, ({ balance }) => balance.free)
 }
@@ -71,8 +74,8 @@ function forEachBalance({ account, budgets }: Payer, change: (balance: Balance) 
 }
 
 /**
- * The balances that a call is charged to once it is known which group answered. Its hold is on the budgets of
- * every group that might have.
+ * The balances that a call is charged to once it is known which group answered. Until then its hold is on the
+ * budgets of every group that might answer.
  */
 export function payerForGroup({ account, budgets }: Payer, group: string): Payer {
   if (budgets.length === 0) return { account, budgets }

@@ -14,8 +14,8 @@ interface Terms {
 }
 
 /**
- * The version of the prices of a call that any of these models may serve: that of the settings, unless the price
- * of one of them depends on the date or the time of day.
+ * The version of the prices of a call that any of these models may serve: the version of the settings or, if
+ * the price of a model depends on the date or the time of day, a hash that includes those.
  */
 export function priceVersionOf(
   { priceVersion }: Pick<Settings, 'priceVersion'>,
@@ -32,7 +32,8 @@ export function priceVersionOf(
  */
 export class PriceSets {
   readonly #store: Pick<Store, 'write'>
-  // A rate belongs to one version of the prices and one group; several models may share it.
+  // Keys of the prices already stored for each rate. A rate has one price version and one group; models may
+  // share it.
   readonly #stored = new WeakMap<Rate, Set<string>>()
 
   constructor(store: Pick<Store, 'write'>) {

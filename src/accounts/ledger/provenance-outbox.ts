@@ -9,8 +9,9 @@ const MAX_CALLS = 200
 const RETRY_MS = 1_000
 
 /**
- * Shares the provenance of this node's calls with the other nodes. It is durable in the node's file together
- * with the charge. From there it is copied to the shared rows in order, in batches, one batch at a time.
+ * Shares the provenance of this node's calls with the other nodes. Provenance is first written to the node's
+ * own file together with the charge. From there it is copied to the shared database in order and in batches,
+ * one batch at a time.
  */
 export class ProvenanceOutbox {
   readonly #file: Pick<NodeFile, 'write'>
@@ -30,8 +31,9 @@ export class ProvenanceOutbox {
   }
 
   /**
-   * Call it after a settlement with provenance. Resolves once every node can see the provenance, or the
-   * shared database is unreachable; then it is shared later, if need be by a later run of the process.
+   * Call it after a settlement with provenance. Resolves once every node can see the provenance. Resolves
+   * early if the shared database is unreachable; the provenance is then shared later, if need be by a later
+   * run of the process.
    */
   share(): Promise<void> {
     this.#hasMore = true
@@ -43,7 +45,7 @@ export class ProvenanceOutbox {
     return shared
   }
 
-  /** Shares what can be shared at once, and stops. */
+  /** Shares what can be shared at once, and stops. The rest stays in the file. */
   async close(): Promise<void> {
     this.#stopping.abort()
     await this.#running
@@ -77,7 +79,8 @@ export class ProvenanceOutbox {
           await this.#rows.write('storeProvenance', { calls: entries.map(({ call }) => call) })
         } catch (error) {
           if (error instanceof StoreUnavailable) throw error
-          // A call that the database refuses must not hold up the others: it is identified and skipped.
+          // A call that the database refuses must not block the others. Smaller batches identify it, and it
+          // is skipped.
           if (entries.length > 1) {
             limit = 1
             continue

@@ -3,7 +3,10 @@ import { GatewayError, type RefusedLimit } from '../../errors.ts'
 import type { Balance } from './balance.ts'
 import type { ChargedBudget, Payer } from './payer.ts'
 
-/** The sums of the balance or budget that is short, in quota units; `left` is what is neither spent nor held. */
+/**
+ * Amounts of the balance or budget that is too low, in quota units; `left` is neither spent nor held,
+ * `needed` is what the call asked for.
+ */
 export interface ShortFunds {
   readonly spent: number
   readonly held: number
@@ -11,14 +14,14 @@ export interface ShortFunds {
   readonly needed: number
 }
 
-/** Formats an amount in the operator's display; undefined if that is quota units. */
+/** Formats an amount in the unit that the operator displays; undefined if that is quota units. */
 type AmountText = (amount: number, rounding: 'up' | 'down') => string | undefined
 
 const NOT_SHOWN: AmountText = () => undefined
 
 /** Refusal of a call that may cost more quota units than are free. */
 export abstract class Unaffordable extends GatewayError {
-  /** The same refusal, with its amounts in another unit as well. */
+  /** The same refusal, with its amounts also in the unit of `text`. */
   abstract showing(text: AmountText): Unaffordable
 
   /** The reason given when a response ends because its hold cannot grow any more. */
@@ -88,12 +91,15 @@ export class BudgetExceeded extends Unaffordable {
   }
 }
 
-/** Refusal of a call that would be affordable if other calls had ended without a charge. */
+/**
+ * Refusal of a call that other calls' open holds prevent: it would be affordable if they ended without a
+ * charge.
+ */
 export class QuotaHeld extends Unaffordable {
   readonly #funds: ShortFunds
   readonly #of: string
 
-  /** `of` names the balance or budget that is short. */
+  /** `of` names the balance or budget that is too low. */
   constructor(of: string, funds: ShortFunds, limit?: RefusedLimit, text = NOT_SHOWN) {
     const { left, needed } = funds
     super(
@@ -115,7 +121,7 @@ export class QuotaHeld extends Unaffordable {
   }
 }
 
-/** ` ($0.10 of $0.25)`; empty if amounts are shown in quota units. */
+/** Returns the amounts in the displayed unit, such as ` ($0.10 of $0.25)`; empty if that is quota units. */
 function shownOf({ left, needed }: ShortFunds, text: AmountText): string {
   const shown = text(left, 'down')
   return shown === undefined ? '' : ` (${shown} of ${text(needed, 'up')})`
@@ -127,7 +133,9 @@ function othersOf({ spent, held }: ShortFunds, text: AmountText): string {
   return `${spent} are spent, ${held} are held by calls under way${amounts}`
 }
 
-/** Quota units of a balance that count as available. */
+/**
+ * Returns how many quota units of a balance count as available, with or without those that open holds need.
+ */
 type Available = (balance: Balance) => number
 
 const WITH_HOLDS: Available = ({ accountFree }) => accountFree
@@ -139,8 +147,9 @@ export function isAffordableAlone(payer: Payer, amount: number): boolean {
 }
 
 /**
- * Builds the refusal of a hold: `QuotaHeld` if only open holds prevent it. Otherwise insufficient quota comes
- * first, because no new period restores it; among budgets, the one that resets last.
+ * Builds the refusal of a hold: `QuotaHeld` if only open holds prevent it. Otherwise `InsufficientQuota`
+ * takes precedence over `BudgetExceeded`, because no new period restores quota. Of several budgets, the one
+ * that resets last is named.
  */
 export function refusalOf(payer: Payer, amount: number, nowMs: number): Unaffordable {
   if (!isAffordableAlone(payer, amount)) return usedUpBy(payer, amount, nowMs, WITHOUT_HOLDS)
@@ -192,7 +201,7 @@ function isShort(payer: Payer, amount: number, available: Available): boolean {
   return payer.budgets.some(({ balance }) => available(balance) < amount)
 }
 
-/** Whichever balance of token and user is short; if both are, the one that is short by more. */
+/** Which of the token's and the user's balances is too low; if both are, the one that lacks more. */
 function shortQuota(payer: Payer, amount: number, available: Available): 'token' | 'user' | undefined {
   const subject = isOfToken(payer, available) ? 'token' : 'user'
   return available(payer.account[subject]) < amount ? subject : undefined
@@ -202,7 +211,7 @@ function isOfToken({ account: { token, user, unlimited } }: Payer, available: Av
   return !unlimited && available(token) <= available(user)
 }
 
-/** The budgets that are short; the one that resets last comes first. */
+/** The budgets that are too low; the one that resets last comes first. */
 function shortBudgets({ budgets }: Payer, amount: number, available: Available): readonly ChargedBudget[] {
   return budgets
     .filter(({ balance }) => available(balance) < amount)

@@ -5,8 +5,9 @@ import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
 type Outbox = Pick<NodeFile, 'write'>
 
 /**
- * Outbox of a process whose charges reach the bank with the commit that books them. Its entries charge
- * nothing; each lists accounts whose state has changed (`LocalBank.apply`), once until it is reported.
+ * Outbox of a process whose calls are charged in the bank by the same commit that records them. Its entries
+ * therefore charge nothing. Each lists accounts whose state has changed (`LocalBank.apply`); further calls of
+ * the same accounts add no entry until it is read.
  */
 export class SettledAccounts implements Outbox {
   readonly #entries = new Map<string, OutboxEntry>()

@@ -41,7 +41,7 @@ const READS_WITHOUT_CHARGES: ReadonlySet<string> = new Set([
   'userBySession',
 ])
 
-/** Node-specific part of the store on a node that serves calls. */
+/** What the store of a node that serves calls needs besides the shared rows. */
 export interface NodeStore {
   readonly file: NodeFile
   /** Called after each settlement. */
@@ -54,9 +54,9 @@ export interface NodeStore {
 
 /**
  * Store of one node in a cluster: rows in the shared database, and writes of calls in the node's own file. A
- * settlement with provenance resolves once that is shared, or the shared database is unreachable. A read that
- * shows charges includes all charges of this node. Without `own` it is the store of a command-line tool,
- * which serves no calls.
+ * settlement with provenance resolves once that is shared or the shared database is unreachable. Before a
+ * read that shows charges, this node's charges are reported. Without `own` it is the store of a command-line
+ * tool, which serves no calls.
  */
 export function sharedStore(rows: Rows, own?: NodeStore): Store {
   const provenance = own && new ProvenanceOutbox(own.file, rows)
@@ -65,7 +65,7 @@ export function sharedStore(rows: Rows, own?: NodeStore): Store {
       await own?.flush()
       return rows.read('accountOfToken', input as never)
     }
-    // Old rows of the usage log are dropped with their partition instead.
+    // In the shared database, partitions of old usage rows are dropped instead.
     if (name === 'prune') return { rows: 0, tookMs: 0 }
     if (!NODE_FILE_WRITES.has(name)) return rows.write(name as never, ...([input] as never))
     if (!own) throw new StoreUnavailable('no calls are made on this store')
@@ -98,7 +98,7 @@ export function sharedStore(rows: Rows, own?: NodeStore): Store {
   }
 }
 
-/** The sums of all open holds on these accounts: those of other nodes as they reported them last. */
+/** The sums of all open holds on these accounts; the holds of other nodes are as last reported. */
 async function heldByAll(
   rows: Rows,
   own: NodeStore | undefined,

@@ -32,7 +32,7 @@ class LinedPlace extends Place {
     return short
   }
 
-  /** Whether it has its turn before another place. */
+  /** Whether this place has its turn before the other one. */
   isBefore({ waiting: { grown }, order }: LinedPlace): boolean {
     const isGrowth = this.waiting.grown !== undefined
     return isGrowth === (grown !== undefined) ? this.order < order : isGrowth
@@ -43,7 +43,7 @@ class LinedPlace extends Place {
 class Line {
   readonly #growths = new Set<LinedPlace>()
   readonly #calls = new Set<LinedPlace>()
-  /** Bounds of the amounts, kept while the line is not empty. */
+  /** Smallest and largest amounts of the places; reset only when the line becomes empty. */
   #least = Number.POSITIVE_INFINITY
   #most = 0
 
@@ -65,7 +65,10 @@ class Line {
     return waiting.grown ? this.#growths : this.#calls
   }
 
-  /** Whether no place can be admitted or must be refused, by the bounds of the amounts. */
+  /**
+   * Whether nothing can be done for the line: no place can be admitted, and none must be refused. Judged by
+   * `#least` and `#most`.
+   */
   isStuck(balance: Balance): boolean {
     return this.isShort(balance) && !this.isUsedUp(balance)
   }
@@ -86,7 +89,10 @@ class Line {
   }
 }
 
-/** The places of several lines, each once, in their turns. A line ends where `isStuck`. */
+/**
+ * The places of several lines, each place once, in order of their turns. Stops reading a line once `isStuck`
+ * returns true for it.
+ */
 function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Generator<LinedPlace> {
   const heads = lines.map((line) => ({
     line,
@@ -141,7 +147,7 @@ export class SiblingQueue implements CallQueue {
     this.#admitFrom(
       merged([...balances.keys()], (line) => {
         const balance = balances.get(line)!
-        // All who wait for a token wait for its user, too.
+        // Everyone who waits for the token also waits for its user.
         return (
           line.isStuck(balance) || (balance === token && !line.isUsedUp(balance) && !!ofUser?.isShort(user))
         )

@@ -1,17 +1,20 @@
 import type { OpenHold } from './open-hold.ts'
 
-/** How long a hold waits for the end of its call; after that it is written together with the next write. */
+/**
+ * Age at which a hold is written together with the next write. Until then its call may end, which makes the
+ * write unnecessary.
+ */
 const DUE_MS = 30
-/** Maximum age at which a hold is written even if nothing else is. */
+/** Maximum age at which a hold is written even without another write. */
 const LATEST_MS = 40
 
 /**
- * Holds that are not written yet. Quick calls end before their hold would be written, and the holds of slow
- * calls share a commit, usually that of a settlement. One timer watches the oldest hold; a timer for each
+ * Holds that are not written yet. Quick calls end before their hold would be written, and holds of slow calls
+ * share a commit, usually with a settlement. One timer watches the oldest hold, because a timer for each hold
  * would cost more than it saves.
  */
 export class WaitingHolds {
-  /** In order of admission. */
+  /** The holds in order of admission. */
   readonly #holds = new Set<OpenHold>()
   #timer: NodeJS.Timeout | undefined
   /** Time before which no hold is due, by `performance.now()`. */
@@ -50,7 +53,7 @@ export class WaitingHolds {
     this.writeDue()
     const [oldest] = this.#holds
     if (!oldest) return
-    // Writing the others may have taken longer than this one may wait.
+    // Writing the other holds may have taken longer than this one may still wait.
     const waitMs = Math.max(oldest.admittedAt + LATEST_MS - performance.now(), 0)
     this.#timer = setTimeout(() => this.#turn(), waitMs).unref()
   }

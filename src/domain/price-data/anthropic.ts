@@ -1,10 +1,10 @@
 import type { VendorService } from './vendor-service.ts'
 
-/** Models from Opus 4.6 and Sonnet 4.6 on, with the forms of their names at clouds. */
+/** Matches models from Opus 4.6 and Sonnet 4.6 on, including the forms of their names in clouds. */
 const FROM_OPUS_4_6 =
   /claude-(?:opus-(?:4-[6-9]|[5-9])|sonnet-(?:4-[6-9]|[5-9])|haiku-(?:4-[6-9]|[5-9])|fable)/
 
-/** Anthropic. `fast` is `speed: fast`. */
+/** Anthropic's prices of service tiers and regions. The tier `fast` is requested with `speed: fast`. */
 export const ANTHROPIC: VendorService = {
   tiers: [
     { tier: 'batch', factor: '0.5', has: /claude/ },

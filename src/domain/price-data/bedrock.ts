@@ -1,10 +1,13 @@
 import type { VendorService } from './vendor-service.ts'
 
-/** Models on the page of service tiers. Claude, Llama, Titan and the small models of Nova have none. */
+/**
+ * Matches the models that Amazon's page of service tiers lists. Claude, Llama, Titan and the small Nova
+ * models have none.
+ */
 const TIERED =
   /(?:^|\.)(?:openai\.gpt-oss|qwen\.qwen3|deepseek\.v3|amazon\.nova-(?:pro|premier|2-lite)|google\.gemma-3|minimax\.|mistral\.(?:magistral|ministral|voxtral|mistral-large-3)|moonshot\.|nvidia\.nemotron)/
 
-/** Amazon Bedrock. `fast` is also called `priority`. */
+/** Amazon Bedrock's prices of service tiers. The tier `fast` is called `priority` there. */
 export const BEDROCK: VendorService = {
   tiers: [
     { tier: 'flex', factor: '0.5', has: TIERED },

@@ -1,9 +1,9 @@
 import type { VendorService } from './vendor-service.ts'
 
-/** Models for text and images; speech and live sessions have no tiers. */
+/** Matches models for text and images; models for speech and live sessions have no service tiers. */
 const TIERED = /gemini-(?:2\.5|[3-9])(?!\S*-(?:tts|live|native-audio))/
 
-/** The Gemini API and Vertex AI. `fast` is also called `priority`. */
+/** Prices of service tiers of the Gemini API and Vertex AI. The tier `fast` is called `priority` there. */
 export const GOOGLE: VendorService = {
   tiers: [
     { tier: 'flex', factor: '0.5', has: TIERED },

@@ -23,7 +23,10 @@ const BY_HOST: readonly (readonly [RegExp, VendorService])[] = [
 
 const known = new WeakMap<object, VendorService | 'none'>()
 
-/** The vendor whose defaults apply on a channel, by its provider or host; undefined if there are none. */
+/**
+ * The vendor whose prices of service tiers and regions apply on a channel, by the channel's provider or host;
+ * undefined if none is known.
+ */
 export function serviceVendor(channel: Pick<Channel, 'provider' | 'base_url'>): VendorService | undefined {
   let vendor = known.get(channel)
   if (vendor === undefined) {
@@ -34,7 +37,10 @@ export function serviceVendor(channel: Pick<Channel, 'provider' | 'base_url'>): 
   return vendor === 'none' ? undefined : vendor
 }
 
-/** The built-in prices of tiers and regions as text; a changed text is another version of the prices. */
+/**
+ * The built-in prices of service tiers and regions as text. The text is hashed into the version of the
+ * prices.
+ */
 export const SERVICE_DATA_TEXT = JSON.stringify([OPENAI, ANTHROPIC, GOOGLE, BEDROCK], (_, value: unknown) =>
   value instanceof RegExp ? value.source : value,
 )

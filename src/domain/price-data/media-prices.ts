@@ -2,26 +2,27 @@ import type { Decimal } from '../decimal.ts'
 import type { ImagePrices, Price } from '../price.ts'
 import type { DataSource } from './vendor-service.ts'
 
-/** Prices that are missing from @pydantic/genai-prices. */
+/** Prices of a model that @pydantic/genai-prices does not contain. */
 export type FurtherPrices = Partial<Pick<Price, 'characters' | 'second' | 'image'>>
 
-/** Prices of one vendor for images, speech and recordings, by names of models without dates. */
+/** A vendor's prices for images, speech and audio, by model name without a date. */
 interface VendorPrices extends DataSource {
   readonly models: Readonly<Record<string, FurtherPrices>>
 }
 
 const usd = (millionths: number): Decimal => ({ digits: BigInt(millionths), scale: 6 })
 
-/** USD per million characters. */
+/** The price of a model that speaks text, in USD per million characters. */
 const spoken = (dollars: number): FurtherPrices => ({ characters: { digits: BigInt(dollars), scale: 0 } })
 
-/** Thousandths of a dollar per minute. */
+/** The price of a model for audio, in thousandths of a US dollar per minute. */
 const perMinute = (thousandths: number): FurtherPrices => ({
   second: { digits: BigInt((thousandths * 100_000) / 60), scale: 8 },
 })
 
 /**
- * Thousandths of a dollar per image, by size and quality. For `auto`, the most expensive result is charged.
+ * The price of a model for images, in thousandths of a US dollar per image, by size and quality. For `auto`,
+ * the price of the most expensive result applies.
  */
 const images = (thousandths: Readonly<Record<string, number>>): FurtherPrices => ({
   image: Object.fromEntries(
@@ -29,7 +30,10 @@ const images = (thousandths: Readonly<Record<string, number>>): FurtherPrices =>
   ) satisfies ImagePrices,
 })
 
-/** Thousandths of a dollar for a square image and for any other shape, by quality. */
+/**
+ * The price of a model for images by quality: thousandths of a US dollar for a square image and for any other
+ * shape.
+ */
 const byQuality = (prices: Readonly<Record<string, readonly [number, number]>>): FurtherPrices =>
   images(
     Object.fromEntries(
@@ -47,7 +51,7 @@ const OPENAI: VendorPrices = {
   models: {
     'tts-1': spoken(15),
     'tts-1-hd': spoken(30),
-    // Speech sent as plain bytes reports no tokens, so this is the vendor's own estimate per minute.
+    // Responses with plain audio report no tokens, so this is the vendor's own estimate per minute.
     'gpt-4o-mini-tts': perMinute(15),
     'gpt-4o-transcribe': perMinute(6),
     'gpt-4o-transcribe-diarize': perMinute(6),
@@ -97,10 +101,10 @@ export const MEDIA_PRICES: Readonly<Record<string, VendorPrices>> = {
   'x-ai': XAI,
 }
 
-/** A date or a month at the end of a name: `-2025-12-16`, `-1106`. */
+/** Matches a date or a month and day at the end of a model name: `-2025-12-16`, `-1106`. */
 const DATE = /-(?:\d{4}-\d{2}-\d{2}|\d{4})$/
 
-/** A vendor's prices of images, speech and recordings for this model; undefined if there are none. */
+/** A vendor's prices for images, speech and audio for a model; undefined if it has none. */
 export function mediaPrices(vendor: string, name: string): FurtherPrices | undefined {
   const prices = MEDIA_PRICES[vendor]?.models
   if (!prices) return undefined
@@ -108,12 +112,12 @@ export function mediaPrices(vendor: string, name: string): FurtherPrices | undef
   return found === undefined ? undefined : prices[found]
 }
 
-/** Names, by vendor, whose price is only in this list. */
+/** Names of a vendor's models whose price is only in this list. */
 export function mediaModels(vendor: string): readonly string[] {
   return Object.keys(MEDIA_PRICES[vendor]?.models ?? {})
 }
 
-/** The list as text, which is part of the version of the built-in prices. */
+/** The prices in this file as text, which is hashed into the version of the built-in prices. */
 export const MEDIA_PRICES_TEXT = JSON.stringify(MEDIA_PRICES, (_, value: unknown) =>
   typeof value === 'bigint' ? String(value) : value,
 )

@@ -1,16 +1,19 @@
 import type { VendorService } from './vendor-service.ts'
 
-/** Models on the page of flex processing; those of the o series without suffixes. */
+/**
+ * Matches the models that OpenAI's page of flex processing lists; of the o series, only those without
+ * suffixes.
+ */
 const FLEX = /^(?:o3|o4-mini|gpt-[5-9](?!\S*-(?:codex|image)))(?!-(?:deep|mini|pro))/
 
 /**
- * Models on the page of fast mode, formerly priority processing: all since GPT-4o but nano and pro models of
- * the fifth generation, and models of audio and images.
+ * Matches the models that OpenAI's page of fast mode (formerly priority processing) lists: all since GPT-4o
+ * except nano and pro models of the fifth generation, and models for audio and images.
  */
 const FAST =
   /^(?:o3(?!-(?:deep|mini|pro))|o4-mini(?!-deep)|gpt-4o(?!\S*-(?:audio|realtime|transcribe|tts|search))|gpt-4\.1|gpt-5(?!\S*-(?:nano|pro|image))|gpt-[6-9](?!\S*-(?:image|audio)))/
 
-/** OpenAI and Azure OpenAI. `fast` is also called `priority`. */
+/** Prices of service tiers of OpenAI and Azure OpenAI. The tier `fast` is also called `priority`. */
 export const OPENAI: VendorService = {
   tiers: [
     { tier: 'flex', factor: '0.5', has: FLEX },

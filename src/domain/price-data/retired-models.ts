@@ -2,7 +2,7 @@ import type { ModelEnd } from '../model-end.ts'
 import type { Channel } from '../records/channel.ts'
 import type { DataSource } from './vendor-service.ts'
 
-/** Models that a vendor shut down, and the date (UTC, `2026-10-23`). */
+/** Models that a vendor shuts down on the same day (UTC, `2026-10-23`). */
 interface Retirement {
   readonly on: string
   readonly models: RegExp
@@ -10,14 +10,15 @@ interface Retirement {
 
 /** Shutdown dates of a vendor's models. */
 interface VendorRetirements extends DataSource {
-  /** Hosts of the service to which the dates apply; resellers and clouds have dates of their own. */
+  /** Matches the hosts of the vendor's own service. Resellers and clouds have other dates. */
   readonly hosts: RegExp
   readonly models: readonly Retirement[]
 }
 
 /**
- * Shutdown dates as published by the vendors, by the vendor's id in the built-in prices, which still contain
- * retired models. A redirected name counts as retired, because another model answers, at another price.
+ * Shutdown dates that the vendors published, by the vendor's id in the built-in prices, which still contain
+ * retired models. A name that the vendor redirects to another model counts as retired, because that model has
+ * another price.
  */
 export const RETIREMENTS: ReadonlyMap<string, VendorRetirements> = new Map([
   [
@@ -146,7 +147,7 @@ export const RETIREMENTS: ReadonlyMap<string, VendorRetirements> = new Map([
   ],
 ])
 
-/** The day on which a vendor shuts a model down, as it announced; undefined if it announced none. */
+/** The day on which a vendor shuts a model down; undefined if it announced none. */
 export function retirementOf(vendor: string, model: string): string | undefined {
   return RETIREMENTS.get(vendor)?.models.find(({ models }) => models.test(model))?.on
 }
@@ -157,7 +158,10 @@ export function isRetired(vendor: string, model: string, now: Date): boolean {
   return RETIREMENTS.get(vendor)?.models.some(({ on, models }) => on <= today && models.test(model)) ?? false
 }
 
-/** The end that the vendor at the channel's address announced for one of its models; undefined if there is none. */
+/**
+ * The shutdown that the vendor at the channel's address announced for one of its models; undefined if there
+ * is none.
+ */
 export function statedEnd(
   { provider, base_url: baseUrl }: Pick<Channel, 'provider' | 'base_url'>,
   upstreamModel: string,

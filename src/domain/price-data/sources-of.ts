@@ -7,26 +7,26 @@ import { MEDIA_PRICES, mediaPrices } from './media-prices.ts'
 import { RETIREMENTS } from './retired-models.ts'
 import type { DataSource } from './vendor-service.ts'
 
-/** What the built-in data state about a model. */
+/** A kind of fact about a model that the built-in data contain. */
 type StatedFact = 'price' | 'media' | 'service' | 'tools' | 'context' | 'end'
 
-/** An entry of the built-in data that applies to a model. */
+/** A source of built-in data that applies to a model, and the kind of fact that it states. */
 export interface AppliedSource extends Pick<DataSource, 'source' | 'date'> {
   readonly of: StatedFact
 }
 
-/** A model, and what of the built-in data can apply to it. */
+/** A model, and what determines which built-in data apply to it. */
 interface Subject {
   readonly model: string
-  /** The vendor in the price data. */
+  /** The model's vendor in the price data. */
   readonly vendor: string | undefined
   /** The channels that serve the model. */
   readonly channels: readonly Channel[]
-  /** The source of its prices of tokens; undefined if they are declared. */
+  /** The source of its token prices; undefined if gateway.yaml declares them. */
   readonly price: DataSource | undefined
 }
 
-/** The entries of the built-in data that apply to a model, without repetitions. */
+/** The sources of all built-in data that apply to a model, each only once. */
 export function sourcesOf({ model, vendor = '', channels, price }: Subject): readonly AppliedSource[] {
   const found: AppliedSource[] = []
   const add = (of: StatedFact, given: DataSource | undefined): void => {

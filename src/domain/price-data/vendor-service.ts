@@ -1,32 +1,40 @@
-/** Where a vendor stated something, and when. */
+/** Where a vendor published data, and when they were last compared with it. */
 export interface DataSource {
   readonly source: string
-  /** YYYY-MM-DD. */
+  /** The day of the comparison, as YYYY-MM-DD. */
   readonly date: string
-  /** Why it differs from @pydantic/genai-prices, where it does. */
+  /** The reason, if the data differ from @pydantic/genai-prices. */
   readonly differs?: string
 }
 
-/** A vendor's price of a tier of service, for models whose declared price does not state one. */
+/**
+ * A vendor's published price of a service tier. It applies to models whose declared price does not state one.
+ */
 export interface ListedTier {
   readonly tier: string
-  /** Multiplies the prices of tokens. */
+  /** Number that multiplies the token prices, as decimal text. */
   readonly factor: string
-  /** Models to which the factor applies, by the vendor's names; all if absent. */
+  /** Matches the models to which the factor applies, by the vendor's names; all if absent. */
   readonly models?: RegExp
-  /** Models that are known to have the tier. Holds cover it for these alone. */
+  /**
+   * Matches the models that are known to have the tier. Only for these does the reservation of quota include
+   * the tier's price.
+   */
   readonly has: RegExp
 }
 
-/** A vendor's price of a region. */
+/** A vendor's published price of a region. */
 export interface ListedRegion {
   readonly region: string
   readonly factor: string
-  /** Models that are known to be priced by region. Holds cover it for these alone. */
+  /**
+   * Matches the models that are known to be priced by region. Only for these does the reservation of quota
+   * include the region's price.
+   */
   readonly has: RegExp
 }
 
-/** Defaults of a vendor, with their source and the date on which it stated them. */
+/** A vendor's published prices of service tiers and regions, with their source. */
 export interface VendorService extends DataSource {
   readonly tiers: readonly ListedTier[]
   readonly regions: readonly ListedRegion[]

@@ -18,19 +18,22 @@ import {
 } from './field-types.ts'
 import { declareRecord, type Row, type Values } from './record.ts'
 
-/** Providers whose channels have their own addresses and signatures. */
+/** Clouds whose channels need their own URLs and their own way to authenticate. */
 export type ProviderName = 'azure' | 'bedrock' | 'vertex'
 
-/** Changes to the bodies of requests; members are top-level ones in the upstream's dialect. */
+/**
+ * Changes to request bodies of a channel. They apply to top-level members, named as in the upstream's
+ * protocol.
+ */
 export interface Override {
-  /** JSON texts that replace the client's values. */
+  /** Values, as JSON texts, that replace those of the client. */
   readonly set: ReadonlyMap<string, string>
-  /** JSON texts for members that the client did not send. */
+  /** Values, as JSON texts, for members that the client did not send. */
   readonly default: ReadonlyMap<string, string>
   readonly remove: readonly string[]
 }
 
-/** Milliseconds. */
+/** Timeouts in milliseconds. */
 interface Timeouts {
   readonly connect: number
   readonly first_byte: number
@@ -52,10 +55,12 @@ const maybe = (pattern: RegExp, expected: string) =>
 /** Settings of a channel, as in gateway.yaml: `docs/configuration.md: Channels`. */
 export const CHANNEL_SETTINGS = declareRecord('', {
   name: { ...OPEN, type: declaredName('a name for the channel') },
-  /** Dialects that its upstream speaks, at least one; all use the same keys and the same base address. */
+  /**
+   * Protocols that the upstream speaks, at least one; all are used with the same keys and the same base URL.
+   */
   protocol: { ...OPEN, type: json<readonly ProtocolName[]>() },
   /**
-   * Determines how URLs are built and requests signed; `generic` sends a key in a header, as the dialect
+   * How URLs are built and requests authenticated. `generic` sends the key in the header that the protocol
    * defines.
    */
   provider: {
@@ -69,11 +74,11 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   /** Null for Azure's v1 API, which has no dated versions. */
   api_version: maybe(/^\d{4}-\d{2}-\d{2}(?:-preview)?$/, 'a version such as 2024-10-21'),
   region: maybe(/^[a-z]{2,}(?:-[a-z]+)+-\d+$/, 'the name of a region, such as eu-central-1'),
-  /** Null for the project of the service account. */
+  /** Google Cloud project; null for that of the service account. */
   project: { ...maybe(/^[a-z0-9][a-z0-9.:-]{0,99}$/, 'the id of a project'), edit: 'admin' },
-  /** Null for `global`. */
+  /** Location of Vertex AI; null means `global`. */
   location: maybe(/^[a-z]+(?:-[a-z]+\d+)?$/, 'a location such as europe-west4, us or global'),
-  /** Ends with the version, without a slash: `https://api.example.com/v1`. */
+  /** URL of the API, with its version and without a final slash: `https://api.example.com/v1`. */
   base_url: { ...HIDDEN, type: json<string>() },
   /** URL of the proxy for its connections; may contain a password. */
   proxy: { ...HIDDEN, type: json<string | null>(), default: null },
@@ -91,15 +96,15 @@ export const CHANNEL_SETTINGS = declareRecord('', {
     default: 0,
     edit: 'admin',
   },
-  /** Share of calls among channels of equal priority. */
+  /** Share of calls that the channel gets among channels of equal priority, relative to their weights. */
   weight: { ...OPEN, type: json<number>(), default: 1 },
-  /** Requested model → the upstream's name for it. */
+  /** The upstream's model name by the name that clients request. */
   model_mapping: {
     ...OPEN,
     type: mapping(MODEL, 'a mapping from asked-for to upstream model names'),
     default: new Map(),
   },
-  /** Instructions put before the client's own; empty for none. */
+  /** System prompt that is put before the client's own; empty for none. */
   system_prompt: { ...HIDDEN, type: plainText(), default: '' },
   override: {
     ...HIDDEN,
@@ -109,26 +114,26 @@ export const CHANNEL_SETTINGS = declareRecord('', {
   allow: { ...OPEN, type: json<ReadonlySet<AllowedField>>(), default: new Set() },
   disable_store: { ...OPEN, type: flag, default: false },
   /**
-   * The tier of service that its requests name, whatever the client requests; `auto` leaves it to the provider.
-   * Null to send what the client requests, if `allow` has `service_tier`.
+   * The service tier that all requests to this channel state, whatever the client requests; `auto` leaves it
+   * to the provider. Null sends what the client requests, if `allow` contains `service_tier`.
    */
   service_tier: {
     ...maybe(TIER, 'the name of a tier of service, such as flex, priority or auto'),
     edit: 'admin',
   },
   pass_through: { ...OPEN, type: flag, default: false },
-  /** Whether the provider is asked why a session missed its cache. */
+  /** Whether requests ask the provider why a session missed its prompt cache. */
   cache_diagnostics: { ...OPEN, type: flag, default: false, edit: 'admin' },
-  /** Added to each upstream request; names in lower case. */
+  /** Headers that are added to each request; names in lower case. */
   headers: { ...HIDDEN, type: json<ReadonlyMap<string, string>>(), default: new Map() },
-  /** Maps statuses of its responses to those as which they are treated. */
+  /** Maps statuses of the upstream's responses to the statuses as which the gateway treats them. */
   status_mapping: { ...OPEN, type: json<ReadonlyMap<number, number>>(), default: new Map() },
   rate_limit: { ...OPEN, type: json<RateLimit>(), default: NO_LIMIT },
-  /** Interval of probes while the circuit breaker is open, in milliseconds; null for no probes. */
+  /** Milliseconds between test requests while the circuit breaker is open; null sends none. */
   probe: { ...OPEN, type: nullable(duration), default: null },
   /**
-   * Whether, after the client has disconnected, the response is read to its end and charged as reported
-   * (`drain`).
+   * What happens when the client disconnects: `cancel` aborts the request; `drain` reads the response to its
+   * end and charges its reported usage.
    */
   on_client_gone: { ...OPEN, type: oneOf(['cancel', 'drain'], 'cancel or drain'), default: 'cancel' },
   timeouts: {
@@ -141,8 +146,8 @@ export const CHANNEL_SETTINGS = declareRecord('', {
 /** A configured upstream. */
 export type Channel = Values<typeof CHANNEL_SETTINGS.fields> & {
   /**
-   * Set for channels created over HTTP rather than by the operator; they must not point to a cloud's metadata
-   * service.
+   * Set for channels created over HTTP. The operator may not have approved their URLs, so these must not
+   * point to a cloud's metadata service.
    */
   readonly isSetOverHttp?: true
   /** Set for channels that get no new calls while others can serve them. */
@@ -170,19 +175,19 @@ export const CHANNEL = declareRecord('channels', {
     isRequired: true,
     key: 'unique',
   },
-  /** Settings as in gateway.yaml, without name, keys and proxy. */
+  /** The settings as in gateway.yaml, except for name, keys and proxy. */
   declared: { type: json<JsonObject>(), shown: false },
   /** Encrypted keys and proxy, one per line. */
   keys_cipher: { type: plainText(), secret: true, shown: false },
   /** 1 enabled, 2 disabled. */
   status: { type: oneOf([1, 2], '1 (enabled) or 2 (disabled)'), default: 1, edit: 'admin' },
-  /** Fields that management tools of related gateways store with a channel; they have no effect here. */
+  /** Fields that management tools for related gateways store with a channel. They have no effect here. */
   family: { type: json<JsonObject>(), shown: false },
-  /** Unix seconds. */
+  /** Unix seconds at which the channel was created. */
   created_time: { type: integerWithin(), default: 0 },
   /** Unix seconds of the last test; 0 if there was none. */
   test_time: { type: integerWithin(), default: 0 },
-  /** Duration of the last test. */
+  /** Duration of the last test in milliseconds. */
   response_ms: { type: integerWithin(), as: 'response_time', default: 0 },
 })
 
@@ -192,21 +197,21 @@ export type ChannelDefinition = Pick<
   'name' | 'declared' | 'keys' | 'retired' | 'status' | 'family'
 >
 
-/** A key that a channel keeps and does not use. */
+/** A key that the channel no longer uses but still stores. */
 export interface RetiredKey {
   readonly key: string
-  /** Unix seconds. */
+  /** When it was retired, in Unix seconds. */
   readonly since: number
 }
 
 /** A stored channel; `declared` includes its proxy. */
 export type StoredChannel = Values<typeof CHANNEL.fields> & {
   readonly keys: readonly string[]
-  /** Absent if there are none. */
+  /** Keys that are stored but not used; absent if there are none. */
   readonly retired?: readonly RetiredKey[]
-  /** Changes with the definition of the channel, not with tests. */
+  /** A hash of the channel's definition; tests of the channel do not change it. */
   readonly version: string
 }
 
-/** Row of a channel. */
+/** A channel as a database row. */
 export type ChannelRow = Row<typeof CHANNEL.fields>

@@ -2,7 +2,7 @@ import { CONTENT_LEVELS } from '../content-log.ts'
 import { integerWithin, nullable, numberWithin, oneOf } from './field-types.ts'
 import { declareRecord, type Fields, type Row } from './record.ts'
 
-/** Ten years, as the longest retention of gateway.yaml. */
+/** Maximum retention in seconds: ten years, as in gateway.yaml. */
 const MAX_KEEP_SECONDS = 315_360_000
 
 const share = numberWithin('a number from 0 to 1', { minimum: 0, maximum: 1 })
@@ -13,8 +13,8 @@ const keep = integerWithin(`whole seconds from 1 to ${MAX_KEEP_SECONDS}`, {
 })
 
 /**
- * Fields of a user or a token that say what is kept of its calls; `docs/api.md: Content log`. An empty text and
- * null follow the more general settings.
+ * Fields of a user or a token that determine how much content of its calls is kept; `docs/api.md: Content
+ * log`. If a field is empty or null, the more general settings apply.
  */
 function contentLogFields<const Edit extends 'holder' | 'admin'>(edit: Edit) {
   const common = { audit: true, admission: 'heed', edit } as const
@@ -25,19 +25,19 @@ function contentLogFields<const Edit extends 'holder' | 'admin'>(edit: Edit) {
       default: '',
     },
     content_log_sample: { ...common, type: nullable(share), default: null },
-    /** Seconds. */
+    /** Retention in seconds; null if not set. */
     content_log_keep: { ...common, type: nullable(keep), default: null },
   } as const satisfies Fields
 }
 
-/** Fields of a token. They only lessen what is kept. */
+/** The content log's fields of a token. They can only reduce what is kept. */
 export const TOKEN_CONTENT_FIELDS = contentLogFields('holder')
 
-/** Fields of a user, which only administrators set. */
+/** The content log's fields of a user, which only administrators can set. */
 export const USER_CONTENT_FIELDS = contentLogFields('admin')
 
-/** The fields as a record, to convert declarations into columns. */
+/** The content log's fields as a record, which converts values to database columns. */
 export const CONTENT_LOG = declareRecord('', TOKEN_CONTENT_FIELDS)
 
-/** Columns of these fields. */
+/** Database columns of the content log's fields. */
 export type ContentLogColumns = Readonly<Row<typeof TOKEN_CONTENT_FIELDS>>

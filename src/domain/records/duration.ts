@@ -1,7 +1,7 @@
 import { durationText, parseDuration } from '../units.ts'
 import { type FieldType, json, textMatching, withRules, unchangedValue } from './field-types.ts'
 
-/** A duration of a timer in milliseconds, a text such as `5s` in JSON. */
+/** A duration for a timer: milliseconds in the program, a text such as `5s` in JSON. */
 export const duration: FieldType<number, number, string> = {
   ...withRules(textMatching(/^\d{1,15} ?(?:ms|s|m|h)$/, 'a duration such as 500ms, 5s, 20m or 1h'), {
     accepts: (given) => isTimer(parseDuration(given)),
@@ -14,14 +14,14 @@ export const duration: FieldType<number, number, string> = {
   toJson: durationText,
 }
 
-/** A time for which something is kept, in milliseconds, a text such as `10m` in JSON; `0` keeps nothing. */
+/** A retention: milliseconds in the program, a text such as `10m` in JSON; `0` keeps nothing. */
 export const keepingTime = {
   ...json<number>(),
   fromJson: (given: string) => (given === '0' ? 0 : parseDuration(given)!),
   toJson: (milliseconds: number) => (milliseconds === 0 ? '0' : durationText(milliseconds)),
 } as unknown as FieldType<number, string, string> & { readonly json: 'any' }
 
-/** Whether a delay is one that `setTimeout` has. */
+/** Whether `setTimeout` accepts a delay of so many milliseconds. */
 function isTimer(milliseconds: number | undefined): boolean {
   return milliseconds !== undefined && milliseconds > 0 && milliseconds < 2 ** 31
 }

@@ -1,6 +1,6 @@
 import { characterCount, fitsInBytes, TEXT_BYTES } from '../text-length.ts'
 
-/** Value of a column. */
+/** A value in a database column. */
 export type Stored = string | number | null
 
 type NumericBound = 'minimum' | 'maximum' | 'maxLength' | 'x-max-bytes' | 'minItems'
@@ -8,13 +8,16 @@ type NumericBound = 'minimum' | 'maximum' | 'maxLength' | 'x-max-bytes' | 'minIt
 /** Bounds of values, by their keywords in JSON Schema; `maxLength` is in UTF-16 code units. */
 type Bounds<J> = { readonly [Name in NumericBound]?: number } & { readonly enum?: readonly J[] }
 
-/** Additional rule for values, and what is expected of a value that breaks it. */
+/** An additional rule for values, and what an error message says if a value breaks it. */
 interface Rule<J> {
   accepts(value: J): boolean
   readonly expected: string
 }
 
-/** Type of a field: `V` in the program, `C` in the database column, `J` in JSON. */
+/**
+ * Type of a record's field, with conversions between its three forms: `V` in the program, `C` in the database
+ * column, `J` in JSON.
+ */
 export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
   readonly json: 'boolean' | 'integer' | 'number' | 'string' | 'array' | 'object' | 'any'
   /** Type of the entries of a list or a mapping. */
@@ -22,7 +25,7 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
   readonly column: 'integer' | 'text'
   /** Whether null is allowed. */
   readonly isNullable: boolean
-  /** Allowed values, as messages describe them. */
+  /** What values are allowed, as the words after `expected` in error messages. */
   readonly expected: string
   readonly bounds: Bounds<J>
   readonly rules: readonly Rule<J>[]
@@ -32,7 +35,7 @@ export interface FieldType<V = unknown, C extends Stored = Stored, J = V> {
   decode(column: C): V
 }
 
-/** Conversion for types whose values are the same on both sides. */
+/** Conversion for types that have the same value in both forms. */
 export const unchangedValue = (value: unknown): never => value as never
 
 const COLUMNS: { readonly [Kind in FieldType['json']]?: object } = {
@@ -61,8 +64,8 @@ function typed<V, C extends Stored, J = V>(
 }
 
 /**
- * Describes what is expected instead of a value of JSON, as it follows `expected `; undefined if the value has
- * the type. Null does not count as a value here.
+ * Describes what was expected, in words that follow `expected `, if a JSON value does not have the type;
+ * undefined if it has. Null is never accepted here.
  */
 export function describeMismatch<V, C extends Stored, J>(
   type: FieldType<V, C, J>,
@@ -91,7 +94,7 @@ function kindOf(value: unknown): string {
   return Array.isArray(value) ? 'array' : value === null ? 'null' : typeof value
 }
 
-/** Whether a value of JSON is one of the type. */
+/** Whether a JSON value has the type. */
 export function isOfType<V, C extends Stored, J>(type: FieldType<V, C, J>, value: unknown): value is J {
   return describeMismatch(type, value) === undefined
 }
@@ -127,11 +130,13 @@ export const name = (
   expected = `a text of 1 to ${characters} characters without spaces around it`,
 ) => shortText(characters, expected, isName)
 
-/** A name in gateway.yaml: `what` describes it. */
+/** A name in gateway.yaml; `what` describes it in error messages. */
 export const declaredName = (what: string, characters = 200) =>
   name(characters, `${what} (1 to ${characters} characters, in quotes if it looks like a number)`)
 
-/** A text of several lines, entries or members, stored without surrounding spaces. */
+/**
+ * A text of at most `bytes` bytes with several lines, entries or members, stored without surrounding spaces.
+ */
 export function listText(bytes: number): FieldType<string, string> {
   const storable = { accepts: isStorable, expected: 'a text without NUL and lone surrogates' }
   const type = withRules(plainText('a text', { 'x-max-bytes': bytes }), storable)
@@ -152,7 +157,7 @@ export function list<V>(items: FieldType<V>, expected: string, minItems = 0) {
   return withRules({ ...type, items }, { accepts: isDistinct, expected: 'each entry once' })
 }
 
-/** Values by name, stored as JSON. */
+/** A mapping from names to values, stored as JSON. */
 export function mapping<V>(items: FieldType<V>, expected: string) {
   const type = typed<ReadonlyMap<string, V>, string, Readonly<Record<string, V>>>('object', expected)
   const conversions: Partial<typeof type> = {
@@ -164,11 +169,11 @@ export function mapping<V>(items: FieldType<V>, expected: string) {
   return { ...type, items, ...conversions }
 }
 
-/** Another structure, stored as JSON. The reader of the field validates it. */
+/** Any other structure, stored as JSON. It is not checked here, but by the code that reads the field. */
 export const json = <V>() =>
   typed<V, string>('any', 'a value') as FieldType<V, string> & { readonly json: 'any' }
 
-/** The type with additional rules. */
+/** A type with additional rules. */
 export function withRules<V, C extends Stored, J>(
   type: FieldType<V, C, J>,
   ...rules: Rule<J>[]
@@ -176,7 +181,7 @@ export function withRules<V, C extends Stored, J>(
   return { ...type, rules: [...type.rules, ...rules] }
 }
 
-/** The type, also allowing null. */
+/** A type that also allows null. */
 export function nullable<V, C extends Stored, J>(type: FieldType<V, C, J>) {
   const orNull = (convert: (given: never) => unknown) => (given: unknown) =>
     given === null ? null : convert(given as never)

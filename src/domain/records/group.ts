@@ -6,19 +6,22 @@ import { declareRecord, type Values } from './record.ts'
 
 /** Settings of a group other than its budget, as in gateway.yaml: `docs/configuration.md: Groups`. */
 export const GROUP_SETTINGS = declareRecord('', {
-  /** Factor of its prices. */
+  /** The group's ratio, which multiplies the prices of its calls. */
   ratio: { type: json<Decimal>(), default: { digits: 1n, scale: 0 }, declared: true },
   /** Any user's token may name an open group. A closed group may be named only by users who belong to it. */
   open: { type: flag, default: true, declared: true },
-  /** Guards that check its calls, whatever their scopes are. */
+  /**
+   * Names of guards that check all calls of the group, even if the guards are limited to other groups, models
+   * or users.
+   */
   guards: { type: list(name(64), 'a list of names of guards'), default: [], declared: true },
 })
 
-/** A group: the ratio of its prices, and who may choose it. */
+/** A group of users: the ratio of its prices, and who may choose it. */
 export type Group = Values<typeof GROUP_SETTINGS.fields> & {
   readonly name: string
-  /** What is kept of its calls; undefined follows the general settings. */
+  /** What the content log keeps of the group's calls; if undefined, the general settings apply. */
   readonly contentLog?: ContentTerms | undefined
-  /** Budget for all calls charged to the group. */
+  /** Budget for all calls that are charged to the group. */
   readonly budget?: Budget | undefined
 }

@@ -7,14 +7,17 @@ import { declareRecord, type Values } from './record.ts'
 
 /** Settings of a model, as in gateway.yaml: `docs/configuration.md: Models`. */
 export const MODEL_SETTINGS = declareRecord('', {
-  /** Name used by the `vendor_routes` of a token and by `owned_by` in model lists; undefined if unknown. */
+  /**
+   * Name of the model's vendor, which model lists (`owned_by`) and the `vendor_routes` of tokens use;
+   * undefined if unknown.
+   */
   vendor: { type: declaredName('the name of a vendor'), default: undefined, declared: true },
   /** Undefined if the model has no price. */
   price: { type: json<Price>(), default: undefined, declared: true },
   rate_limit: { type: json<RateLimit>(), default: NO_LIMIT, declared: true },
   /**
-   * Whether the model accepts `temperature`, `top_p` and `top_k`; if undefined, its name decides, as for the
-   * next two.
+   * Whether the model accepts `temperature`, `top_p` and `top_k`. If this field or one of the next two is
+   * undefined, it depends on the model's name.
    */
   sampling: { type: flag, default: undefined, declared: true },
   thinking: {
@@ -22,10 +25,10 @@ export const MODEL_SETTINGS = declareRecord('', {
     default: undefined,
     declared: true,
   },
-  /** Whether messages of the history may contain `reasoning_content` in the chat dialect. */
+  /** Whether earlier messages may contain `reasoning_content` in requests of the chat protocol. */
   takes_thoughts: { type: flag, default: undefined, declared: true },
   cache_breakpoints: { type: flag, default: undefined, declared: true },
-  /** Models that are called instead if no channel of this one answers, in order. */
+  /** Models that are called instead, in this order, if no channel of this model answers. */
   fallback: {
     type: list(declaredName('the name of a model'), 'a list of models'),
     default: [],
@@ -33,7 +36,10 @@ export const MODEL_SETTINGS = declareRecord('', {
     edit: 'admin',
     as: 'ModelFallback',
   },
-  /** Model that is called instead once no channel of this one is left. `docs/configuration.md: Successor`. */
+  /**
+   * The model that is called instead once no channel serves this one any more. `docs/configuration.md:
+   * Successor`.
+   */
   successor: {
     type: declaredName('the name of a model'),
     default: undefined,
@@ -41,7 +47,7 @@ export const MODEL_SETTINGS = declareRecord('', {
     edit: 'admin',
     as: 'ModelSuccessor',
   },
-  /** Choice among the channels of equal priority. `docs/configuration.md: Balance`. */
+  /** How a channel is chosen among those of equal priority. `docs/configuration.md: Balance`. */
   balance: {
     type: oneOf(['weight', 'least_busy', 'latency'], 'a way to balance'),
     default: 'weight',
@@ -49,11 +55,16 @@ export const MODEL_SETTINGS = declareRecord('', {
     edit: 'admin',
     as: 'ModelBalance',
   },
-  /** How long its answers are kept, in milliseconds; 0 keeps none, undefined follows `options.cache`. */
+  /**
+   * How long the model's answers are cached, in milliseconds; 0 caches none. If undefined, `options.cache`
+   * applies.
+   */
   cache: { type: keepingTime, default: undefined, declared: true, edit: 'admin', as: 'ModelCache' },
 })
 
-/** Settings of a model. As declared in gateway.yaml they lack the built-in vendor and price. */
+/**
+ * Settings of a model. For models declared in gateway.yaml, the built-in vendor and price are not filled in.
+ */
 export type ModelSettings = Values<typeof MODEL_SETTINGS.fields>
 
 /** A model that clients may request. */
@@ -62,8 +73,8 @@ export type Model = ModelSettings & {
   /** Context length in tokens; an assumed value if the price data does not state it. */
   readonly contextTokens: number
   /**
-   * Which of the built-in prices applies, if they depend on the date or the time of day. It belongs to the
-   * version of the prices of a call.
+   * Identifies the built-in price that applies now, if it depends on the date or the time of day. A call's
+   * price version includes it.
    */
   readonly priceMoment?: string | undefined
 }

@@ -1,94 +1,103 @@
 import { type FieldType, unchangedValue, type Stored } from './field-types.ts'
 
-/** Field of a record; everything that the program needs for the field is derived from it. */
+/**
+ * A field of a record. Its database column, its JSON form, its validation and its documentation are derived
+ * from this.
+ */
 export interface Field<V = unknown, C extends Stored = Stored, J = unknown> {
   readonly type: FieldType<V, C, J>
-  /** Column, if its name differs from that of the field. */
+  /** Name of the database column, if it differs from that of the field. */
   readonly column?: string
-  /** Name in responses, if it differs from that of the field. */
+  /** Name in API responses, if it differs from that of the field. */
   readonly as?: string
   /** Description in the API's documentation. */
   readonly about?: string | undefined
-  /** Value of a new row that does not state one. */
+  /** Value in a new row if none is given. */
   readonly default?: V
-  /** Who may set it over HTTP: the holder of the object, or only administrators; if absent, no one. */
+  /**
+   * Who may change the field over HTTP: the owner of the object, or only administrators; if absent, nobody.
+   */
   readonly edit?: 'holder' | 'admin'
   /** Whether it is required when an object is created. */
   readonly isRequired?: true
-  /** Whether calls change it; the version of the object then leaves it out. */
+  /** Set if calls change the field, so that it is not part of the object's version. */
   readonly moves?: true
   /** `false`: in no response; `admin`: only in responses to administrators. */
   readonly shown?: false | 'admin'
   /**
-   * A secret: not in responses, and without its value in the audit log. With `true`, objects of the program
-   * do not contain it either.
+   * Set for a secret, which responses and the audit log never show. `held`: objects in the program contain
+   * it; `true`: they do not.
    */
   readonly secret?: true | 'held'
-  /** Whether the audit log records its changes; a text is its name there. */
+  /** Set if the audit log records changes of the field; a text is the field's name there. */
   readonly audit?: true | string
   /**
-   * Whether other nodes are notified of its changes, because admission depends on it; `recall` also ends
-   * leases.
+   * Set if other nodes must learn of changes, because the decision to admit a call depends on the field.
+   * `recall` also takes back quota that was leased to nodes.
    */
   readonly admission?: 'heed' | 'recall'
-  /** Whether gateway.yaml may declare it; a text states what is expected there. */
+  /** Set if gateway.yaml may declare the field; a text describes the expected value in error messages. */
   readonly declared?: true | string
-  /** Option of the command line: the placeholder of its value, and its help text. */
+  /** Set if the command line has an option for the field: the placeholder of its value, and its help text. */
   readonly option?: readonly [value: string, help: string]
-  /** Constraints of the column; `part` belongs to a primary key of several columns. */
+  /** Constraints of the database column; `part` means that it belongs to a primary key of several columns. */
   readonly key?: 'primary key' | 'part' | 'unique' | `references ${string}`
 }
 
 /** Fields of a record, by name. */
 export type Fields = Readonly<Record<string, Field>>
 
-/** Value of a field; one whose default is absence may be absent. */
+/** The type of a field's value; it includes undefined if the default is undefined. */
 export type ValueOf<F extends Pick<Field, 'type'>> =
   | ReturnType<F['type']['decode']>
   | (F extends { readonly default: undefined } ? undefined : never)
 
-/** Value of a field in JSON. */
+/** The type of a field's value in JSON. */
 export type JsonOf<F extends Pick<Field, 'type'>> = ReturnType<F['type']['toJson']>
 
-/** Fields that have a property such as `edit`, optionally with one of these values. */
+/** Names of the fields that have a property such as `edit`, optionally with a certain value. */
 export type NamesWith<F extends Fields, Property extends keyof Field, Value = unknown> = {
   [Name in keyof F]: F[Name] extends Readonly<Record<Property, Value>> ? Name : never
 }[keyof F]
 
-/** Object of a record: all fields except the secrets that objects do not contain. */
+/**
+ * The object in the program that a record describes: all fields except secrets that objects do not contain.
+ */
 export type Values<F extends Fields> = {
   readonly [Name in Exclude<keyof F, NamesWith<F, 'secret', true>>]: ValueOf<F[Name]>
 }
 
-/** Fields that the database fills in: those with a default, and the id. */
+/** Names of the fields that need not be given for a new row: those with a default, and the id. */
 export type FilledFields<F extends Fields> = {
   [Name in keyof F]: F[Name] extends { default: unknown } | { key: 'primary key' } ? Name : never
 }[keyof F]
 
-/** Object to be created; if the id is undefined, the next free one is used. */
+/** An object to be created. If its id is undefined, the next free one is used. */
 export type NewValues<F extends Fields> = Omit<Values<F>, FilledFields<F>> & {
   readonly [Name in FilledFields<F> & keyof Values<F>]?:
     | Values<F>[Name]
     | (F[Name] extends { readonly key: unknown } ? undefined : never)
 }
 
-/** Row of a record. */
+/** A database row of a record. */
 export type Row<F extends Fields> = {
   [Name in keyof F as F[Name] extends { readonly column: infer C extends string }
     ? C
     : Name & string]: ReturnType<F[Name]['type']['encode']>
 }
 
-/** Fields that can be set over HTTP, in their stored form. */
+/** The fields that can be changed over HTTP. */
 export type Edits<F extends Fields> = { readonly [Name in NamesWith<F, 'edit'>]?: ValueOf<F[Name]> }
 
-/** Column of a record. */
+/** A database column of a record. */
 export type Column = Field & Readonly<Record<'name' | 'field', string>>
 
-/** The columns of a record. */
+/** The database columns of a record. */
 export type RecordColumns = Readonly<Record<'columns', readonly Column[]>>
 
-/** Declares a record. `parts` are columns that are combined into other values. */
+/**
+ * Declares a record of a database table. `parts` are columns that together form other values of the object.
+ */
 export function declareRecord<const F extends Fields, const P extends Fields = {}>(
   table: string,
   fields: F,
@@ -105,13 +114,13 @@ export function declareRecord<const F extends Fields, const P extends Fields = {
     parts,
     /** All columns in the order of declaration, those of `parts` last. */
     columns: [...own, ...columnsOf(parts)],
-    /** Values of the fields that have a default. */
+    /** The defaults of all fields that have one. */
     defaults: defaults as Pick<Values<F>, NamesWith<F, 'default'> & keyof Values<F>>,
-    /** Converts values to columns; absent values have none. */
+    /** Converts an object to database columns; absent values give no columns. */
     toRow: (given: Partial<Values<F>>) => rowOf(values, given) as Partial<PlainRow>,
-    /** Columns of a new row, without its secrets and `parts`. */
+    /** The database columns of a new row, without secrets and `parts`. */
     newRow: (given: NewValues<F>) => rowOf(values, { ...defaults, ...given }) as PlainRow,
-    /** Values of a row. */
+    /** Converts a database row to an object. */
     fromRow(row: PlainRow): Values<F> {
       const object: Record<string, unknown> = {}
       const stored = row as Readonly<Record<string, Stored>>
@@ -130,7 +139,7 @@ function rowOf(columns: readonly Column[], given: Readonly<Record<string, unknow
   return Object.fromEntries(present.map(({ field, name, type }) => [name, type.encode(given[field])]))
 }
 
-/** The fields that have a property, with the given value if there is one. */
+/** The fields of a record that have a property, with a certain value if one is given. */
 export function fieldsWith<const F extends Fields, P extends keyof Field, const V = unknown>(
   fields: F,
   property: P,
@@ -141,8 +150,8 @@ export function fieldsWith<const F extends Fields, P extends keyof Field, const 
 }
 
 /**
- * Returns a function that lists the values of these columns in order, with defaults for missing ones. Every
- * call uses it, so its loop reads lists of one shape.
+ * Returns a function that lists an object's values in the order of the columns, with defaults for missing
+ * ones. Every call uses that function, so it is prepared to run fast.
  */
 export function valueListerOf(columns: readonly Column[]): (given: object, values?: Stored[]) => Stored[] {
   const members = columns.map(({ field, type, default: usual }) => {

@@ -28,7 +28,7 @@ import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 /** Status of a token, as stored and shown; `docs/api.md: Token`. */
 export const TOKEN_STATUS = { enabled: 1, disabled: 2, expired: 3, exhausted: 4 } as const
 
-/** What a list of tokens can be sorted by. */
+/** Orders in which a list of tokens can be sorted. */
 export const TOKEN_ORDERS = [
   'name',
   'status',
@@ -38,10 +38,10 @@ export const TOKEN_ORDERS = [
   'remain_quota',
 ] as const
 
-/** 1, 2, 3 or 4. */
+/** One of the statuses in `TOKEN_STATUS`. */
 export type TokenStatus = (typeof TOKEN_STATUS)[keyof typeof TOKEN_STATUS]
 
-/** The minimum quota; below it, the balance of an unlimited token could leave the range of safe integers. */
+/** The minimum quota. With less, the balance of an unlimited token could leave the range of safe integers. */
 const MIN_QUOTA = -(2 ** 52)
 /** Maximum number of entries in a list of addresses. */
 const MAX_ADDRESSES = 1000
@@ -88,9 +88,9 @@ export const TOKEN = declareRecord(
       admission: 'recall',
     },
     created_time: { type: integerWithin() },
-    /** 0 if never used. */
+    /** Unix seconds of the last call; 0 if the key was never used. */
     accessed_time: { type: integerWithin(), default: 0 },
-    /** −1 if the key does not expire. */
+    /** Unix seconds at which the key expires; −1 if never. */
     expired_time: {
       type: withRules(integerWithin(A_TIME), {
         accepts: (time) => time === -1 || time > 0,
@@ -103,7 +103,7 @@ export const TOKEN = declareRecord(
       admission: 'heed',
       declared: true,
     },
-    /** May be negative after a call that cost more than its hold. */
+    /** Remaining quota; negative after a call that cost more than was reserved for it. */
     remain_quota: {
       type: integerWithin('a whole number of quota units', { minimum: MIN_QUOTA }),
       edit: 'holder',
@@ -129,7 +129,7 @@ export const TOKEN = declareRecord(
       admission: 'heed',
       declared: true,
     },
-    /** Comma-separated. */
+    /** Names of the models that the key may use, separated by commas. */
     model_limits: {
       type: listText(TEXT_BYTES.list),
       default: '',
@@ -147,7 +147,7 @@ export const TOKEN = declareRecord(
       admission: 'heed',
       declared: true,
     },
-    /** Empty for the user's own group. */
+    /** Name of the group that its calls use; empty for the user's own group. */
     group: {
       type: plainText('the name of a group', { 'x-max-bytes': TEXT_BYTES.plain, maxLength: 200 }),
       column: 'group_name',
@@ -158,7 +158,7 @@ export const TOKEN = declareRecord(
       declared: true,
       option: ['name', "the group that its calls go through; default the user's own"],
     },
-    /** JSON map of vendor → group; without an entry, `group` applies. */
+    /** A JSON map from vendors to groups: calls of that vendor's models use that group instead of `group`. */
     vendor_routes: {
       type: withRules(listText(TEXT_BYTES.plain), {
         accepts: (given) => parseVendorRoutes(given) !== undefined,
@@ -171,7 +171,10 @@ export const TOKEN = declareRecord(
       declared: true,
       option: ['json', 'groups by vendor, as a JSON map'],
     },
-    /** Guards that check its calls, whatever their scopes are. */
+    /**
+     * Names of guards that check all calls of the key, even if the guards are limited to other groups, models
+     * or users.
+     */
     guards: {
       type: list(name(64), 'a list of names of guards'),
       default: [],
@@ -181,11 +184,11 @@ export const TOKEN = declareRecord(
       declared: true,
     },
     ...TOKEN_CONTENT_FIELDS,
-    /** The part of the limits that an operator gave. */
+    /** The limits that an operator set; the holder of the key can only tighten them. */
     operator_terms: { type: operatorLimits, default: NO_OPERATOR_LIMITS, shown: false, admission: 'heed' },
-    /** Time of the soft deletion; null if the token is not deleted. */
+    /** Unix seconds at which the token was deleted; null if it was not. Its row stays. */
     deleted_time: { type: nullable(integerWithin()), default: null, shown: false, admission: 'recall' },
-    /** HMAC of the key without `sk-`; unique, including deleted tokens. */
+    /** HMAC of the key without `sk-`. Unique among all tokens, including deleted ones. */
     key_hash: { type: plainText(), key: 'unique', secret: true, audit: 'key' },
     /** Encrypted key without `sk-`. */
     key_cipher: { type: plainText(), secret: true },
@@ -198,24 +201,30 @@ type TokenFields = typeof TOKEN.fields
 /** An API key and its limits, without the key itself. */
 export type Token = Values<TokenFields> & UsageLimits
 
-/** Token to be created, with its plain key without `sk-`. */
+/** A token to be created, with its key in plain text without `sk-`. */
 export type NewToken = NewValues<TokenFields> & UsageLimitChanges & { readonly key: string }
 
-/** Declared token, created if its user has none with that name. `docs/configuration.md: Users`. */
+/**
+ * A token that gateway.yaml declares. It is created if its user has no token of that name.
+ * `docs/configuration.md: Users`.
+ */
 export type TokenSeed = Pick<
   NewToken,
   NamesWith<TokenFields, 'declared'> | keyof typeof TOKEN_CONTENT_FIELDS
 > & {
-  /** Base62, without `sk-`; generated if undefined. */
+  /** The key: letters and digits without `sk-`; generated if undefined. */
   readonly key?: string | undefined
-  /** Undefined if not declared: a new token is enabled, an existing one keeps its status. */
+  /** If undefined, a new token is enabled, and an existing one keeps its status. */
   readonly status?: 1 | 2 | undefined
-  /** Applied at every load of the configuration, like a declared status. */
+  /**
+   * Budget and rate limits. Unlike most fields they are applied at each load of the configuration, even to an
+   * existing token.
+   */
   readonly limits?: UsageLimitChanges | undefined
 }
 
 /** Changes of a token; absent fields stay unchanged. */
 export type TokenChanges = Edits<TokenFields> & UsageLimitChanges
 
-/** Row of a token. */
+/** A token as a database row. */
 export type TokenRow = Row<TokenFields> & Row<typeof USAGE_LIMIT_FIELDS>

@@ -23,19 +23,20 @@ function tokenCounts(isWanted: (kind: TokenKindRow) => boolean): TokenCounts {
 }
 
 /**
- * Counts of a usage, in the usage log and in the daily sums. They do not overlap, except for those that are
- * part of others. All are non-negative safe integers. The order is that of responses and of the CSV export.
+ * The counts in a call's usage, as stored in the usage log and in the daily sums. They do not overlap, except
+ * for counts that are part of others. All are non-negative safe integers. Responses and the CSV export have
+ * the same order.
  */
 export const USAGE_COUNTS = {
   ...tokenCounts(({ partOf }) => !partOf),
   reasoning: count({ name: 'reasoning_tokens', about: 'The part of completion_tokens that was reasoning' }),
-  /** Web searches by the upstream. */
+  /** Number of web searches that the provider made. */
   webSearches: count({ name: 'web_searches' }),
   ...tokenCounts(({ partOf, side }) => partOf !== undefined && side === 'prompt'),
   ...tokenCounts(({ partOf, side }) => partOf !== undefined && side === 'output'),
-  /** Rounded up. */
+  /** Seconds of audio, rounded up. */
   seconds: count({ name: 'seconds', about: 'Seconds of audio that was transcribed or spoken' }),
-  /** Unicode code points. */
+  /** Number of characters, counted as Unicode code points. */
   characters: count({ name: 'characters', about: 'Characters that were spoken' }),
   images: count({ name: 'images', about: 'Images that were returned' }),
   searchUnits: count({ name: 'search_units', about: 'Search units of rerank calls' }),

@@ -2,7 +2,7 @@ import { BUDGET_PERIODS } from '../budget.ts'
 import { oneOf, integerWithin } from './field-types.ts'
 import type { Fields, Row } from './record.ts'
 
-/** Maximum count of a rate limit, and its maximum window in seconds. */
+/** Maximum of each count in a rate limit, and of its window in seconds. */
 const MAX_COUNT = 1_000_000_000_000
 const MAX_WINDOW_SECONDS = 2_147_483
 
@@ -15,11 +15,11 @@ const TERM = { default: 0, audit: true, admission: 'heed', edit: 'holder', shown
 
 /** Columns of a rate limit: of a key, or of all keys of a user together. */
 export const RATE_LIMIT = {
-  /** 0 is off. */
+  /** Maximum number of requests; 0 means no limit, also in the next two fields. */
   rate_limit_requests: { ...TERM, type: count },
   rate_limit_tokens: { ...TERM, type: count },
   rate_limit_parallel: { ...TERM, type: count },
-  /** Seconds, although the column contains milliseconds; 0 is a minute. */
+  /** Window in seconds, although the column contains milliseconds; 0 means a minute. */
   rate_limit_window: {
     ...TERM,
     type: {
@@ -36,7 +36,7 @@ export const RATE_LIMIT = {
 /** A field of a rate limit. */
 export type RateLimitName = keyof typeof RATE_LIMIT
 
-/** Budget and rate limit of a token or a user: their columns. */
+/** Database columns for the budget and rate limit of a token or a user. */
 export const USAGE_LIMIT_FIELDS = {
   /** Quota units per period; 0 for no budget. */
   budget: {

@@ -12,14 +12,13 @@ const text = plainText()
 const integer = integerWithin()
 
 /**
- * Settled calls: rows of the usage log. Responses and the CSV export begin with the columns of
- * `src/management/usage/usage-object.ts`; other fields follow in this order.
- * `docs/ledger.md`.
+ * Settled calls: the rows of the usage log. In responses and the CSV export, the columns of
+ * `src/management/usage/usage-object.ts` come first; the other fields follow in this order. `docs/ledger.md`.
  */
 export const USAGE = declareRecord(
   'usage_log',
   {
-    /** UUIDv7, shared by the call's hold, its usage row, and the `x-request-id` of its response. */
+    /** UUIDv7 of the call, also the id of its hold, and the `x-request-id` of its response. */
     id: { type: text, key: 'primary key' },
     ended_ms: { type: integer, shown: false },
     user_id: { type: integer },
@@ -32,10 +31,10 @@ export const USAGE = declareRecord(
         'The model that the client requested, where a fallback may have answered; empty in the estimate for a lost node',
     },
     group: { type: text, column: 'group_name' },
-    /** Quota units. */
+    /** The charge in quota units. */
     quota: { type: integer },
     duration_ms: { type: integer },
-    /** From the start of the call to the first byte of the response; null if there was none. */
+    /** Milliseconds from the start of the call to the first byte of the response; null if there was none. */
     first_byte_ms: { type: nullable(integer), default: null },
     stream: { type: flag, as: 'is_stream' },
     reason: { type: text as FieldType<SettlementReason, string> },
@@ -118,7 +117,7 @@ export const USAGE = declareRecord(
       default: null,
       about: 'HTTP status of the answer to a failed call; null if there was none',
     },
-    /** JSON: `KeptError`; null if the client got no error. */
+    /** JSON of a `StoredError`; null if the client got no error. */
     error: { type: nullable(text), default: null, shown: false },
     kind: {
       type: text as FieldType<CallKind, string>,
@@ -127,19 +126,19 @@ export const USAGE = declareRecord(
     /** Channel that answered, not necessarily the first one tried. */
     channel: { type: text, shown: 'admin' },
     upstream_model: { type: text, shown: 'admin' },
-    /** JSON: `AttemptEntry[]`; null if the only attempt succeeded. */
+    /** JSON of a list of `AttemptEntry`; null if the first attempt succeeded. */
     attempts: { type: nullable(text), default: null, shown: false },
-    /** JSON: `CallParticulars`; null if there are none. */
+    /** JSON of `CallParticulars`; null if there are none. */
     particulars: { type: nullable(text), default: null, shown: false },
   },
   USAGE_COUNTS,
 )
 
-/** Fields of a settlement that are not in its usage row; they change accounts and sums. */
+/** Fields of a settled call that are not in its usage row; they change balances and sums. */
 export const SETTLEMENT_FIELDS = declareRecord('', {
-  /** Whether the client received any of the response; only such calls count as requests. */
+  /** Whether the client received any part of the response. Only such calls count as requests. */
   delivered: { type: flag, column: 'requests' },
-  /** Accounts of the budgets that it is charged to, in the format of `budgetList`. */
+  /** Names of the budgets that the call is charged to, in the format of `budgetList`. */
   budgets: { type: text },
 })
 
@@ -157,18 +156,20 @@ const {
   session,
 } = USAGE.fields
 
-/** Quota reserved while a call runs, with the facts needed to charge the call after a crash. */
+/**
+ * A hold: quota reserved while a call runs, with the facts that are needed to charge the call after a crash.
+ */
 export const HOLD = declareRecord('holds', {
   id,
-  /** Run of the gateway that will settle the hold; `recover` settles holds of other runs. */
+  /** Id of the gateway process that will settle the hold. After a crash, the next process settles it. */
   owner: { type: text },
   token_id: { ...token_id, key: 'references tokens (id)' },
   user_id: { ...user_id, key: 'references users (id)' },
-  /** Quota units. */
+  /** The reserved quota units. */
   amount: { type: integer },
-  /** Expected cost of the prompt in quota units, the minimum charge after a crash. */
+  /** Expected cost of the prompt in quota units; after a crash, at least this much is charged. */
   prompt_amount: { type: integer },
-  /** Value of the output when progress was last recorded, in quota units. */
+  /** Cost of the output so far in quota units, when progress was last recorded. */
   progress_amount: { type: integer, default: 0 },
   started_ms: { type: integer },
   /** The model that is called first. */
@@ -178,7 +179,7 @@ export const HOLD = declareRecord('holds', {
   stream,
   price_version,
   kind,
-  /** Accounts of the budgets on which it is reserved, in the format of `budgetList`. */
+  /** Names of the budgets in which quota is reserved, in the format of `budgetList`. */
   budgets: SETTLEMENT_FIELDS.fields.budgets,
   requested_model,
   session,
@@ -187,12 +188,12 @@ export const HOLD = declareRecord('holds', {
 type UsageFields = typeof USAGE.fields
 type WithDefault = NamesWith<UsageFields, 'default'>
 
-/** Settlement with all values of its usage row. */
+/** A settled call with all values of its usage row. */
 export type SettledCall = Omit<Values<UsageFields>, WithDefault> & {
   readonly [Name in WithDefault]?: Values<UsageFields>[Name] | undefined
 } & Values<typeof SETTLEMENT_FIELDS.fields> & {
     readonly usage: Usage
-    /** Undefined if the response contains nothing that clients can refer to. */
+    /** Which provider account created the response; undefined if clients cannot refer to anything in it. */
     readonly provenance?: Provenance | undefined
   }
 
@@ -202,7 +203,7 @@ export interface UserAndTokenNames {
   readonly token_name: string
 }
 
-/** Id of the channel of a call, which stays the same when it is renamed; 0 without a channel. */
+/** Id of a call's channel, which stays the same if the channel is renamed; 0 without a channel. */
 interface CalledChannel {
   readonly channel_id: number
 }
@@ -210,15 +211,15 @@ interface CalledChannel {
 /** A settled call in the usage log. */
 export type UsageEntry = Values<UsageFields> & Pick<SettledCall, 'usage'> & UserAndTokenNames & CalledChannel
 
-/** A call as responses show it: from the usage log, or just settled. */
+/** A call as responses show it, either from the usage log or just settled. */
 export type ShownCall = Pick<SettledCall, keyof UsageFields | 'usage'> &
   UserAndTokenNames &
   CalledChannel & {
-    /** Where what was said is kept, and its digest; absent if nothing is kept. */
+    /** Address and SHA-256 of the call's content in the content log; absent if none is kept. */
     readonly content?: { readonly address: string; readonly sha256: string } | undefined
   }
 
-/** Seconds from the start of a call to the first byte of its response; undefined if none came. */
+/** Seconds from the start of a call to the first byte of its response; undefined if there was no response. */
 export function secondsToFirstByte({ first_byte_ms }: Pick<Settlement, 'first_byte_ms'>): number | undefined {
   return first_byte_ms === undefined || first_byte_ms === null ? undefined : first_byte_ms / 1000
 }
@@ -228,7 +229,7 @@ export function hasResponse({ first_byte_ms }: Pick<UsageEntry, 'first_byte_ms'>
   return first_byte_ms !== null
 }
 
-/** What a list of calls can be sorted by. */
+/** Fields by which a list of calls can be sorted. */
 export const CALL_ORDERS = ['created_at', 'quota', 'duration_ms', 'first_byte_ms'] as const
 
 /** Row of the usage log. */
@@ -237,18 +238,16 @@ export type UsageLogRow = Row<UsageFields> & Row<typeof USAGE_COUNTS>
 /** Row of a hold. */
 export type HoldRow = Row<typeof HOLD.fields>
 
-/** Hold of a call that continues at the upstream without its client. */
+/** The hold of a call that continues at the provider in the background, without its client. */
 export type ParkedHold = Values<typeof HOLD.fields>
 
 /** Hold to be created. */
 export type HoldOpening = Omit<ParkedHold, 'progress_amount'>
 
-/**
- * Facts known about a call at admission, stored with its hold so that the call can be charged after a crash.
- */
+/** Facts about a call when it begins, stored with its hold so that the call can be charged after a crash. */
 export type HoldFacts = Omit<HoldOpening, 'owner' | 'token_id' | 'user_id' | 'amount' | 'budgets'>
 
-/** Outcome and charge of a call. The other values of its usage row come from its hold. */
+/** How a call ended, and what it costs. The other values of its usage row come from its hold. */
 export type Settlement = Omit<
   SettledCall,
   Exclude<keyof ParkedHold, 'model' | 'channel' | 'group'> | 'duration_ms'

@@ -15,10 +15,10 @@ import { USER_CONTENT_FIELDS } from './content-log.ts'
 import { USAGE_LIMIT_FIELDS } from './usage-limits.ts'
 import type { TokenSeed } from './token.ts'
 
-/** Status of a user; disabled users are refused on account and relay endpoints alike. */
+/** Status of a user. Disabled users can neither call models nor use their account. */
 export const USER_STATUS = { enabled: 1, disabled: 2 } as const
 
-/** Fields of an account holder that calls and charges need. Quota is in whole units. */
+/** Fields of a user that are needed for calls and charges. Quota is in whole quota units. */
 const CALLER = {
   id: { type: integerWithin(), key: 'primary key' },
   username: {
@@ -49,7 +49,7 @@ const CALLER = {
     declared: true,
     option: ['name', 'a group that the configuration declares'],
   },
-  /** Remaining quota; may be negative after a call that cost more than its hold. */
+  /** Remaining quota; negative after a call that cost more than was reserved for it. */
   quota: {
     type: integerWithin('a whole number of quota units'),
     default: 0,
@@ -68,7 +68,7 @@ const KEPT_TEXT = { type: plainText(), default: '' } as const
 const KEPT_NUMBER = { type: integerWithin(), default: 0 } as const
 const HASH = { type: nullable(plainText()), secret: true } as const
 
-/** Account holders: `docs/api.md: User profile`, and columns that are never shown. */
+/** Users: `docs/api.md: User profile`, and columns that are never shown. */
 export const USER = declareRecord(
   'users',
   {
@@ -85,13 +85,13 @@ export const USER = declareRecord(
     aff_count: KEPT_NUMBER,
     aff_quota: KEPT_NUMBER,
     aff_history_quota: KEPT_NUMBER,
-    /** 0 for no user. */
+    /** Id of the user who invited this one; 0 if nobody did. */
     inviter_id: KEPT_NUMBER,
-    /** JSON; empty if never set. */
+    /** The console's settings of the user as JSON; empty if never set. */
     setting: KEPT_TEXT,
     payment_customer: KEPT_TEXT,
     sidebar_modules: KEPT_TEXT,
-    /** Note that is not shown to the user. */
+    /** Administrators' note about the user; the user cannot see it. */
     remark: { type: text(255), default: '', edit: 'admin', audit: true, shown: 'admin' },
     /** Unix seconds. */
     created_time: { type: integerWithin(), shown: 'admin' },
@@ -103,15 +103,15 @@ export const USER = declareRecord(
     },
     password_hash: { ...HASH, audit: 'password' },
     access_token_hash: { ...HASH, key: 'unique', audit: 'access_token' },
-    /** Original name of a renamed user, by which gateway.yaml may still declare the user. */
+    /** HMAC of the original name of a renamed user, by which gateway.yaml may still declare the user. */
     first_username: HASH,
-    /** Form in which names are compared; null for deleted users. */
+    /** HMAC of the form in which names are compared; null for deleted users. */
     comparable_name: HASH,
   },
   USAGE_LIMIT_FIELDS,
 )
 
-/** What a list of users can be sorted by. */
+/** Fields by which a list of users can be sorted. */
 export const USER_ORDERS = [
   'username',
   'role',
@@ -122,36 +122,42 @@ export const USER_ORDERS = [
   'last_active',
 ] as const
 
-/** The part of the record that calls and charges need. */
+/** The part of a user's record that is needed for calls and charges. */
 export const CALLING_USER = declareRecord('users', CALLER, USAGE_LIMIT_FIELDS)
 
 type UserFields = typeof USER.fields
 
-/** Account holder, as needed for calls and charges. */
+/** A user, with only the fields that are needed for calls and charges. */
 export type User = Values<typeof CALLER> & UsageLimits
 
-/** Account holder with all fields that people manage. `docs/api.md: Users`. */
+/** A user with all fields that administrators manage. `docs/api.md: Users`. */
 export type ManagedUser = Values<UserFields> & UsageLimits & { readonly has_password: boolean }
 
-/** User to be created. Without a display name, the username is used. */
+/** A user to be created. Without a display name, the username is shown. */
 export type NewUser = Omit<NewValues<UserFields>, 'display_name'> &
   Pick<User, 'role' | 'group' | 'quota'> & {
     readonly display_name?: string | undefined
-    /** Plain access token, of which only the HMAC is stored; null for none. */
+    /** The access token in plain text; only its HMAC is stored. Null for none. */
     readonly accessToken: string | null
     /** Undefined if the user cannot log in with a password. */
     readonly passwordHash?: string | undefined
     readonly limits?: UsageLimitChanges | undefined
   }
 
-/** Declared user, created if none has that name. `docs/configuration.md: Users`. */
+/**
+ * A user that gateway.yaml declares. It is created if there is none of that name. `docs/configuration.md:
+ * Users`.
+ */
 export type UserSeed = Pick<NewUser, NamesWith<UserFields, 'declared'> | keyof typeof USER_CONTENT_FIELDS> & {
   /** Undefined for the next free id. */
   readonly id?: number | undefined
-  /** Applied at every load of the configuration; undefined if not declared. */
+  /**
+   * Unlike most fields it is applied at each load of the configuration, even to an existing user; undefined
+   * if not declared.
+   */
   readonly status?: User['status'] | undefined
   readonly access_token?: string | undefined
-  /** Applied at every load of the configuration, like a declared status. */
+  /** Budget and rate limits, applied like a declared status. */
   readonly limits?: UsageLimitChanges | undefined
   readonly tokens: readonly TokenSeed[]
 }
@@ -165,5 +171,5 @@ export type UserChanges = {
   readonly limits?: UsageLimitChanges | undefined
 }
 
-/** Row of a user. */
+/** A user as a database row. */
 export type UserRow = Row<UserFields> & Row<typeof USAGE_LIMIT_FIELDS>

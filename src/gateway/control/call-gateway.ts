@@ -5,17 +5,17 @@ import type { ControlFailure, Hello } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
 /**
- * Loaded without `import`, which would evaluate every export of the module, including a WebSocket client, and
- * add tens of milliseconds to each command.
+ * Not imported with `import`, which would evaluate every export of the module, including a WebSocket client,
+ * and add tens of milliseconds to each command.
  */
 const { request } = process.getBuiltinModule('node:http')
 
-/** Timeout of the handshake. */
+/** Timeout of the first request in milliseconds. */
 const HELLO_TIMEOUT_MS = 5_000
-/** Timeout of an operation. */
+/** Timeout of an operation in milliseconds. */
 const OPERATION_TIMEOUT_MS = 60_000
 
-/** No process listens on the socket of a data folder. */
+/** Thrown if no gateway listens on the control socket of a data folder. */
 export class GatewayNotListening extends Error {
   constructor(dataDir: string, options: { cause?: unknown } = {}) {
     super(`the gateway on ${dataDir} has just stopped: run the command again`, options)
@@ -23,18 +23,24 @@ export class GatewayNotListening extends Error {
   }
 }
 
-/** Greets the gateway that holds this data folder. Rejects with `GatewayNotListening` if none answers. */
+/**
+ * Checks that a gateway listens on this data folder, and returns its answer. Rejects with
+ * `GatewayNotListening` if none does.
+ */
 export async function greetGateway(dataDir: string): Promise<Hello> {
   return (await requestJson(dataDir, 'GET', '/', undefined, HELLO_TIMEOUT_MS)) as Hello
 }
 
-/** Runs an operation in the gateway that holds this data folder. Rejects with the error that it threw. */
+/**
+ * Runs an operation in the gateway that uses this data folder. Rejects with the error that the operation
+ * threw.
+ */
 export async function callGateway<Name extends OperationName>(
   dataDir: string,
   operation: Name,
   input: OperationInput<Name>,
 ): Promise<OperationOutput<Name>> {
-  // The time of a copy depends on the size of the database, so it has no timeout.
+  // A backup takes as long as the database is large, so it has no timeout.
   const timeoutMs = operation === 'backup' ? undefined : OPERATION_TIMEOUT_MS
   return (await requestJson(dataDir, 'POST', `/${operation}`, input, timeoutMs)) as OperationOutput<Name>
 }

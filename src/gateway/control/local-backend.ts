@@ -20,21 +20,21 @@ import { openSqliteStore } from '../../store/sqlite/open.ts'
 import type { Store } from '../../store/store.ts'
 import type { CommandBackend } from './command-backend.ts'
 
-/** Services that management operations need. */
+/** Services that operations need. */
 interface OpenServices extends ManagementServices, Pick<AdministrationServices, 'liveConfig'> {
   readonly secrets: Secrets
   readonly firstCredentials: FirstCredentials | undefined
   close(): Promise<void>
 }
 
-/** Services with upstreams, which only the test of a channel needs. */
+/** Services including upstreams, which only the test of a channel needs. */
 type AnyServices = OpenServices & Pick<AdministrationServices, 'upstreams'>
 type AnyOperation = (services: AnyServices, input: unknown) => Promise<unknown>
 
 /**
- * Runs operations in this process, on a data folder that it has locked. The first operation other than
- * `backup` opens the database: opening migrates the schema, and a copy made before an update must keep the
- * old one.
+ * Runs operations in this process, with the data folder locked. The database is opened by the first operation
+ * other than `backup`, because opening it migrates the schema, and a backup before an update must keep the
+ * old schema.
  */
 export function localBackend(environment: Environment, lock: DataFolderLock): CommandBackend {
   let opened: Promise<OpenServices> | undefined
@@ -66,7 +66,7 @@ export function localBackend(environment: Environment, lock: DataFolderLock): Co
   }
 }
 
-// Loaded on demand: most commands do not use upstreams.
+// Loaded on demand, because most commands do not use upstreams.
 async function runWithUpstreams(
   services: OpenServices,
   operation: AnyOperation,
@@ -99,7 +99,7 @@ async function openServices(environment: Environment): Promise<OpenServices> {
   const secrets = deriveSecrets(environment.secret ?? secretOfDataFolder(environment.dataDir))
   const store = await openStore(environment, secrets)
   try {
-    // Seeds a new database before anything else, because the ids of declared users must be free.
+    // Create the declared users before anything else, because their ids must still be free.
     const isNew = (await store.read('countUsers')) === 0
     const firstCredentials = isNew ? await seedAccounts(store, users) : undefined
     const liveConfig = await LiveConfig.open(store, config, () => {})

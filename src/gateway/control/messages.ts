@@ -1,14 +1,14 @@
 import type { QuotaDisplay } from '../../management/gateway-status.ts'
 
 /**
- * Response to `GET /` on the control socket: shows that the gateway runs, and the units in which it shows
- * quota.
+ * Response to `GET /` on the control socket. It shows that the gateway runs, and the unit in which it
+ * displays quota.
  */
 export interface Hello {
   readonly display: QuotaDisplay
 }
 
-/** Response to `POST /OPERATION` when the operation failed. */
+/** Response to `POST /OPERATION` if the operation failed. */
 export interface ControlFailure {
   readonly error: { readonly code: string; readonly message: string }
 }

@@ -14,15 +14,16 @@ import type { CommandBackend } from './command-backend.ts'
 import { callGateway, greetGateway, GatewayNotListening } from './call-gateway.ts'
 import type { Hello } from './messages.ts'
 
-/** Time for which a starting or stopping gateway may hold the lock without listening. */
+/** Milliseconds for which a gateway that is starting or stopping may hold the lock without listening. */
 const SILENT_HOLDER_TIMEOUT_MS = 5_000
-/** Interval between attempts to lock the folder. */
+/** Milliseconds between attempts to lock the folder. */
 const RETRY_INTERVAL_MS = 50
 
 /**
- * Opens the backend for a data folder: the gateway that runs on it, over its socket; or, if none runs, the
- * database itself, with the folder locked until `close`. Waits while other commands hold the folder. Refuses
- * a folder without a database unless `createsDatabase` is set. Rejects with a sentence for the operator.
+ * Opens the backend for a data folder. If a gateway runs on it, that is the gateway, over its control socket;
+ * otherwise the database itself, with the folder locked until `close`. Waits while other commands have locked
+ * the folder. Refuses a folder without a database unless `createsDatabase` is set. Rejects with an error
+ * message for the operator.
  */
 export async function openCommandBackend(
   environment: Environment,
@@ -38,7 +39,7 @@ export async function openCommandBackend(
     const lock = lockOrGetHolder(dataDir)
     if (typeof lock === 'object') {
       if (createsDatabase || hasDatabase()) {
-        // Loaded on demand: a command that a running gateway serves needs none of these modules.
+        // Loaded on demand, because a command that a running gateway handles needs none of these modules.
         const { localBackend } = await import('./local-backend.ts')
         return localBackend(environment, lock)
       }
@@ -103,7 +104,7 @@ function gatewayBackend(dataDir: string, { display }: Hello): CommandBackend {
   }
 }
 
-/** The data folder has no database. */
+/** Thrown if the data folder has no database. */
 export class NoDatabase extends Error {}
 
 function noDatabase(dataDir: string): NoDatabase {

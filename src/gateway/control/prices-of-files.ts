@@ -4,7 +4,10 @@ import { LiveConfig } from '../../config/live-config.ts'
 import { type AppliedPrice, listPrices } from '../../management/models/list-prices.ts'
 import type { Store } from '../../store/store.ts'
 
-/** The prices of a gateway that was never started: nothing was set over HTTP. */
+/**
+ * The prices according to the configuration files alone, without settings changed over HTTP, for a gateway
+ * that was never started.
+ */
 export async function pricesOfFiles(environment: Environment, outdated: boolean): Promise<AppliedPrice[]> {
   const store = { read: () => Promise.resolve({ channels: [], entries: [] }) } as unknown as Pick<
     Store,

@@ -17,7 +17,7 @@ import { socketPath } from './socket-path.ts'
 const BODY_LIMIT = 1024 * 1024
 const MAX_CONNECTIONS = 64
 const JSON_HEADERS = { 'content-type': 'application/json' }
-/** Time that running operations have to end once the gateway stops. */
+/** Milliseconds for which running operations may continue once the gateway stops. */
 const GRACE_MS = 5_000
 
 /** Services that the control server needs. */
@@ -30,8 +30,8 @@ export interface ControlServices extends AdministrationServices {
 type AnyOperation = (services: AdministrationServices, input: unknown) => Promise<unknown>
 
 /**
- * Listens for commands on a socket in the data folder. Only the owner of the folder, who is the operator, can
- * open it. `POST /OPERATION` takes and answers JSON. Close the server before the store.
+ * Listens for commands on a socket in the data folder. Only the folder's owner, who is the operator, can open
+ * it. `POST /OPERATION` accepts and returns JSON. The server must be closed before the database.
  */
 export async function serveControl(services: ControlServices): Promise<{ close(): Promise<void> }> {
   const socket = socketPath(services.dataDir)
@@ -48,7 +48,7 @@ export async function serveControl(services: ControlServices): Promise<{ close()
   const listener = createServer({ allowHalfOpen: true, pauseOnConnect: true }, (connected) =>
     server.accept(connected),
   )
-  // A socket file left here is stale: the folder is locked, so no other process listens on it.
+  // A socket file that exists here is stale: this process has locked the folder, so no other one listens.
   rmSync(socket.path, { force: true })
   await listenForOwner(listener, socket.path)
   return {
@@ -63,7 +63,8 @@ export async function serveControl(services: ControlServices): Promise<{ close()
   }
 }
 
-// `listen` creates the file synchronously, so the umask applies to it from the start.
+// The umask makes the socket accessible only to its owner. It works from the start, because `listen` creates
+// the file synchronously.
 async function listenForOwner(server: Server, path: string): Promise<void> {
   const before = process.umask(0o177)
   const listening = new Promise<void>((resolve, reject) => {

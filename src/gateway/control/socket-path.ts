@@ -3,19 +3,19 @@ import { join } from 'node:path'
 import process from 'node:process'
 
 const SOCKET_NAME = 'control.sock'
-/** Operating systems limit the path of a socket to between 104 and 108 bytes. */
+/** Maximum length of the path in bytes. Operating systems allow between 104 and 108. */
 const MAX_PATH_BYTES = 100
 
-/** Path short enough for a socket, valid until `release`. */
+/** A path that is short enough for a socket. It is valid until `release`. */
 export interface SocketPath {
   readonly path: string
   release(): void
 }
 
 /**
- * Returns the path of the control socket in this data folder. If that path is too long for a socket, it goes
- * through a descriptor of the folder in `/proc`, which is short and does not depend on a shared folder for
- * temporary files. Throws if the system has no `/proc`.
+ * Returns the path of the control socket in this data folder. If it is too long for a socket, the result goes
+ * through the folder's file descriptor in `/proc` instead. Throws if that is necessary and the system is not
+ * Linux.
  */
 export function socketPath(dataDir: string): SocketPath {
   const path = join(dataDir, SOCKET_NAME)

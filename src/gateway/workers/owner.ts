@@ -31,12 +31,12 @@ import { reloadOnChange, type ReloadResult } from '../reload.ts'
 import { SharedSockets } from './shared-sockets.ts'
 import { WorkerCrew } from './worker-crew.ts'
 
-/** Maximum wait for a worker's metrics. */
+/** Maximum milliseconds for which a worker's metrics are awaited. */
 const WAIT_MS = 1_000
 
 /**
- * Metrics of several workers. The last counters of a worker that has ended are kept, because a decreasing sum
- * would look like a restart of all workers.
+ * Collects the metrics of all workers. The last counters of a worker that has ended are kept, because a sum
+ * that decreases would look like a restart of all workers.
  */
 export class WorkerMetrics {
   readonly #workers: () => readonly WorkerProcess[]
@@ -48,8 +48,8 @@ export class WorkerMetrics {
   }
 
   /**
-   * The texts of the other workers, of those that have ended, and of this process. `own` is that of the
-   * requesting worker.
+   * Metrics, as Prometheus text, of the other workers, of ended workers, and of this process. `own` are those
+   * of the worker that requests them.
    */
   async collect(requester: WorkerProcess, own: string): Promise<readonly string[]> {
     this.#last.set(requester, own)
@@ -58,7 +58,7 @@ export class WorkerMetrics {
     return [...texts.filter((text) => text !== ''), ...(this.#ended ?? []), ownText()]
   }
 
-  /** Keeps the counters of a worker that has ended. */
+  /** Keeps the counters of a worker that has ended, so that sums do not decrease. */
   keepOf(worker: WorkerProcess): void {
     const last = this.#last.get(worker)
     this.#last.delete(worker)
@@ -81,12 +81,13 @@ function ownText(): string {
 }
 
 /**
- * Maximum time for which a start waits for the port; workers of an owner that was killed may still be ending.
+ * Maximum milliseconds for which a start waits for the port, because workers of a killed main process may
+ * still be ending.
  */
 const PORT_TIMEOUT_MS = 3_000
 const PORT_RETRY_MS = 20
 
-/** A gateway of several workers. */
+/** A gateway of several worker processes. */
 interface OwnedGateway {
   readonly url: string
   readonly settings: Settings
@@ -97,9 +98,9 @@ interface OwnedGateway {
 }
 
 /**
- * Starts a gateway of several workers. This process owns the database, lends to the workers and counts their
- * limits; it takes no calls itself. `locked` is the lock on the data folder, if it is already held. Rejects
- * with a message for the operator.
+ * Starts a gateway of several worker processes. This process, the owner, writes to the database, leases quota
+ * to the workers and counts their rate limits; it accepts no calls itself. `locked` is the lock on the data
+ * folder, if it is already held. Rejects with an error message for the operator.
  */
 export async function startOwner(config: Config, locked?: DataFolderLock): Promise<OwnedGateway> {
   await using opened = new AsyncDisposableStack()
@@ -166,7 +167,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
       return worker
     },
     async lose(worker) {
-      // Both at once: a start that fails closes the database.
+      // Start both at the same time, because the database is closed if the first one fails.
       const [{ count, quota }] = await Promise.all([
         database.lose(worker.name),
         database.store.write('lapseClaims', { node: worker.name }),
@@ -226,18 +227,18 @@ async function portOf(address: { readonly host: string; readonly port: number })
   }
 }
 
-// Applies to one worker first, which may refuse. The others reach the same result, or are replaced by ones
-// that start with the new configuration.
+// Applies the configuration to one worker first, which may refuse it. If another worker then fails, it is
+// replaced by one that starts with the new configuration.
 async function applyInTurn(crew: WorkerCrew, texts: FileTexts): Promise<void> {
   const [first, ...others] = crew.serving
   await first?.link.request('reload', texts)
   await Promise.all(others.map((worker) => worker.link.request('reload', texts).catch(() => worker.kill())))
 }
 
-/** Services that the workers share. */
+/** What the workers share. */
 interface SharedResources {
   readonly database: OwnedDatabase
-  /** Sends a text to all workers. */
+  /** Sends a message to all workers. */
   readonly announce: (text: string) => void
   readonly permits: OwnedPermits
   readonly slots: OwnedSlots
@@ -249,7 +250,7 @@ interface SharedResources {
   readonly crew: WorkerCrew
 }
 
-/** Answers a worker's requests to the owner. */
+/** Answers a worker's requests to this process. */
 function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   const { link, name } = worker
   const { database, announce, permits, slots, metrics, prompts, sessions, previous, equal, crew } = services
@@ -271,17 +272,17 @@ function answerWorker(worker: WorkerProcess, services: SharedResources): void {
   link.answer('metrics of others', (own: string) => metrics.collect(worker, own))
 }
 
-/** Passes settled calls to the workers that follow those of the others. */
+/** Passes settled calls on to workers whose live readers ask for those of other workers. */
 class FollowedCalls {
   readonly #workers: () => readonly WorkerProcess[]
-  /** Queries of each worker, by their names. */
+  /** Queries of each worker's live readers, by name. */
   readonly #followers = new Map<WorkerProcess, ReadonlyMap<string, LiveQuery>>()
 
   constructor(workers: () => readonly WorkerProcess[]) {
     this.#workers = workers
   }
 
-  /** Answers a worker that has started. */
+  /** Answers the requests of a worker that has started. */
   add(worker: WorkerProcess): void {
     worker.link.on('follow', (queries: readonly LiveQuery[]) => {
       this.#followers.set(worker, new Map(queries.map((query) => [nameOf(query), query])))

@@ -4,19 +4,21 @@ import { getSystemErrorName } from 'node:util'
 import { type Address, SOCKETS_PER_ADDRESS } from '../listeners.ts'
 import type { WorkerProcess } from './worker-process.ts'
 
-/** A socket that is bound here and on which workers listen. */
+/** A socket that this process binds and on which workers listen. */
 export interface SharedSocket {
   close(): void
 }
 
 /**
- * Flag of libuv that allows several sockets for one address, among which the kernel distributes connections.
+ * Flag of libuv, Node's I/O library, that allows several sockets with one address. The kernel distributes
+ * connections among them.
  */
 const REUSE_PORT = 2
 
 /**
- * Binds a socket that does not listen here, as `node:cluster` does for its workers; `net.BoundSocket`, which
- * does the same, cannot be passed to another process. Returns an error number of the system if that fails.
+ * Binds a socket without listening on it, as `node:cluster` does for its workers. The public
+ * `net.BoundSocket` is not used, because it cannot be passed to another process. Returns a system error
+ * number if binding fails.
  */
 const { _createServerHandle: bindSocket } = net as unknown as {
   readonly _createServerHandle: (
@@ -29,14 +31,14 @@ const { _createServerHandle: bindSocket } = net as unknown as {
 }
 
 /**
- * The sockets on which all workers listen. This process keeps them open, so that a waiting connection
- * survives the worker that would have accepted it. Each belongs to one worker, by its number; while that
- * worker is away, another one listens on it.
+ * The sockets on which all workers listen. This process keeps them open too, so that a waiting connection is
+ * not lost if the worker that should accept it ends. Each socket is assigned to a worker by number; while
+ * that worker does not run, another one listens on it.
  */
 export class SharedSockets {
   readonly #sockets: readonly SharedSocket[]
   readonly #workers: number
-  /** Places of the sockets on which each worker listens. */
+  /** Indexes of the sockets on which each worker listens. */
   readonly #given = new Map<WorkerProcess, ReadonlySet<number>>()
 
   private constructor(sockets: readonly SharedSocket[], workers: number) {
@@ -44,7 +46,7 @@ export class SharedSockets {
     this.#workers = workers
   }
 
-  /** Binds the sockets for this number of workers; rejects with a system error. */
+  /** Binds sockets for this number of workers. Rejects with a system error. */
   static async bind({ host, port }: Address, workers: number): Promise<SharedSockets> {
     const { address, family } = await lookup(host)
     const sockets: SharedSocket[] = []
@@ -60,7 +62,7 @@ export class SharedSockets {
   }
 
   /**
-   * Divides the sockets among these workers. Other workers keep what they have until they are included again.
+   * Divides the sockets among these workers. Any other worker keeps its sockets until it is included again.
    */
   divide(workers: readonly WorkerProcess[]): void {
     if (workers.length === 0) return
@@ -84,7 +86,7 @@ export class SharedSockets {
     this.#given.delete(worker)
   }
 
-  /** Closes the sockets here; workers that listen continue. */
+  /** Closes the sockets in this process. Workers that listen on them continue. */
   close(): void {
     for (const socket of this.#sockets) socket.close()
   }

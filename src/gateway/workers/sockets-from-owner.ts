@@ -2,10 +2,13 @@ import type { Server, Socket } from 'node:net'
 import process from 'node:process'
 import { type Address, listenerFor, type Listeners, listenOn } from '../listeners.ts'
 
-/** Order of the owner about a socket, by its place; with `give`, the socket is sent along. */
+/**
+ * The main process's order to start or stop listening on a socket, by its index. With `give`, the socket
+ * itself is sent too.
+ */
 export type SocketOrder = { readonly give: number } | { readonly takeBack: number }
 
-/** The sockets that the owner has given to this worker. */
+/** The sockets that the main process has given to this worker. */
 export class GivenSockets {
   readonly #servers = new Map<number, Server>()
   readonly #first = Promise.withResolvers<void>()

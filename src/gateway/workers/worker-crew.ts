@@ -5,34 +5,38 @@ import type { SharedSockets } from './shared-sockets.ts'
 import type { ProcessEnd, WorkerProcess } from './worker-process.ts'
 
 /**
- * Delay before a worker that ended soon after its start is replaced; doubled each time, up to the maximum.
+ * Milliseconds until a worker that ended soon after its start is replaced; doubled each time, up to the
+ * maximum.
  */
 const MIN_PAUSE_MS = 100
 const MAX_PAUSE_MS = 5_000
-/** Running time from which a worker no longer counts as ended soon after its start. */
+/** Milliseconds after which a running worker no longer counts as just started. */
 const PROVEN_MS = 10_000
-/** Delay before settling the calls of a lost worker is retried, if the database failed. */
+/** Milliseconds until settling a lost worker's calls is tried again, if the database failed. */
 const RETRY_MS = 200
-/** Interval at which workers are pinged. */
+/** Milliseconds between two pings of a worker. */
 const PING_MS = 500
-/** Number of unanswered pings after which a worker gets no new connections, and after which it is killed. */
+/** Numbers of unanswered pings after which a worker gets no new connections, and after which it is killed. */
 const SILENT_PINGS = 3
 const LOST_PINGS = 120
 
-/** Dependencies of a crew of workers. */
+/** What a crew of workers needs. */
 interface CrewDependencies {
   readonly planned: number
   readonly sockets: Pick<SharedSockets, 'divide' | 'drop' | 'close'>
-  /** Starts the process of one worker and answers it; rejects if the system cannot start it. */
+  /** Starts a worker process and answers its requests. Rejects if the system cannot start it. */
   readonly start: (index: number) => Promise<WorkerProcess>
-  /** Settles what a worker left open, and takes back its leases; rejects while that is impossible. */
+  /**
+   * Charges the calls that a lost worker left open, and takes back the quota leased to it. Rejects while that
+   * is impossible.
+   */
   readonly lose: (worker: WorkerProcess) => Promise<void>
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
 }
 
 /**
- * The workers of one machine. Each that ends is replaced once what it left open is settled; one that cannot
- * be started is tried again. The others continue, and take over its connections.
+ * The workers of one machine. A worker that ends is replaced as soon as its open calls are charged; one that
+ * cannot be started is tried again. Meanwhile the other workers take over its connections.
  */
 export class WorkerCrew {
   readonly #dependencies: CrewDependencies
@@ -42,9 +46,12 @@ export class WorkerCrew {
   readonly #unheard = new Map<WorkerProcess, number>()
   readonly #pinging: NodeJS.Timeout
   readonly #stopping = new AbortController()
-  /** Workers that wait to listen; undefined once workers may listen as soon as they are ready. */
+  /**
+   * Workers that are ready and wait until all may listen together; undefined once each may listen as soon as
+   * it is ready.
+   */
   #waiting: Set<WorkerProcess> | undefined = new Set()
-  /** Numbers of the workers whose first start has neither succeeded nor failed. */
+  /** Numbers of the workers whose first start is not decided yet. */
   readonly #starting = new Set<number>()
   readonly #firstStarts = Promise.withResolvers<void>()
 
@@ -54,23 +61,25 @@ export class WorkerCrew {
     this.#firstStarts.promise.catch(() => {})
   }
 
-  /** The running workers, by number. */
+  /** The running workers, in the order of their numbers. */
   get workers(): WorkerProcess[] {
     return [...this.#workers.values()].toSorted((one, other) => one.index - other.index)
   }
 
-  /** The workers that take calls. */
+  /** The workers that accept calls. */
   get serving(): WorkerProcess[] {
     return this.workers.filter(({ isServing }) => isServing)
   }
 
-  /** Starts all workers. Resolves when all that can be started are listening; rejects if none can. */
+  /**
+   * Starts all workers. Resolves when all that can be started are listening. Rejects if none can be started.
+   */
   async start(): Promise<void> {
     const { planned } = this.#dependencies
     for (let index = 1; index <= planned; index += 1) this.#starting.add(index)
     for (let index = 1; index <= planned; index += 1) this.#running.push(this.#keep(index))
     await this.#firstStarts.promise
-    // They begin together, so that none is called while others are not ready.
+    // Let them listen at the same time, so that calls are spread over all of them from the start.
     const waiting = [...(this.#waiting ?? [])]
     this.#waiting = undefined
     for (const worker of waiting) worker.isServing = true
@@ -100,11 +109,11 @@ export class WorkerCrew {
     this.#divide()
   }
 
-  /** Makes all workers stop. Resolves when the last one has ended and what it left open is settled. */
+  /** Stops all workers. Resolves when the last one has ended and its open calls are charged. */
   async stop(): Promise<void> {
     this.#stopping.abort()
-    // The workers have these sockets too; new connections are refused once the last worker has stopped
-    // listening.
+    // The workers have their own handles of these sockets. New connections are refused once the last worker
+    // stops listening.
     this.#dependencies.sockets.close()
     for (const { link } of this.workers) link.send('stop')
     await Promise.all(this.#running)
@@ -118,7 +127,7 @@ export class WorkerCrew {
     for (const worker of this.workers) worker.kill()
   }
 
-  // Counts pings instead of time, because the whole machine may have been suspended.
+  // Counts pings instead of time, because the whole machine may have been suspended meanwhile.
   #ping(): void {
     for (const worker of this.workers) {
       const intervals = this.#unheard.get(worker)
@@ -167,7 +176,9 @@ export class WorkerCrew {
     }
   }
 
-  /** Divides the connections among the workers that answer, and informs all of them of their number. */
+  /**
+   * Divides the connections among the workers that answer pings, and tells all workers how many there are.
+   */
   #divide(): void {
     if (this.#stopping.signal.aborted) return
     const { sockets, planned } = this.#dependencies
@@ -190,7 +201,7 @@ export class WorkerCrew {
     }
   }
 
-  /** Runs a worker to its end, if it can be started, and then settles what it left open. Never rejects. */
+  /** Runs a worker until it ends, if it can be started, and then charges its open calls. Never rejects. */
   async #run(index: number): Promise<void> {
     const { start, lose, log, sockets } = this.#dependencies
     const { signal } = this.#stopping
@@ -221,7 +232,7 @@ export class WorkerCrew {
       log.warn({ worker: index, pid: worker.pid, ...end }, 'a worker has ended; another one takes its place')
   }
 
-  /** Records the outcome of a worker's first start. */
+  /** Notes whether a worker's first start succeeded or failed. */
   #firstStartOf(index: number, failure?: unknown): void {
     if (!this.#starting.delete(index) || this.#starting.size > 0) return
     if (this.#waiting && this.#waiting.size > 0) this.#firstStarts.resolve()

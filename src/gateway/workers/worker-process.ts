@@ -14,15 +14,15 @@ export interface ProcessEnd {
   readonly signal: NodeJS.Signals | null
 }
 
-/** Process of a worker, as seen by its owner. */
+/** A worker process, as the main process sees it. */
 export class WorkerProcess {
   readonly index: number
-  /** Name of this run, as the owner of its holds and as a borrower of the bank. */
+  /** Unique name of this run, under which the worker reserves and leases quota. */
   readonly name = randomUUID()
   readonly link: Link
   /** Resolves when the process has ended and everything that it sent has been read; never rejects. */
   readonly ended: Promise<ProcessEnd>
-  /** Whether it takes calls. */
+  /** Whether the worker accepts calls. */
   isServing = false
   readonly #child: ChildProcess
 
@@ -30,22 +30,23 @@ export class WorkerProcess {
     this.index = index
     this.#child = child
     this.link = new Link(child.stdio[LINK_DESCRIPTOR] as Socket)
-    // A message that cannot be sent means that the process is ending.
+    // Errors of sent messages are ignored, because they mean that the process is ending.
     child.on('error', () => {})
     const exited = new Promise<ProcessEnd>((resolve) => {
       child.once('exit', (code, signal) => resolve({ code, signal }))
     })
     this.ended = Promise.all([exited, this.link.closed]).then(([end]) => end)
-    // A worker without its link is of no use, and its holds are settled only after it has ended.
+    // A worker without its connection is useless, and its open calls can be charged only after it has ended.
     void this.link.closed.then(() => this.kill())
   }
 
-  /** Starts a process with the options of this one; rejects if the system cannot start it. */
+  /** Starts a worker process with the same options as this process. Rejects if the system cannot start it. */
   static async start(index: number, variables: ReadonlyMap<string, string>): Promise<WorkerProcess> {
     const [, program = ''] = process.argv
     const child = spawn(process.execPath, [...process.execArgv, program, 'worker'], {
       stdio: ['ignore', 'inherit', 'inherit', 'pipe', 'ipc'],
-      // The owner sends the text of the file, which may no longer exist when a worker is replaced.
+      // The worker gets the configuration's text by message, because the file may no longer exist when a
+      // worker is replaced.
       env: { ...Object.fromEntries(variables), GATEWAY_CONFIG: '' },
     })
     await once(child, 'spawn')
@@ -56,12 +57,12 @@ export class WorkerProcess {
     return this.#child.pid
   }
 
-  /** Gives it a socket to listen on, in addition to those that it has. */
+  /** Gives the worker an additional socket to listen on. */
   giveSocket(place: number, socket: SharedSocket): void {
     this.#order({ give: place }, socket)
   }
 
-  /** Makes it stop listening on a socket. */
+  /** Makes the worker stop listening on a socket. */
   takeSocketBack(place: number): void {
     this.#order({ takeBack: place })
   }

@@ -19,17 +19,18 @@ import { waitForStopSignal } from '../stop-signals.ts'
 import { GivenSockets } from './sockets-from-owner.ts'
 import { type WorkersState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './worker-messages.ts'
 
-/** Maximum time for which the last message waits to be sent. */
+/** Maximum milliseconds for which the last message may take to be sent. */
 const GOODBYE_MS = 1_000
 
 /**
- * Runs a worker: takes calls until its owner, or a signal, makes it stop. Ends the process at once if the
- * owner is gone, because nothing could be charged any more; the next start settles what was under way.
+ * Runs a worker: accepts calls until the main process or a signal stops it. If the main process is gone, this
+ * process ends at once, because it could not charge any calls; the next start charges those that were
+ * running.
  */
 export async function runWorker(given: Environment): Promise<number> {
   const link = new Link(new Socket({ fd: LINK_DESCRIPTOR }))
   void link.closed.then(() => process.exit(1))
-  // A signal to the process group is meant for the owner, which reads the configuration.
+  // SIGHUP to the process group is meant for the main process, which reads the configuration.
   process.on('SIGHUP', () => {})
   const stopping = Promise.race([
     waitForStopSignal(),
@@ -89,7 +90,7 @@ export async function runWorker(given: Environment): Promise<number> {
   setCollectorFlags()
   await link.request('ready')
   await stopping
-  // The signal may have been sent to this worker only.
+  // The main process must know, because the signal may have been sent to this worker only.
   link.send('leaving')
   const unresolved = await serving.drain(async (maxMs) => listening.stopListening(maxMs))
   await opened.disposeAsync()

@@ -15,14 +15,14 @@ import { COUNTED_TABLES } from './tables.ts'
 import { lockFolder } from '../lock-folder.ts'
 import type { HighestIds } from '../postgres-target.ts'
 
-/** Calls that an earlier run left open. */
+/** Open calls of an earlier run of the gateway. */
 export interface OpenCalls {
   readonly count: number
   /** Quota units that were charged for these calls; in a dry run, the sum of their holds. */
   readonly quota: number
 }
 
-/** Embedded database, locked against writes of other processes until `close`. */
+/** The SQLite database to migrate, locked against writes of other processes until `close`. */
 export interface Source {
   readonly db: Kysely<Database>
   readonly secrets: Secrets
@@ -32,8 +32,8 @@ export interface Source {
 }
 
 /**
- * Locks the data folder, settles calls that a crash left open, and opens the database at `path` for reading.
- * With `readOnly` nothing is settled. Rejects with a sentence for the operator.
+ * Locks the data folder, settles the calls that were open at a crash, and opens the database at `path` for
+ * reading. With `readOnly`, calls are not settled. Rejects with a sentence for the operator.
  */
 export async function openSource(
   environment: Environment,
@@ -92,7 +92,7 @@ async function settleOpenCalls(path: string, secrets: Secrets): Promise<OpenCall
   }
 }
 
-// Before anything is written: a trigger would run with it.
+// Called before anything is written, because writing would run a foreign trigger.
 async function refuseForeignContent(path: string): Promise<void> {
   const connection = openForReading(path)
   try {
@@ -123,14 +123,14 @@ async function sumOpenHolds(db: Kysely<Database>): Promise<OpenCalls> {
   return rows[0] ?? { count: 0, quota: 0 }
 }
 
-// Taken from SQLite's own counters, which include rows that were deleted since.
+// Read from SQLite's own counters, which also cover deleted rows.
 async function highestIds(db: Kysely<Database>): Promise<HighestIds> {
   const { rows } = await sql<{ name: string; seq: number }>`select name, seq from sqlite_sequence`.execute(db)
   const counted = new Map(rows.map(({ name, seq }) => [name, seq]))
   return new Map(COUNTED_TABLES.map((name) => [name, counted.get(name) ?? 0]))
 }
 
-/** Object of a schema, as SQLite keeps it. */
+/** A row of SQLite's table of schema objects. */
 interface SchemaObject {
   readonly type: string
   readonly name: string
@@ -138,9 +138,9 @@ interface SchemaObject {
 }
 
 /**
- * Refuses a database whose schema has views, triggers or virtual tables that no version of Sluice makes: they
- * would run what their author wrote as soon as the database is read or written. The triggers of a current
- * schema must be those of this version, word for word.
+ * Refuses a database with views, triggers or virtual tables that Sluice did not create, because they run code
+ * of their author when the database is read or written. If the schema is of this version, its triggers must
+ * be exactly those of this version.
  */
 async function refuseForeignSchema(db: DatabaseSync, isCurrent: boolean): Promise<void> {
   const own = new DatabaseSync(':memory:')
@@ -164,7 +164,7 @@ function objectsOf(db: DatabaseSync): SchemaObject[] {
   return db.prepare('SELECT type, name, sql FROM sqlite_schema').all() as unknown as SchemaObject[]
 }
 
-/** Tells whether reading or writing the object runs something; plain tables have no computed columns. */
+/** Whether reading or writing the object runs code. Tables with computed columns do. */
 function runsCode(type: string, sql: string | null): boolean {
   if (type === 'view' || type === 'trigger') return true
   return sql !== null && (/^create virtual/i.test(sql) || /\b(?:generated always|as)\s*\(/i.test(sql))

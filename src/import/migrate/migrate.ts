@@ -21,13 +21,13 @@ type Db = Kysely<Database>
 
 /** Options of a migration. */
 export interface MigrateOptions {
-  /** Environment of the gateway that is moved. */
+  /** Environment of the gateway whose data is copied. */
   readonly environment: Environment
   /** `postgres:` URL of the target. */
   readonly to: string
-  /** True = reports what would be done and writes nothing. */
+  /** Whether to report what would be done without writing anything. */
   readonly dryRun: boolean
-  /** Called with the number of rows that are copied so far, and that of all. */
+  /** Called with the number of rows copied so far, and the number of all rows. */
   readonly onProgress: (rows: number, total: number) => void
 }
 
@@ -39,20 +39,19 @@ export interface MigrationReport {
   readonly openCalls: OpenCalls
   /** Row counts of each table before the copy. */
   readonly before: readonly TableState[]
-  /** Row counts of each table after the copy; those from before in a dry run. */
+  /** Row counts of each table after the copy; in a dry run the same as `before`. */
   readonly tables: readonly TableState[]
   readonly here: Sums
-  /** Sums of the target; undefined if it has no tables yet. */
+  /** Sums of the target database; undefined if it has no tables yet. */
   readonly there: Sums | undefined
-  /** Sentences about differences; empty if the copy is verified, and in a dry run. */
+  /** Sentences about differences between source and target. Empty if there are none, and in a dry run. */
   readonly differences: readonly string[]
 }
 
 /**
- * Copies the embedded database into an empty PostgreSQL database, or completes a copy that was interrupted,
- * and compares the two. Calls that a crash left open are settled first; otherwise the source is only read.
- * Rejects with a sentence for the operator while a gateway runs, if the secret differs, and if the target
- * holds anything else.
+ * Copies a SQLite database into an empty PostgreSQL database, or completes an interrupted copy, and compares
+ * both. Calls that were open at a crash are settled first; otherwise the source is only read. Rejects with a
+ * sentence for the operator if a gateway runs, if the secret differs, or if the target contains other data.
  */
 export async function migrate(orders: MigrateOptions): Promise<MigrationReport> {
   const { environment, dryRun } = orders
@@ -67,7 +66,7 @@ export async function migrate(orders: MigrateOptions): Promise<MigrationReport> 
   }
   const target = openTarget(to)
   try {
-    // Checks the target first, so that nothing happens to the source if the target is unreachable.
+    // Checks the target first: if it is unreachable, the source must stay unchanged.
     const isEmpty = await withMappedErrors(() => isEmptyDatabase(target, to))
     const source = await openSource(environment, path, { readOnly: dryRun })
     try {
@@ -138,7 +137,7 @@ async function refuseOtherTargetSecret(target: Db, { secrets }: Source, to: stri
   }
 }
 
-/** Refuses a target that holds anything but an unfinished copy of this source. */
+/** Refuses a target that contains anything other than an unfinished copy of this source. */
 async function refuseOtherContent(existing: Comparison, target: Db, to: string): Promise<void> {
   const holds = await target.selectFrom('holds').select('id').limit(1).executeTakeFirst()
   const sentences = [...existing.contradictions, ...(holds ? ['a gateway has calls open there'] : [])]
@@ -176,10 +175,10 @@ function remainingDifferences(after: Comparison): string[] {
   ]
 }
 
-/** Maximum number of differences that are described one by one; further ones are only counted. */
+/** Maximum number of differences that are described; further ones are only counted. */
 const MAX_REPORTED = 20
 
-/** Columns whose values must not be shown. */
+/** Columns whose values must not be printed. */
 const SECRET_COLUMNS: ReadonlySet<string> = new Set([
   'password_hash',
   'access_token_hash',
@@ -189,7 +188,7 @@ const SECRET_COLUMNS: ReadonlySet<string> = new Set([
   'id_hash',
 ])
 
-/** Row counts of a table on both sides. */
+/** Row counts of a table in the source and in the target. */
 interface TableState {
   readonly table: string
   /** Rows in the source. */
@@ -201,17 +200,20 @@ interface TableState {
 /** Result of comparing a target with a source. */
 interface Comparison {
   readonly tables: readonly TableState[]
-  /** Sentences about rows that the target has alone or with other values; the first ones only. */
+  /**
+   * Sentences about rows of the target that the source lacks, or that have other values there; at most
+   * `MAX_REPORTED`.
+   */
   readonly contradictions: readonly string[]
   readonly contradictionCount: number
 }
 
-/** Tells whether the target has all rows of the source and no others. */
+/** Whether the target has all rows of the source and no others. */
 function isComplete({ tables, contradictionCount }: Comparison): boolean {
   return contradictionCount === 0 && tables.every(({ here, there }) => here === there)
 }
 
-/** Compares every row of the copied tables, column by column. Ignores columns that only the target has. */
+/** Compares all rows of the copied tables, column by column. Columns that only the target has are ignored. */
 async function compare(source: Db, target: Db): Promise<Comparison> {
   const found = new Contradictions()
   const tables: TableState[] = []
@@ -287,7 +289,7 @@ function displayed(value: unknown): string {
   return text.length > 60 ? `${text.slice(0, 60)}…` : text
 }
 
-/** Row as the drivers of both databases return it: numbers, texts and nulls. */
+/** A row as the drivers of both databases return it: numbers, texts and nulls. */
 export type Row = Readonly<Record<string, unknown>>
 
 /** Returns the names of a table's columns. */
@@ -302,7 +304,7 @@ export async function countRows(db: Db, name: string): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-/** Reads all rows in batches, ordered by key as this database orders texts. */
+/** Reads all rows in batches, ordered by key in the text order of this database. */
 export async function* readPages(
   db: Db,
   table: CopiedTable,
@@ -321,7 +323,7 @@ export async function* readPages(
   }
 }
 
-/** Reads the rows that have the same keys as `wanted`, by key. */
+/** Finds the rows whose keys equal those of the rows `wanted`. Returns them by key. */
 export async function rowsWithKeys(
   db: Db,
   table: CopiedTable,
@@ -344,7 +346,7 @@ export async function rowsWithKeys(
 }
 
 /**
- * Refuses texts of SQLite that are not UTF-8, because a different text would arrive. The driver replaces such
+ * Refuses SQLite texts that are not UTF-8, because their copies would differ. The driver replaces invalid
  * bytes by U+FFFD, so only rows with that character are read again.
  */
 export async function refuseBrokenTexts(db: Db, table: CopiedTable, rows: readonly Row[]): Promise<void> {
@@ -360,7 +362,7 @@ export async function refuseBrokenTexts(db: Db, table: CopiedTable, rows: readon
     }
 }
 
-/** Inserts all or none of the rows whose keys are missing. */
+/** Inserts those of the rows whose keys are missing, all or none. */
 export async function insertMissing(
   db: Db,
   table: CopiedTable,

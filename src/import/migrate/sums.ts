@@ -9,16 +9,16 @@ export interface AccountSums {
   readonly id: number
   readonly remain: number
   readonly used: number
-  /** Sum of the charges in the usage log. */
+  /** Sum of the charges in the usage log, in quota units. */
   readonly logged: number
-  /** Sum of the charges in the daily sums. */
+  /** Sum of the charges in the daily sums, in quota units. */
   readonly days: number
 }
 
-/** Sums over a database, as decimal texts: they may be beyond 2^53. */
+/** Sums over a whole database, as decimal texts because they may exceed 2^53. */
 type Totals = Readonly<Record<(typeof TOTALS)[number]['name'], string>>
 
-/** Sums that must be equal on both sides. */
+/** Sums that must be equal in the source and in the target. */
 export interface Sums {
   readonly totals: Totals
   readonly users: readonly AccountSums[]
@@ -78,7 +78,7 @@ function describe(sums: AccountSums | undefined): string {
   return `${remain} left and ${used} used (${logged} in the log, ${days} in daily sums)`
 }
 
-/** The table, or one kind of sums, of which each has all calls. */
+/** The table to sum up. Of the daily sums only one kind is used, because each kind contains all calls. */
 function sourceOf(table: string): RawBuilder<unknown> {
   if (table !== 'usage_sums') return sql.table(table)
   return sql`usage_sums where kind = ${sql.lit(smallestSumKind('day', ['token_id']).kind)}`

@@ -6,11 +6,11 @@ export interface CopiedTable {
   readonly name: string
   /** Columns of the primary key. */
   readonly key: readonly string[]
-  /** Rows that are read, written and compared at a time. */
+  /** Number of rows that are read, written and compared at a time. */
   readonly batchSize: number
 }
 
-/** Tables that are copied, in an order in which every row follows those that it references. */
+/** The tables to copy. Their order ensures that a row is copied after the rows it references. */
 export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'users', key: ['id'], batchSize: 1000 },
   { name: 'tokens', key: ['id'], batchSize: 1000 },
@@ -30,20 +30,21 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
   { name: 'model_endings_told', key: ['model'], batchSize: 1000 },
   { name: 'low_quotas_told', key: ['user_id'], batchSize: 1000 },
   { name: 'alert_outbox', key: ['target', 'id'], batchSize: 1000 },
-  // Before the accounts: a trigger on those adds what is missing here.
+  // Copied before `budget_periods`, whose trigger adds rows that are missing here.
   { name: 'budget_crossings', key: ['account', 'percent'], batchSize: 1000 },
   { name: 'budget_periods', key: ['account'], batchSize: 1000 },
   { name: 'usage_log', key: ['id'], batchSize: 1000 },
   { name: 'price_sets', key: ['version', 'model', 'group_name'], batchSize: 100 },
-  // Smaller batches, because a key of many columns makes long conditions.
+  // Smaller batches, because the key has many columns and makes long conditions.
   { name: 'usage_sums', key: SUM_KEY, batchSize: 100 },
   { name: 'refused_calls', key: ['id'], batchSize: 1000 },
   { name: 'usage_refusals', key: REFUSAL_KEY, batchSize: 100 },
 ])
 
 /**
- * Tables that are not copied: holds are settled before, the target has its own identity, running nodes report
- * the state of alerts again, states of sign-ins last only minutes, and kept answers are made again.
+ * Tables that are not copied. Holds are settled before the copy, the target has its own identity, running
+ * nodes report alert conditions again, sign-in states last only minutes, and cached answers are produced
+ * again.
  */
 export const NOT_COPIED: readonly string[] = Object.freeze([
   'alert_conditions',
@@ -57,5 +58,5 @@ export const NOT_COPIED: readonly string[] = Object.freeze([
   'used_states',
 ])
 
-/** Tables whose ids the database generates. */
+/** Tables with ids that the database generates. */
 export const COUNTED_TABLES = ['users', 'tokens', 'channels', 'audit_log'] as const

@@ -13,7 +13,7 @@ import type { AdministrationServices } from '../services.ts'
 const MAX_RECEIVERS = 50
 const SECTION = 'alerts'
 
-/** A receiver of alerts in responses, without address and secret. `docs/administration.md: Alerts`. */
+/** An alert receiver as responses show it, without URL and secret. `docs/administration.md: Alerts`. */
 export const receiverSchema = z.object({
   id: z.string(),
   host: z.string(),
@@ -34,7 +34,7 @@ export const receiverSchema = z.object({
 
 type Receiver = z.output<typeof receiverSchema>
 
-/** What came back from a test. */
+/** The result of testing a receiver. */
 export const receiverTestSchema = z.object({
   success: z.boolean(),
   status: z.int().nullable(),
@@ -51,31 +51,31 @@ const idField = textField('expected the id of a receiver', TEXT_BYTES.plain).reg
   error: 'expected the id of a receiver',
 })
 
-/** A receiver to add. */
+/** Fields of a receiver to be added. */
 export const newReceiver = z.object(
   { url: urlField, events: eventsField },
   { error: 'expected an object with url and events' },
 )
 
-/** A change of a receiver; absent fields stay. */
+/** Changes of a receiver; absent fields stay unchanged. */
 export const changedReceiver = z.object(
   { id: idField, url: urlField.nullish(), events: eventsField.nullish() },
   { error: 'expected an object with the id of a receiver' },
 )
 
-/** The id of a receiver in a path. */
+/** Path parameters with the id of a receiver. */
 export const receiverPath = z.object({ id: idField })
 
 type ReceiverServices = Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig' | 'alerts'>
 
-/** A live receiver with its id. */
+/** A receiver in effect, with its id. */
 interface NamedTarget {
   readonly id: string
   readonly target: AlertTarget
   readonly isStored: boolean
 }
 
-/** The receivers of the file, then those that were added. */
+/** All receivers: first those in gateway.yaml, then those added over HTTP. */
 export async function listReceivers({
   store,
   settings,
@@ -113,12 +113,12 @@ async function namedTargets({ store, settings }: ReceiverServices): Promise<Name
   })
 }
 
-/** The id of a receiver of the file: a digest that only those who know its secret can repeat. */
+/** The id of a receiver in gateway.yaml: a hash that only those who know its secret can compute. */
 function fileId({ url, secret }: AlertTarget): string {
   return createHash('sha256').update(`${secret}\n${url}`).digest('hex').slice(0, 16)
 }
 
-/** Adds a receiver; resolves to its secret, which is in this response alone. */
+/** Adds a receiver. Resolves to its signing secret, which is never shown again. */
 export async function addReceiver(
   services: ReceiverServices,
   { url, events }: z.output<typeof newReceiver>,
@@ -129,7 +129,7 @@ export async function addReceiver(
   return { id, secret }
 }
 
-/** Changes address or events of a receiver that was added. */
+/** Changes the URL or the events of a receiver that was added over HTTP. */
 export async function changeReceiver(
   services: ReceiverServices,
   { id, url, events }: z.output<typeof changedReceiver>,
@@ -139,7 +139,7 @@ export async function changeReceiver(
   await setReceiver(services, id, { url: url ?? target.url, secret, events: events ?? types })
 }
 
-/** Removes a receiver that was added; alerts that wait for it are dropped. */
+/** Removes a receiver that was added over HTTP. Alerts that are waiting to be delivered to it are dropped. */
 export async function removeReceiver(services: ReceiverServices, id: string): Promise<void> {
   await storedReceiver(services, id)
   await setReceiver(services, id, undefined)
@@ -155,7 +155,8 @@ async function setReceiver(
     (stored) => ({ ...stored, entries: entriesWith(stored, id, value) }),
     () => store.write('setEntries', { changes: [change] }),
   )
-  // The database records only events that a receiver wants: those of the next call, too.
+  // The database records only alerts that a receiver wants, so it must know the new receivers before the next
+  // call.
   const targets = settings().alerts.map(({ url, types }) => ({ tag: alerts.tag(url), types }))
   await store.write('subscribeAlerts', subscriptionsOf(targets, settings()))
 }
@@ -188,13 +189,13 @@ async function receiverOf(services: ReceiverServices, id: string): Promise<Named
   return found
 }
 
-/** Sends a signed event `test` once, to a receiver of any kind. */
+/** Sends a signed event `test` once to a receiver, wherever that is declared. */
 export async function testReceiver(
   services: ReceiverServices,
   id: string,
 ): Promise<z.output<typeof receiverTestSchema>> {
   const { target } = await receiverOf(services, id)
-  // Imported on demand: most gateways have no receivers.
+  // Imported on demand, because most gateways have no receivers.
   const { createAlertAgent, sendAlert } = await import('../../alerts/alert-sender.ts')
   const agent = createAlertAgent(1)
   const [startedMs, createdMs] = [performance.now(), Date.now()]

@@ -28,7 +28,7 @@ import { type ShownChannel, shownChannel } from './list-channels.ts'
 /** Maximum number of channels that one request may create. */
 const MAX_CHANNELS_PER_REQUEST = 1000
 
-/** A channel to create: its fields are below `channel`, or next to `mode`. */
+/** A channel to be created. Its fields are in `channel`, or at the top level beside `mode`. */
 export const newChannelBody = someChannelFields.extend({
   mode: z
     .enum(['single', 'batch', 'multi_to_single'], { error: 'expected single, batch or multi_to_single' })
@@ -39,8 +39,9 @@ export const newChannelBody = someChannelFields.extend({
 })
 
 /**
- * Creates a channel with all its keys; with mode `batch`, one channel per key, with numbered names. Throws
- * `invalid_request` if the schema of gateway.yaml refuses it. Resolves to the ids when the channels are live.
+ * Creates a channel with all given keys; with mode `batch`, one channel with a numbered name for each key.
+ * Throws `invalid_request` if gateway.yaml could not declare such a channel. Resolves to the ids when the
+ * channels are in use.
  */
 export async function createChannels(
   { store, liveConfig, nowMs }: AdministrationServices,
@@ -67,12 +68,12 @@ function numbered(channel: ChannelDefinition): ChannelDefinition[] {
   return channel.keys.map((key, index) => ({ ...channel, name: `${channel.name}-${index + 1}`, keys: [key] }))
 }
 
-/** A change of a channel. Absent fields stay unchanged, and so do the keys if `key` is empty. */
+/** Changes of a channel. Absent fields stay unchanged; so do the keys if `key` is empty. */
 export const channelChange = someChannelFields.extend({ id: CHANNEL_ID.id, version: versionField.nullish() })
 
 /**
- * Changes a stored channel. Stored secrets are not sent to another address unless root makes the change.
- * Resolves to the changed channel when it is live.
+ * Changes a stored channel. Only root may make stored secrets be sent to another address. Resolves to the
+ * changed channel when the change is in effect.
  */
 export async function updateChannel(
   services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
@@ -97,7 +98,9 @@ export async function updateChannel(
   return shownChannel(services, storedObject({ ...after, version: next }, liveConfig.drained.has(id)))
 }
 
-/** Deletes stored channels and returns how many existed. Throws if one of them is declared. */
+/**
+ * Deletes stored channels and returns how many existed. Throws if one of them is declared in gateway.yaml.
+ */
 export async function deleteChannels(
   { store, liveConfig }: AdministrationServices,
   ids: readonly number[],
@@ -110,15 +113,15 @@ export async function deleteChannels(
   )
 }
 
-/** Whether a channel is drained. */
+/** Whether a channel is to be drained, so that it gets no new calls. */
 export const drainBody = z.object(
   { on: z.boolean({ error: 'expected true or false' }) },
   { error: 'expected an object with on' },
 )
 
 /**
- * Takes new calls off a channel while others can serve them, or sends it calls again. Running calls end as they
- * would. Resolves to the channel when the change is live.
+ * Drains a channel, so that it gets no new calls while others can serve them, or ends that. Running calls
+ * continue. Resolves to the channel when the change is in effect.
  */
 export async function drainChannel(
   services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'settings'>,
@@ -137,22 +140,25 @@ export async function drainChannel(
   return shownChannel(services, channelObject(found, liveConfig))
 }
 
-/** The name of every draft, because its own may be missing, or be that of the channel that it changes. */
+/**
+ * Name of every unsaved channel, because its own name may be missing, or belong to the channel that it
+ * changes.
+ */
 const NAME = 'unsaved channel'
 
-/** The fields of a channel that is not saved; with an `id`, changes to the stored channel. */
+/** The fields of an unsaved channel. With an `id`, they are changes to that stored channel. */
 export const draftField = someChannelFields.extend({ id: CHANNEL_ID.id.nullish() })
 
-/** A channel that is not saved. */
+/** A channel that is tried before it is saved. */
 export interface Draft {
   readonly channel: Channel
-  /** The model for its tests; undefined if it does not state one. */
+  /** The model that the channel's tests should use; undefined if it states none. */
   readonly preferredModel: unknown
 }
 
 /**
- * Reads a channel as if it were saved, with the same rules for addresses and secrets, without saving it. If
- * it lists no models yet, `model` is its only one.
+ * Checks a channel as if it were to be saved, with the same rules for addresses and secrets, but does not
+ * save it. If it lists no models yet, `model` is its only one.
  */
 export async function draftChannel(
   services: Pick<AdministrationServices, 'store' | 'liveConfig'>,
@@ -181,7 +187,7 @@ function withModel(channel: ChannelDefinition, model: string | null | undefined)
 }
 
 /**
- * A stored channel with the given fields. Absent ones stay unchanged, and so do the keys if `key` is empty.
+ * A stored channel with changed fields. Absent fields stay unchanged; so do the keys if `key` is empty.
  * Throws if stored secrets would be sent to another address, unless root makes the change.
  */
 export function changedChannel(before: ChannelDefinition, given: GivenFields, by: Actor): ChannelDefinition {
@@ -191,9 +197,10 @@ export function changedChannel(before: ChannelDefinition, given: GivenFields, by
   const keys = keysOfType(requireType(fields.type), given.key)
   const read = channelDefinition(fields, keys.length > 0 ? keys : before.keys)
   const { base_url } = before.declared
-  // An imported address may lack the version that is added to others.
+  // An imported base URL may lack the version that is added to other base URLs; unless it changes, it stays
+  // as it is.
   const isSame = fields.type === shown.type && fields.base_url === shown.base_url && base_url !== undefined
-  // A key that is given again is used again.
+  // A retired key that is given again is used again.
   const retired = before.retired?.filter(({ key }) => !keys.includes(key)) ?? []
   const complete = { ...read, ...(retired.length > 0 && { retired }) }
   const channel = isSame ? { ...complete, declared: { ...read.declared, base_url } } : complete
@@ -204,7 +211,10 @@ export function changedChannel(before: ChannelDefinition, given: GivenFields, by
   return channel
 }
 
-/** The fields with the stored proxy, if the sent one equals the shown one, which lacks the password. */
+/**
+ * If the sent proxy URL equals the one that was shown, which hides the password, puts the stored proxy in its
+ * place.
+ */
 function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition): ChannelFields {
   const setting = objectIn('setting', fields.setting)
   if (setting['proxy'] === undefined) return fields
@@ -213,8 +223,8 @@ function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition)
 }
 
 /**
- * A new type implies its own protocol unless the change states another one. Tools send back every field that
- * they were shown, so an unchanged protocol does not count.
+ * If a channel's type is changed, its protocol follows, unless the change states another one. Management
+ * tools send all fields back, so a protocol that did not change does not count as stated.
  */
 function protocolOfNewType(
   shown: ReturnType<typeof fieldsOf>,
@@ -228,9 +238,8 @@ function protocolOfNewType(
 }
 
 /**
- * The destination of a channel's secrets: scheme, host and port of its address, or the provider with the
- * settings that determine its address, and the proxy. Every field that affects where secrets are sent must be
- * included here.
+ * Where a channel's secrets are sent: scheme, host and port of its base URL, or the provider and the settings
+ * that determine its URLs; and the proxy. Every field that affects where secrets are sent must be included.
  */
 function destinationOf({ declared }: ChannelDefinition): string {
   const address = declared['base_url']
@@ -239,16 +248,16 @@ function destinationOf({ declared }: ChannelDefinition): string {
   return JSON.stringify([origin, provider, region, location, proxy])
 }
 
-/** The kinds of secrets that a request supplies itself. */
+/** Which secrets of a channel the request itself contains. */
 export interface SuppliedSecrets {
   readonly keys: boolean
   readonly headers: boolean
 }
 
 /**
- * Throws if stored secrets would be sent to a different destination than before, unless the request supplies
- * them itself, or root makes it, who may read them. Every operation that changes the destination of stored
- * secrets must call this first.
+ * Throws if a change would send stored secrets to a different destination. It is allowed if the request
+ * contains the secrets itself, or if root makes it, who may read them anyway. Every operation that changes a
+ * destination must call this first.
  */
 export function requireSecretsForNewAddress(
   by: Actor,

@@ -6,7 +6,7 @@ import { readInput } from '../input-fields.ts'
 import type { TestResult } from './test-channel.ts'
 import { allChannels, type ChannelObject, type FoundChannel } from './channel-object.ts'
 
-/** Services that the operations on channels need. */
+/** What operations on channels need. */
 type ChannelServices = Pick<
   AdministrationServices,
   'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings' | 'channels'
@@ -14,19 +14,22 @@ type ChannelServices = Pick<
 
 const EXPECTED = 'expected the name of a channel'
 
-/** A channel by its name. */
+/** Input that names a channel. */
 const namedChannel = z.object({
   channel: z.string({ error: EXPECTED }).min(1, { error: EXPECTED }).max(200, { error: EXPECTED }),
 })
 
 const testedChannel = namedChannel.extend({ model: z.string().max(200).optional() })
 
-/** Result of a test of a channel. */
+/** The result of testing a channel. */
 interface ChannelTest extends TestResult {
   readonly channel: string
 }
 
-/** Sends a minimal request to a channel's upstream, free of charge; `message` is the upstream's own. */
+/**
+ * Sends a minimal request to a channel's upstream; nobody is charged. `message` is the upstream's error
+ * message.
+ */
 export async function testNamedChannel(
   services: ChannelServices,
   given: z.input<typeof testedChannel>,
@@ -37,7 +40,7 @@ export async function testNamedChannel(
   return { channel, ...(await testChannel(services, { id, model }, OPERATOR)) }
 }
 
-/** Enables a stored channel; it is used from the next call on. */
+/** Enables a stored channel, so that it gets calls from now on. */
 export function enableChannel(
   services: ChannelServices,
   given: z.input<typeof namedChannel>,
@@ -45,7 +48,7 @@ export function enableChannel(
   return setStatus(services, given, 1)
 }
 
-/** Disables a stored channel; no further call uses it, but running calls continue. */
+/** Disables a stored channel: it gets no more calls, but running ones continue. */
 export function disableChannel(
   services: ChannelServices,
   given: z.input<typeof namedChannel>,
@@ -55,7 +58,7 @@ export function disableChannel(
 
 async function setStatus(services: ChannelServices, given: unknown, status: 1 | 2): Promise<ChannelObject> {
   const { id } = await findByName(services, readInput(namedChannel, given).channel)
-  // Loaded on demand: most commands are about accounts.
+  // Loaded on demand, because most commands are about accounts.
   const { updateChannel } = await import('./change-channels.ts')
   return updateChannel(services, { id, status }, OPERATOR)
 }

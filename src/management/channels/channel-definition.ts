@@ -25,15 +25,15 @@ import {
 } from './channel-fields.ts'
 import { type ChannelType, channelType, KNOWN_TYPES, withVersion } from './channel-types.ts'
 
-/** Flags in `settings`, and the request field that each of them allows. */
+/** Names of the flags in `settings` that allow a request field, with that field. */
 export const ALLOW_FLAGS: Readonly<Record<string, AllowedField>> = Object.fromEntries(
   ALLOWABLE_FIELDS.map((field) => [`allow_${field}`, field]),
 )
 
-/** Maximum number of characters of the unknown fields stored with a channel. */
+/** Maximum characters of unknown fields that are stored with a channel. */
 const MAX_EXTRA_CHARACTERS = 65_536
 
-/** Fields that have a meaning here; others are stored unchanged. */
+/** Fields that the gateway uses; all others are stored unchanged. */
 const MAPPED_FIELDS = new Set([
   'name',
   'protocol',
@@ -48,7 +48,7 @@ const MAPPED_FIELDS = new Set([
   'settings',
 ])
 
-/** The channel type with a number; throws `invalid_request` if it is unknown. */
+/** The channel type with this number. Throws `invalid_request` if it is unknown. */
 export function requireType(type: number): ChannelType {
   const known = channelType(type)
   if (known) return known
@@ -56,8 +56,9 @@ export function requireType(type: number): ChannelType {
 }
 
 /**
- * Converts a channel from the format of tools to that of gateway.yaml: addresses get their version,
- * comma-separated texts become lists, JSON texts become mappings. The file's schema validates the result.
+ * Converts a channel from the format of management tools to that of gateway.yaml: base URLs get their
+ * version, comma-separated texts become lists, JSON texts become mappings. The result is validated by the
+ * schema of gateway.yaml.
  */
 export function channelDefinition(fields: ChannelFields, given: readonly string[]): ChannelDefinition {
   const type = requireType(fields.type)
@@ -112,7 +113,7 @@ export function channelDefinition(fields: ChannelFields, given: readonly string[
   return { name: fields.name, declared, keys, status: fields.status ?? 1, family }
 }
 
-/** The keys in a text, for a channel of that type. Throws `invalid_request` if one has the wrong form. */
+/** The keys in a text, for a channel of this type. Throws `invalid_request` if a key has the wrong form. */
 export function keysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
   const given = text?.trim() ?? ''
   const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
@@ -133,7 +134,7 @@ export function keysIn(text: string | null | undefined): string[] {
   return [...new Set(keys)]
 }
 
-/** The protocol stated for the channel, or otherwise that of its type. */
+/** The protocol that the channel states, otherwise the one of its type. */
 function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | readonly string[] {
   const [first, ...others] = typeof protocol === 'string' ? [protocol] : (protocol ?? [])
   if (first !== undefined) return others.length > 0 ? [first, ...others] : first
@@ -145,7 +146,8 @@ function protocolOf({ protocol }: ChannelFields, type: ChannelType): string | re
 }
 
 /**
- * Changes to requests, the proxy and the probe, as stated by tools; values that are not texts have no effect.
+ * The proxy, the test interval and the changes to requests that a management tool sent. Values that are not
+ * texts are ignored.
  */
 function editsIn(setting: Record<string, unknown>, override: unknown): Record<string, Json> {
   const proxy = textOf(setting['proxy'])
@@ -161,7 +163,8 @@ function editsIn(setting: Record<string, unknown>, override: unknown): Record<st
   }
 }
 
-// The proxy itself is a declared setting, and is encrypted together with the keys.
+// Hides the password in the stored tool fields. The complete proxy URL is a declared setting, and is
+// encrypted with the keys.
 function withoutPassword(setting: Record<string, unknown>): Record<string, unknown> {
   const { proxy } = setting
   return typeof proxy === 'string' ? { ...setting, proxy: shownProxy(proxy) } : setting
@@ -214,7 +217,7 @@ export function newChannel(given: GivenFields): ChannelDefinition {
   return channelDefinition(fields, keys)
 }
 
-/** The fields of a channel; throws if its name or type is missing. */
+/** Checks that a new channel has a name and a type. Throws `invalid_request` otherwise. */
 function wholeChannel(given: GivenFields): ChannelFields {
   const { name, type } = given
   if (name !== undefined && type !== undefined) return { ...given, name, type }
@@ -225,23 +228,24 @@ function wholeChannel(given: GivenFields): ChannelFields {
   throw new GatewayError('invalid_request', missing.join('; '))
 }
 
-/** A channel as it would be stored, with placeholders for the columns that the store sets. */
+/** A channel as it will be stored, with placeholders for the columns that the database fills in. */
 export function toStoredChannel(channel: ChannelDefinition): StoredChannel {
   return { ...CHANNEL.defaults, ...channel, id: 0, version: '' }
 }
 
-/** Additional members with which a provider's channel is declared. */
+/** The part of a channel's definition that depends on its provider. */
 interface ProviderPart {
   readonly declared: Readonly<Record<string, Json>>
-  /** Keys in the form of gateway.yaml. */
+  /** Keys in the form that gateway.yaml has. */
   readonly keys: readonly string[]
-  /** The field `other` of tools: a version, a region or a location. */
+  /** The tools' field `other`, which contains a version, a region or a location. */
   readonly other?: string
 }
 
 /**
- * Reads the provider-specific part of a channel in the format of tools: `other` contains Azure's API version
- * or Vertex's location, and keys of Bedrock end with their region. Throws `invalid_request`.
+ * Reads the part that depends on the provider from the format of management tools: `other` contains Azure's
+ * API version or Vertex's location, and keys of Bedrock end with a region. Throws `invalid_request` if a key
+ * or the location is invalid.
  */
 function providerPart(
   { provider }: ChannelType,
@@ -261,7 +265,7 @@ function providerPart(
   }
 }
 
-/** Splits the keys of a Vertex channel: one service account, or a JSON list of them. */
+/** Splits the key text of a Vertex channel, which is one service account or a JSON list of them. */
 function serviceAccountsIn(text: string): string[] {
   let value: unknown
   try {
@@ -276,8 +280,8 @@ function serviceAccountsIn(text: string): string[] {
 }
 
 /**
- * The part of a key that may be shown: a service account's e-mail address, or the id of an AWS key; empty for
- * others.
+ * The part of a key that is not secret: a service account's e-mail address, or the id of an AWS key; empty
+ * for other keys.
  */
 export function keyId(provider: Channel['provider'] | undefined, key: string): string {
   if (provider === 'vertex') {
@@ -291,14 +295,14 @@ export function keyId(provider: Channel['provider'] | undefined, key: string): s
 const REGION = /^[a-z]{2,}(?:-[a-z]+)+-\d+$/
 const BEDROCK_LINES = 'key: expected ID|SECRET|REGION or API_KEY|REGION, with a region such as eu-central-1'
 
-// Reads `ID|SECRET|REGION` or `API_KEY|REGION`, or keys in the form of gateway.yaml without a region.
+// Reads keys of the form `ID|SECRET|REGION` or `API_KEY|REGION`, or without a region as in gateway.yaml.
 function bedrockText(given: readonly string[], other: string): ProviderPart {
   const regions = new Set<string>()
   const keys = given.map((line) => {
     const parts = line.split('|')
     if (parts.length === 1) return line
     const region = (parts.pop() as string).trim()
-    // The message does not repeat the text, because it may be the secret.
+    // The message does not show the text, because it may be the secret.
     if (!REGION.test(region)) throw new GatewayError('invalid_request', BEDROCK_LINES)
     regions.add(region)
     return parts.join(':')
@@ -313,7 +317,8 @@ function bedrockText(given: readonly string[], other: string): ProviderPart {
   }
 }
 
-// A location, or a JSON object with one for each model and a default.
+// Reads a location, or a JSON object from models to locations. Only an object with nothing but a default is
+// accepted.
 function locationIn(other: string): string {
   if (!other.startsWith('{')) return other
   let value: unknown
@@ -328,12 +333,12 @@ function locationIn(other: string): string {
   throw new GatewayError('invalid_request', 'other: expected one location, such as europe-west4 or global')
 }
 
-/** Whether an entry of the `status_mapping` that a management tool sent maps one error status to another. */
+/** Whether an entry of a `status_mapping` maps one error status to another; other entries are ignored. */
 export function isMappedStatus(from: string, to: unknown): boolean {
   return isErrorStatus(from) && isErrorStatus(String(to))
 }
 
-/** The statuses that a management tool maps to others, in the format of gateway.yaml; other entries are omitted. */
+/** Converts the `status_mapping` of a management tool to the format of gateway.yaml. */
 function statusesIn(mapping: string): Record<string, Json> {
   const entries = Object.entries(parseRecord(mapping) ?? {}).flatMap(([from, to]) =>
     isMappedStatus(from, to) ? [[from, Number(to)] as const] : [],
@@ -351,7 +356,8 @@ export function shownProxy(proxy: string): string {
 }
 
 /**
- * Returns the proxy that is meant: if the sent one equals the shown form of the stored one, the stored one.
+ * If the sent proxy URL equals the stored one with its password hidden, returns the stored one; otherwise the
+ * sent one.
  */
 export function restoreMaskedProxy(sent: unknown, stored: unknown): unknown {
   return typeof stored === 'string' && sent === shownProxy(stored) ? stored : sent

@@ -10,14 +10,16 @@ import { KNOWN_TYPES } from './channel-types.ts'
 
 const A_MAPPING = 'expected a text that holds a JSON object'
 
-/** A JSON object as text; an empty text or null is an empty object. */
+/** A text that contains a JSON object; an empty text or null means an empty object. */
 const jsonField = textField(A_MAPPING, TEXT_BYTES.list).nullish()
 const listField = textField('expected a text', TEXT_BYTES.list)
 const protocolField = textField('expected a protocol')
-/** A mapping as text; any other type has no effect. */
+/** A text that contains a mapping; values of other types are ignored. */
 const mappingField = anyField(TEXT_BYTES.list).optional()
 
-/** A JSON object as text, whose system prompt has its own maximum length. */
+/**
+ * A text that contains a JSON object. Its member `system_prompt` may be as long again as all others together.
+ */
 const settingField = textField(A_MAPPING, Infinity)
   .superRefine((text, ctx) => {
     const { system_prompt: prompt, ...others } = parseRecord(text) ?? {}
@@ -30,11 +32,11 @@ const settingField = textField(A_MAPPING, Infinity)
   .meta({ 'x-max-bytes': TEXT_BYTES.list, description: 'Its bound is without `system_prompt`' })
   .nullish()
 
-/** Settings that these tools and gateway.yaml have in the same form. */
+/** Settings that have the same form in management tools and in gateway.yaml. */
 export const PLAIN_SETTINGS = fieldsWith(CHANNEL_SETTINGS.fields, 'edit')
 
 /**
- * The fields of a channel in the format of one-api and related gateways. Unknown fields are stored and
+ * The fields of a channel in the format of One API and related gateways. Unknown fields are stored and
  * returned unchanged.
  */
 export const channelFields = z
@@ -44,15 +46,15 @@ export const channelFields = z
       ...bodyShape(PLAIN_SETTINGS, 'new'),
       type: z.int({ error: `expected one of ${KNOWN_TYPES}` }),
       base_url: textField('expected a text').nullish(),
-      /** Dialects of the upstream, if they differ from that of the type. */
+      /** Protocols that the upstream speaks, if they differ from that of the channel's type. */
       protocol: z
         .union([protocolField, z.array(protocolField).readonly()], {
           error: unionErrorMessage('expected a protocol or a list of them'),
         })
         .nullish(),
-      /** Keys, one per line. */
+      /** The channel's keys, one per line. */
       key: listField.nullish(),
-      /** Comma-separated names. */
+      /** Model names, separated by commas. */
       models: listField.nullish(),
       group: listField.nullish(),
       model_mapping: jsonField,
@@ -71,16 +73,16 @@ export const channelFields = z
   )
   .catchall(anyField())
 
-/** A channel as management tools send it. */
+/** A channel in the format of management tools. */
 export type ChannelFields = z.output<typeof channelFields>
 
-/** A change of a channel; absent fields stay unchanged. */
+/** Changes of a channel in the format of management tools; absent fields stay unchanged. */
 export const someChannelFields = channelFields.partial()
 
-/** Some fields of a channel as management tools send them. */
+/** Some fields of a channel in the format of management tools. */
 export type GivenFields = z.output<typeof someChannelFields>
 
-/** Fields that the gateway sets itself; sent values are ignored. */
+/** Fields that the gateway sets itself, so that sent values are ignored. */
 export const OWN_FIELDS: ReadonlySet<string> = new Set([
   ...CHANNEL.columns.flatMap(({ edit, shown, as, field }) => (edit || shown === false ? [] : [as ?? field])),
   'key',
@@ -94,7 +96,10 @@ export const OWN_FIELDS: ReadonlySet<string> = new Set([
   'version',
 ])
 
-/** Parses a JSON object in a field. Throws `invalid_request` naming the field. */
+/**
+ * Parses a field that contains a JSON object. Throws `invalid_request`, which names the field, if it does
+ * not.
+ */
 export function objectIn(field: string, text: string | null | undefined): Record<string, unknown> {
   if (text === undefined || text === null || text.trim() === '') return {}
   let value: unknown
@@ -113,7 +118,10 @@ export function objectIn(field: string, text: string | null | undefined): Record
   return value as Record<string, unknown>
 }
 
-/** Parses a JSON object whose values are texts. Throws `invalid_request` naming the field. */
+/**
+ * Parses a field that contains a JSON object whose values are texts. Throws `invalid_request`, which names
+ * the field, if it does not.
+ */
 export function textsIn(field: string, text: string | null | undefined): Record<string, string> {
   const value = objectIn(field, text)
   for (const [name, part] of Object.entries(value)) {

@@ -7,7 +7,7 @@ import { keyLimitsSchema, keyLimitsShown } from './key-limits.ts'
 import { allChannels, type FoundChannel, listAllChannels } from './channel-object.ts'
 import { isTestCostly } from './test-cost.ts'
 
-/** The nodes that are included, and whether minutes are. */
+/** Which nodes to report (this one or all), and whether to report every minute of the last hour. */
 export const channelHealthQuery = z.object({
   nodes: z.enum(['this', 'all'], { error: 'expected this or all' }).optional(),
   minutes: z
@@ -16,7 +16,7 @@ export const channelHealthQuery = z.object({
     .describe('`0` leaves out the minutes'),
 })
 
-/** Conditions of a channel, by which people look for it. */
+/** All conditions in which a channel can be. */
 export const CONDITIONS = [
   'untried',
   'works',
@@ -31,7 +31,10 @@ export const CONDITIONS = [
 /** Condition of a channel. `docs/administration.md: Channel health`. */
 export type Condition = (typeof CONDITIONS)[number]
 
-/** Failed attempts of the last 15 minutes from which on a channel is degraded, and their minimum share. */
+/**
+ * A channel counts as degraded if at least this many of its attempts in the last 15 minutes failed, and at
+ * least this share of them.
+ */
 const DEGRADED_ATTEMPTS = 5
 const DEGRADED_SHARE = 0.2
 
@@ -64,7 +67,7 @@ const item = z.object({
     .describe('The sums of the last hour, with `minutes=0`'),
 })
 
-/** A channel in trouble that had calls in the last 15 minutes, of which these are the numbers. */
+/** A channel in trouble, with numbers of its calls in the last 15 minutes. */
 export const incidentSchema = z.object({
   channel_id: z.int(),
   channel: z.string(),
@@ -81,10 +84,10 @@ export const incidentSchema = z.object({
 /** A channel that is failing, or whose circuit breaker is open or half-open, without its keys and minutes. */
 export const troubledChannelSchema = item.omit({ keys: true, minutes: true, hour: true, failures: true })
 
-/** The channels as one node sees them; `at` is that node's time of day, in Unix seconds. */
+/** The channels' health as one node sees it. `at` is the time on that node, in Unix seconds. */
 const nodeHealth = z.object({ node: z.string(), at: z.int(), items: z.array(item) })
 
-/** The same of this node, with those of the other nodes if they were requested. */
+/** The channels' health as this node sees it, and as the other nodes do if they were requested. */
 export const channelHealthSchema = nodeHealth.extend({ others: z.array(nodeHealth) })
 
 type NodeHealth = z.output<typeof nodeHealth>
@@ -94,8 +97,8 @@ type Breaker = ReturnType<ChannelHealth['breakerOf']>
 type HealthServices = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channels' | 'node' | 'nowMs'>
 
 /**
- * The channels in the order of lists, as this node sees them: everything but their names comes from memory.
- * `docs/administration.md: Channel health`.
+ * The health of all channels as this node sees it, in the order of channel lists. Only the names are read
+ * from the database. `docs/administration.md: Channel health`.
  */
 export async function ownHealth(services: HealthServices, withMinutes = true): Promise<NodeHealth> {
   const items = (await allChannels(services)).map((found) => itemOf(services, found, withMinutes))
@@ -109,7 +112,7 @@ export async function troubledChannels(
   const readMs = performance.now()
   const isTroubled = ({ name }: Channel): boolean =>
     shownState(services.channels.health.breakerOf(name, readMs)) !== 'works'
-  // There is nearly always none, and then nothing has to be read.
+  // Usually there is none, so that nothing must be read.
   if (!services.settings().channels.some(isTroubled)) return []
   const { items } = await ownHealth(services)
   return items
@@ -131,7 +134,7 @@ export async function incidents(
   services: HealthServices & Pick<AdministrationServices, 'settings'>,
 ): Promise<z.output<typeof incidentSchema>[]> {
   const { minutes } = services.channels
-  // There is nearly always none, and then nothing has to be read.
+  // Usually there is none, so that nothing must be read.
   if (!services.settings().channels.some(({ name }) => minutes.recent(name).failed > 0)) return []
   const costs = new Map((await listAllChannels(services)).map((one) => [one.id, isTestCostly(services, one)]))
   const { items } = await ownHealth(services, false)
@@ -159,7 +162,8 @@ export async function incidents(
 }
 
 /**
- * The channels as this node sees them; with `nodes: 'all'`, also as each other node that answers sees them.
+ * The health of all channels as this node sees it; with `nodes: 'all'`, also as each other node that answers
+ * sees it.
  */
 export async function channelHealth(
   services: HealthServices & Pick<AdministrationServices, 'otherNodes'>,
@@ -173,7 +177,7 @@ export async function channelHealth(
   return { ...own, others: others.toSorted((a, b) => (a.node < b.node ? -1 : 1)) }
 }
 
-// Nodes of other versions may send reports that this one cannot read.
+// Other nodes may run another version, whose reports this one cannot read.
 function readReport(report: string): NodeHealth | undefined {
   try {
     return nodeHealth.safeParse(JSON.parse(report)).data
@@ -236,7 +240,7 @@ function conditionOf(
   return record === 'answered' ? 'works' : record === 'untried' ? 'untried' : 'failing'
 }
 
-/** The name of a circuit breaker's state in the API. */
+/** The API's name for the state of a circuit breaker. */
 function shownState({ state, failures }: Breaker): 'works' | 'failing' | 'resting' | 'probing' {
   if (state === 'closed') return failures === 0 ? 'works' : 'failing'
   return state === 'open' ? 'resting' : 'probing'

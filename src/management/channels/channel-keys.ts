@@ -16,7 +16,7 @@ const KEY = textField('expected the id of a key').regex(/^[0-9a-f]{16}$/, {
   error: 'expected the id of a key',
 })
 
-/** A key of a channel, masked. */
+/** A key of a channel as responses show it, masked. */
 const channelKey = z.object({
   id: z.string().describe('The same for the same key'),
   key: z.string().describe('Masked'),
@@ -36,24 +36,27 @@ const channelKey = z.object({
 /** The keys of a channel. */
 export const channelKeysSchema = z.array(channelKey)
 
-/** Keys to add, one a line. */
+/** Input with keys to be added, one per line. */
 export const addedKeys = z.object(
   { key: textField('expected at least one key, one a line', TEXT_BYTES.list) },
   { error: 'expected an object with key' },
 )
 
-/** The state that a key gets. */
+/** Input with the state that a key should get. */
 export const keyState = z.object(
   { id: KEY, state: z.enum(['works', 'retired'], { error: 'expected works or retired' }) },
   { error: 'expected an object with id and state' },
 )
 
-/** The path of one key. */
+/** Path parameters that identify a key of a channel. */
 export const keyPath = CHANNEL_ID.path.extend({ key_id: KEY })
 
 type KeyServices = Pick<AdministrationServices, 'store' | 'liveConfig' | 'channels' | 'nowMs'>
 
-/** The keys of a channel as this node sees them, those in use first. `docs/administration.md: Keys of a channel`. */
+/**
+ * The keys of a channel as this node sees them: first those in use, then retired ones.
+ * `docs/administration.md: Keys of a channel`.
+ */
 export async function listChannelKeys(
   services: KeyServices,
   id: number,
@@ -84,7 +87,7 @@ export async function listChannelKeys(
   ]
 }
 
-/** Adds keys to a stored channel; one that was retired is used again. */
+/** Adds keys to a stored channel. A retired key that is added again is used again. */
 export async function addChannelKeys(
   services: KeyServices,
   { id, key: text }: z.output<typeof addedKeys> & { readonly id: number },
@@ -105,7 +108,7 @@ export async function addChannelKeys(
   return listChannelKeys(services, id)
 }
 
-/** Retires a key, which gets no further call, or uses it again. */
+/** Retires a key, so that it gets no more calls, or makes a retired key be used again. */
 export async function setKeyState(
   services: KeyServices,
   {
@@ -134,7 +137,7 @@ export async function setKeyState(
   return listChannelKeys(services, id)
 }
 
-/** Removes a key of a stored channel. Throws `invalid_request` for the last one. */
+/** Removes a key of a stored channel. Throws `invalid_request` if it is the last one. */
 export async function removeChannelKey(
   services: KeyServices,
   { id, key_id }: z.output<typeof keyPath>,
@@ -150,7 +153,7 @@ export async function removeChannelKey(
 
 type Keys = Required<Pick<StoredChannel, 'keys' | 'retired'>>
 
-/** Stores other keys of a channel; `next` returns undefined if nothing changes. */
+/** Replaces the keys of a stored channel with what `next` returns; if that is undefined, nothing changes. */
 async function changeKeys(
   services: KeyServices,
   id: number,
@@ -168,7 +171,7 @@ async function changeKeys(
       store.write('changeChannel', {
         id,
         channel: { name, declared, status, family, ...keys },
-        // Keys that another request has changed meanwhile are not overwritten.
+        // The write fails if another request has changed the channel since it was read.
         version: before.version,
       }),
   )
@@ -184,7 +187,7 @@ function idOf(key: string): string {
   return createHash('sha256').update(key).digest('hex').slice(0, 16)
 }
 
-/** The part of a key that may be shown: its id, or its beginning and end. */
+/** The part of a key that is not secret: its id, or its beginning and end. */
 function masked(provider: Channel['provider'] | undefined, key: string): string {
   return keyId(provider, key) || maskedKey(key)
 }

@@ -19,7 +19,10 @@ import { channelType, typeAt, withoutVersion } from './channel-types.ts'
 const OWN = declareResponse(CHANNEL.fields, 'admin')
 const PLAIN = declareResponse(PLAIN_SETTINGS, 'admin')
 
-/** A channel in responses, without its keys; fields of tools that are unknown here are included. */
+/**
+ * A channel as responses show it, without its keys. Unknown fields that a management tool has stored are
+ * included.
+ */
 export const channelSchema = z.looseObject({
   ...OWN.schema.shape,
   ...PLAIN.schema.shape,
@@ -45,10 +48,10 @@ export const channelSchema = z.looseObject({
   version: z.string(),
 })
 
-/** A channel in the format of one-api and related gateways. */
+/** A channel in the format of One API and related gateways. */
 export type ChannelObject = z.output<typeof channelSchema>
 
-/** Converts a stored channel back to the fields that tools send. */
+/** Converts a stored channel back to the format of management tools. */
 export function fieldsOf({ name, declared, status, family }: ChannelDefinition) {
   const allowed = declared['allow'] as readonly string[]
   const flags = Object.fromEntries(
@@ -83,7 +86,7 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
   }
 }
 
-/** A stored channel in responses. */
+/** A stored channel as responses show it. */
 export function storedObject(channel: StoredChannel, isDrained: boolean): ChannelObject {
   return {
     ...fieldsOf(channel),
@@ -97,7 +100,7 @@ export function storedObject(channel: StoredChannel, isDrained: boolean): Channe
   }
 }
 
-// Header values are blanked, because they may be secrets.
+// A declared channel as responses show it. The values of headers are emptied, because they may be secrets.
 function declaredObject(channel: Channel, by: DeclaredSettings['by'], isDrained: boolean): ChannelObject {
   const { name, protocol, base_url, provider, keys, allow, model_mapping, headers } = channel
   const type = typeAt(protocol, base_url, provider)
@@ -119,7 +122,7 @@ function declaredObject(channel: Channel, by: DeclaredSettings['by'], isDrained:
     managed: true,
     managed_by: by,
     drained: isDrained,
-    // Empty, because a declared channel is changed in the file.
+    // Empty, because a declared channel can only be changed in gateway.yaml.
     version: '',
   }
 }
@@ -136,10 +139,10 @@ function keysInfo(
   }
 }
 
-/** The id of a channel. */
+/** Schemas for the ids of channels. */
 export const CHANNEL_ID = idFields('channel', 'expected ids of channels, at least one')
 
-/** A channel: either stored (set over HTTP) or declared by the configuration. */
+/** A channel that is either stored in the database or declared by the configuration. */
 export type FoundChannel = { readonly id: number; readonly name: string } & (
   | { readonly stored: StoredChannel }
   | { readonly declared: Channel }
@@ -147,7 +150,7 @@ export type FoundChannel = { readonly id: number; readonly name: string } & (
 
 type ChannelSources = Pick<AdministrationServices, 'store' | 'liveConfig'>
 
-/** The channel with an id; throws `not_found`. */
+/** The channel with this id. Throws `not_found` if there is none. */
 export async function findChannel({ store, liveConfig }: ChannelSources, id: number): Promise<FoundChannel> {
   const declared = declaredChannel(liveConfig, id)
   if (declared) return { id, name: declared.name, declared }
@@ -155,7 +158,7 @@ export async function findChannel({ store, liveConfig }: ChannelSources, id: num
   return { id, name: stored.name, stored }
 }
 
-/** All channels: stored ones, oldest first, followed by declared ones. */
+/** All channels: first the stored ones, the oldest first, then the declared ones. */
 export async function allChannels({ store, liveConfig }: ChannelSources): Promise<FoundChannel[]> {
   const { channels } = await store.read('storedConfiguration')
   return [
@@ -167,7 +170,7 @@ export async function allChannels({ store, liveConfig }: ChannelSources): Promis
   ]
 }
 
-/** Any channel in responses. */
+/** A stored or declared channel as responses show it. */
 export function channelObject(
   found: FoundChannel,
   { declared: { by }, drained }: LiveSettings,
@@ -178,20 +181,21 @@ export function channelObject(
     : declaredObject(found.declared, by, isDrained)
 }
 
-/** All channels in responses, in the order of `allChannels`. */
+/** All channels as responses show them, in the order of `allChannels`. */
 export async function listAllChannels(services: ChannelSources): Promise<ChannelObject[]> {
   return (await allChannels(services)).map((found) => channelObject(found, services.liveConfig))
 }
 
 /**
- * The stored channel with an id; throws `managed_by_file` for a declared one, which is changed in the file.
+ * The stored channel with this id. Throws `managed_by_file` for a declared channel, which can only be changed
+ * in gateway.yaml.
  */
 export function editableChannel({ store, liveConfig }: ChannelSources, id: number): Promise<StoredChannel> {
   requireEditableChannel(liveConfig, id)
   return storedChannel(store, id)
 }
 
-/** Throws `managed_by_file` if the configuration declares the channel. */
+/** Throws `managed_by_file` if this channel is declared, so that it cannot be changed over HTTP. */
 export function requireEditableChannel(liveConfig: LiveSettings, id: number): void {
   const declared = declaredChannel(liveConfig, id)
   if (declared) throw declaredError(liveConfig, declared.name)

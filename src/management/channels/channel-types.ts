@@ -3,27 +3,29 @@ import { UPSTREAM_PROTOCOLS } from '../../domain/protocols.ts'
 import type { Channel, ProviderName } from '../../domain/records/channel.ts'
 import { withoutTrailing } from '../../domain/without-trailing.ts'
 
-/** A kind of upstream, with its number in one-api and related gateways. */
+/** A type of channel, as One API and related gateways number them. */
 export interface ChannelType {
   readonly type: number
   readonly vendor: string
-  /** The dialect if a channel does not state one; undefined if it must. */
+  /** The protocol of a channel that states none; undefined if a channel of this type must state one. */
   readonly protocol: ProtocolName | undefined
-  /** All dialects of such a channel, if it speaks several. */
+  /** All protocols of a channel that states none, if there are several. */
   readonly protocols?: readonly ProtocolName[]
-  /** The address, without the version, if a channel does not state one; empty if it must. */
+  /**
+   * The base URL without version of a channel that states none; empty if a channel of this type must state
+   * one.
+   */
   readonly defaultAddress: string
-  /** The version part of its path, which is added to addresses without one. */
+  /** The version, such as `/v1`, that is added to base URLs without one. */
   readonly version: string
-  /** The provider with which such channels are declared. */
+  /** The `provider` of such channels in gateway.yaml. */
   readonly provider?: ProviderName
   /** Set if a channel of this type may have no key. */
   readonly keyless?: true
 }
 
 /**
- * The known types: those that speak a dialect of the gateway. No number other than 0 can have the responses
- * protocol.
+ * All types whose protocol the gateway can speak. Only channels of type 0 can have the responses protocol.
  */
 export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
   { type: 0, vendor: 'any', protocol: undefined, defaultAddress: '', version: '/v1', keyless: true },
@@ -131,17 +133,17 @@ export const CHANNEL_TYPES: readonly ChannelType[] = Object.freeze([
   { type: 48, vendor: 'xAI', protocol: 'chat', defaultAddress: 'https://api.x.ai', version: '/v1' },
 ])
 
-/** The type with a number; undefined if unknown. */
+/** The channel type with this number; undefined if it is unknown. */
 export function channelType(type: number): ChannelType | undefined {
   return CHANNEL_TYPES.find((one) => one.type === type)
 }
 
-/** The known numbers with their vendors, for messages. */
+/** The known type numbers with their vendors, for error messages. */
 export const KNOWN_TYPES = CHANNEL_TYPES.map(({ type, vendor }) => `${type} (${vendor})`).join(', ')
 
 /**
- * The type of the provider, otherwise the type with this vendor address, otherwise the default type of the
- * first protocol that has one.
+ * The type that a declared channel corresponds to: that of its provider, otherwise that of the vendor with
+ * this host, otherwise the default type of its first protocol that has one.
  */
 export function typeAt(
   protocols: readonly ProtocolName[],
@@ -160,12 +162,12 @@ export function typeAt(
   return own ?? channelType(usual ?? 0)
 }
 
-/** A path segment that is a version: `v1`, `v1beta`. */
+/** Matches a version in the path of a base URL: `/v1`, `/v1beta`. */
 const VERSION = /\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/i
 
 /**
- * Adds the type's version to an address without one. An address with a version, or invalid text, is returned
- * unchanged; an empty one means the type's default address.
+ * Adds the type's version to a base URL without one. A base URL with a version, or an invalid one, is
+ * returned unchanged. An empty one means the type's default base URL.
  */
 export function withVersion(given: string, { defaultAddress, version }: ChannelType): string {
   const bare = withoutTrailing(given.trim() || defaultAddress, '/')
@@ -174,7 +176,7 @@ export function withVersion(given: string, { defaultAddress, version }: ChannelT
   return isPlain && !VERSION.test(url.pathname) ? bare + version : bare
 }
 
-/** Removes the version from a base URL. */
+/** Removes the version from the end of a base URL. */
 export function withoutVersion(baseUrl: string, type: ChannelType | undefined): string {
   const version = type?.version || '/v1'
   return baseUrl.endsWith(version) ? baseUrl.slice(0, -version.length) : baseUrl

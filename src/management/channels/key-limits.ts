@@ -8,7 +8,7 @@ const statedCount = z.object({
   resets_at: z.int().optional(),
 })
 
-/** What a provider stated of a key, for the model that has the least left. */
+/** What the provider stated about a key's limits, for the model of which the least remains. */
 export const keyLimitsSchema = z.object({
   model: z.string().optional().describe("The upstream's name"),
   requests: statedCount.optional(),
@@ -18,7 +18,10 @@ export const keyLimitsSchema = z.object({
 
 type LimitServices = Pick<AdministrationServices, 'channels' | 'nowMs'>
 
-/** Shows what this node knows of the limits of a channel's keys. Times are in Unix seconds. */
+/**
+ * Returns a function that shows what this node knows about the limits of a channel's key. Times are in Unix
+ * seconds.
+ */
 export function keyLimitsShown(
   { channels: { keyRings, providerLimits }, nowMs }: LimitServices,
   channel: string,

@@ -8,7 +8,7 @@ import { isTestCostly } from './test-cost.ts'
 
 const text = z.string().max(1000, { error: 'expected at most 1000 characters' }).optional()
 
-/** The filters of a list of channels. */
+/** Filters for a list of channels. */
 export const channelQuery = pageQuery.extend({
   group: text,
   status: z
@@ -20,7 +20,7 @@ export const channelQuery = pageQuery.extend({
     .string()
     .regex(/^\d{0,4}$/, { error: 'expected the number of a type' })
     .optional(),
-  /** A part of the name or of the address, or an id. */
+  /** A part of the channel's name or base URL, or its id. */
   keyword: text,
   model: text,
   condition: z
@@ -30,7 +30,10 @@ export const channelQuery = pageQuery.extend({
   ...orderQuery(['name', 'status', 'priority', 'weight']).shape,
 })
 
-/** A channel in responses, with whether the provider charges its test as a picture or speech. */
+/**
+ * A channel as lists show it. `test_costs` is true if its test generates an image or speech, for which the
+ * provider charges.
+ */
 export const shownChannelSchema = channelSchema.extend({ test_costs: z.boolean() })
 
 /** A page of channels. */
@@ -44,7 +47,7 @@ const STATUSES = new Map<string | undefined, number>([
   ['disabled', 2],
 ])
 
-/** Stored channels, oldest first, followed by declared ones. */
+/** A page of channels: first the stored ones, the oldest first, then the declared ones. */
 export async function listChannels(
   services: AdministrationServices,
   query: z.output<typeof channelQuery>,
@@ -67,7 +70,7 @@ async function ofCondition(
   return found.filter(({ id }) => ids.has(id))
 }
 
-// The sort is stable, so that equal channels stay in the order of lists.
+// The sort is stable, so that channels that are equal keep their usual order.
 function sorted(
   found: readonly ChannelObject[],
   query: Pick<z.output<typeof channelQuery>, 'sort' | 'order'>,
@@ -106,10 +109,10 @@ function listed(text: string, name: string): boolean {
   return text.split(',').includes(name)
 }
 
-/** A channel in responses. */
+/** A channel as lists show it. */
 export type ShownChannel = z.output<typeof shownChannelSchema>
 
-/** Adds whether the test of a channel is costly. */
+/** Adds to a channel whether its test is expensive. */
 export function shownChannel(
   services: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
   object: ChannelObject,
@@ -117,7 +120,9 @@ export function shownChannel(
   return { ...object, test_costs: isTestCostly(services, object) }
 }
 
-/** The keys of a stored channel, one per line; throws `managed_by_file` for a declared one. */
+/**
+ * The keys of a stored channel in plain text, one per line. Throws `managed_by_file` for a declared channel.
+ */
 export async function revealChannelKeys(
   services: AdministrationServices,
   id: number,

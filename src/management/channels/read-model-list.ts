@@ -1,9 +1,11 @@
 import { asRecord } from '@sluice/wire/json/record'
 
-/** Maximum length of a model's name. */
+/** Maximum length of a model's name in characters. */
 const MAX_NAME_LENGTH = 200
 
-/** The entries of a list of models of any dialect; undefined if the body is not such a list. */
+/**
+ * The entries of an upstream's model list, whatever its protocol; undefined if the body is not a model list.
+ */
 export function entriesOfList(body: Buffer): readonly unknown[] | undefined {
   let value: unknown
   try {
@@ -15,7 +17,7 @@ export function entriesOfList(body: Buffer): readonly unknown[] | undefined {
   return Array.isArray(list) ? list : undefined
 }
 
-/** The name of a model in a list; undefined if it cannot be one. */
+/** The name of the model in an entry of a model list; undefined if there is no valid one. */
 export function nameOfEntry(entry: unknown): string | undefined {
   const model = asRecord(entry)
   const id = model?.['id'] ?? model?.['name']

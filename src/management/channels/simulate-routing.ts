@@ -18,7 +18,7 @@ const tokens = z
   .min(0, { error: 'expected 0 or more' })
   .max(100_000_000, { error: 'expected at most 100000000' })
 
-/** A call that is not made, of a key or in a group. */
+/** Input that describes the call to simulate: the model, and either the API key or the group. */
 export const simulationBody = z.object(
   {
     model: textField('expected the name of a model').min(1, { error: 'expected the name of a model' }),
@@ -36,7 +36,7 @@ export const simulationBody = z.object(
   { error: 'expected an object with a model' },
 )
 
-/** Where a call would go. */
+/** Result of a simulation: which channels the call would try, in which order. */
 export const simulationSchema = z.object({
   refusal: z.object({ status: z.int(), code: z.string(), message: z.string() }).nullable(),
   group: z.string(),
@@ -74,7 +74,7 @@ export const simulationSchema = z.object({
 
 const DEFAULT_TOKENS = 1000
 
-/** Simulates a call. Throws `not_found` for an unknown key. */
+/** Simulates a call. Throws `not_found` if the key does not exist. */
 export async function simulateRouting(
   services: AdministrationServices,
   given: z.output<typeof simulationBody>,
@@ -114,7 +114,10 @@ export async function simulateRouting(
   }
 }
 
-/** The key and its user, and the refusal of a key that cannot be used; without a key, a caller in the group. */
+/**
+ * The caller of the simulated call: the key with its user, or a caller in the given group. `refusal` is the
+ * error if the key cannot be used.
+ */
 async function callerOf(
   { store, nowMs }: Pick<AdministrationServices, 'store' | 'nowMs'>,
   { token_id: id, group }: z.output<typeof simulationBody>,
@@ -135,7 +138,7 @@ async function callerOf(
       budget: undefined,
       operator_terms: NO_OPERATOR_LIMITS,
     }
-    // Every user may use the group that it is in.
+    // The simulated user is put into the group, because users may always use their own group.
     return { caller: { token, user: { ...by, group: group || by.group } } }
   }
   const token = await store.read('tokenById', { tokenId: id })

@@ -22,8 +22,8 @@ const modelField = textField('expected the name of a model').max(200, {
 })
 
 /**
- * The result of a test; `time` is in seconds. `costs`: the provider charges a picture or speech rather than a
- * few tokens.
+ * The result of a channel test. `time` is in seconds. `costs` is true if the provider charges for an image or
+ * speech, not just for a few tokens.
  */
 export const testResult = z.object({
   success: z.boolean(),
@@ -34,31 +34,31 @@ export const testResult = z.object({
   costs: z.boolean(),
 })
 
-/** The model that a test uses. */
+/** Query parameters with the model that a test should use. */
 export const testQuery = z.object({ model: modelField.optional() })
 
-/** A channel to test before it is saved. */
+/** Input with an unsaved channel to be tested. */
 export const draftTest = z.object(
   { channel: draftField, model: modelField.nullish() },
   { error: 'expected an object with a channel and a model' },
 )
 
-/** What a test needs; commands that run without the gateway observe no channels. */
+/** What a test needs. Commands that run without the gateway have no `channels`, which record results. */
 type TestServices = Pick<
   AdministrationServices,
   'store' | 'liveConfig' | 'upstreams' | 'nowMs' | 'settings'
 > &
   Partial<Pick<AdministrationServices, 'channels'>>
 
-/** The result of a test. */
+/** The result of a channel test. */
 export type TestResult = z.output<typeof testResult>
 
-/** Chooses the model of a test and its endpoint. */
+/** A function that chooses the model of a test, and its endpoint. */
 type Choose = typeof testedModel
 
 /**
- * Sends a minimal request to the endpoint of a channel's model, with the channel's first key, free of charge.
- * The channel may be disabled. For a stored channel, time and duration are stored.
+ * Tests a channel: sends a minimal request for one of its models with its first key; nobody is charged. The
+ * channel may be disabled. For a stored channel, the time and the duration of the test are stored.
  */
 export async function testChannel(
   services: TestServices,
@@ -68,14 +68,17 @@ export async function testChannel(
   return testFound(services, { found: await findChannel(services, id), model, choose: testedModel }, by)
 }
 
-/** A channel, and how its model is chosen; without `model`, the channel's own is used. */
+/**
+ * A channel to be tested. `choose` decides for a model; `model` is the wanted one, otherwise the channel's
+ * own test model.
+ */
 interface FoundTest {
   readonly found: FoundChannel
   readonly model?: string | undefined
   readonly choose: Choose
 }
 
-/** Like `testChannel`, for a channel that was already found. */
+/** Like `testChannel`, for a channel that has already been found. */
 async function testFound(
   services: TestServices,
   { found, model, choose }: FoundTest,
@@ -97,13 +100,13 @@ async function testFound(
   return result
 }
 
-/** The cause of a failed test in the words of attempts, without the upstream's own. */
+/** The cause of a failed test in the gateway's own words, without text from the upstream. */
 function causeOf(message: string): string {
   const status = /\banswered (\d{3})\b/.exec(message)?.[1]
   return status === undefined ? 'test failed' : `test failed: status ${status}`
 }
 
-/** Like `testChannel`, for a channel that is not saved; stores nothing. */
+/** Like `testChannel`, for an unsaved channel; nothing is stored. */
 export async function testDraft(
   services: TestServices,
   { channel: given, model }: z.output<typeof draftTest>,
@@ -133,7 +136,7 @@ async function sendCheapestTest(
   }
 }
 
-/** Maximum size of a response in bytes, by endpoint; a picture is a single base64 text. */
+/** Maximum size of a response in bytes, by endpoint. An image is one long base64 text. */
 const MAX_BODY_BYTES: Partial<Record<TestedEndpoint, number>> = { images: 16_777_216, models: 4_194_304 }
 const USUAL_BODY_BYTES = 65_536
 
@@ -148,19 +151,22 @@ function isSound(body: Buffer, contentType: string): boolean {
   return body.length > 0 && !/json|text\//.test(contentType)
 }
 
-/** Maximum number of concurrent tests. */
+/** Maximum number of tests that run at the same time. */
 const MAX_PARALLEL = 8
 
-/** Timeout of all tests together, in milliseconds. */
+/** Milliseconds after which no further tests are awaited. */
 const LIMIT_MS = 60_000
 
-/** The channels to test; all of them without `ids`. */
+/** Input with the ids of the channels to be tested; without `ids`, all of them. */
 export const testAllBody = z.object(
   { ids: z.array(CHANNEL_ID.id, { error: 'expected a list of ids' }).nullish() },
   { error: 'expected an object' },
 )
 
-/** The results, in the order of lists. `success` is null for channels that were not tested in time. */
+/**
+ * The results of the tests, in the usual order of channels. `success` is null for channels that were not
+ * tested in time.
+ */
 export const testAllResult = z.array(
   testResult
     .omit({ costs: true })
@@ -172,8 +178,9 @@ type Outcome = Omit<z.output<typeof testAllResult>[number], 'id' | 'name'>
 const UNREACHED: Outcome = { success: null, message: '', time: 0, model: '', endpoint: '' }
 
 /**
- * Tests channels, eight at a time, for up to a minute. A channel whose test would be charged as a picture or
- * speech is tested by listing its upstream's models. Throws `not_found` for an unknown id.
+ * Tests several channels, eight at a time, for at most a minute. If the test of a channel would have to
+ * generate an image or speech, its upstream's model list is read instead. Throws `not_found` for an unknown
+ * id.
  */
 export async function testAllChannels(
   services: TestServices,
@@ -206,7 +213,7 @@ async function channelsOf(
   return ids ? all.filter(({ id }) => ids.includes(id)) : all
 }
 
-/** Tests one of them; a channel that cannot be tested counts as failed. */
+/** Tests one channel; one that cannot be tested counts as failed. */
 async function outcomeOf(services: TestServices, found: FoundChannel, by: Actor): Promise<Outcome> {
   try {
     const { costs: _, ...outcome } = await testFound(services, { found, choose: cheapTest }, by)

@@ -2,7 +2,10 @@ import type { AdministrationServices } from '../services.ts'
 import type { ChannelObject } from './channel-object.ts'
 import { isCostly, testedModel } from './test-request.ts'
 
-/** Whether the test of a channel is billed like a picture or speech. False if the channel cannot be tested. */
+/**
+ * Whether the test of a channel generates an image or speech, for which the provider charges. False if the
+ * channel cannot be tested.
+ */
 export function isTestCostly(
   { liveConfig, settings }: Pick<AdministrationServices, 'liveConfig' | 'settings'>,
   { name, test_model: preferred }: ChannelObject,

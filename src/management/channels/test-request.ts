@@ -7,13 +7,13 @@ import type { ModelCatalogue } from '../../domain/settings.ts'
 import { embedUpstream } from '../../upstreams/embed-upstream.ts'
 import type { WireRequest } from '../../upstreams/provider.ts'
 
-/** Request in a dialect; `chat` unless it states another. */
+/** A test request; its protocol is `chat` unless it states another. */
 type Written = Pick<WireRequest, 'path'> &
   Partial<Pick<WireRequest, 'protocol' | 'headers'>> & { readonly body: object | Buffer }
 
 const MESSAGES = [{ role: 'user', content: 'hi' }]
 
-/** Parameters with which models make their cheapest picture. */
+/** Parameters that make a model generate its cheapest image. */
 const CHEAPEST: readonly (readonly [RegExp, object])[] = [
   [/gpt-image/i, { quality: 'low' }],
   [/dall-e-2/i, { size: '256x256' }],
@@ -36,14 +36,14 @@ const REQUESTS: Record<
   responses: (model) => ({
     protocol: 'responses',
     path: '/responses',
-    // The minimum that upstreams accept.
+    // Upstreams refuse a smaller maximum.
     body: { model, input: 'hi', max_output_tokens: 16, store: false },
   }),
   gemini: (model) => ({
     protocol: 'gemini',
     path: answerPath(model, false),
     body: {
-      contents: [{ role: 'user', services: [{ text: 'hi' }] }],
+      contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
       generationConfig: { maxOutputTokens: 1 },
     },
   }),
@@ -72,7 +72,7 @@ const REQUESTS: Record<
   moderations: (model) => ({ path: '/moderations', body: { model, input: 'hi' } }),
 }
 
-/** Builds the smallest request for the endpoint of a model: one token, one document, one picture. */
+/** Builds the smallest request for the endpoint of a model: one token, one document or one image. */
 export function testRequest(channel: Channel, { model, endpoint }: TestedModel): WireRequest {
   if (endpoint === 'models') return modelsRequest(channel)
   const upstreamModel = channel.model_mapping.get(model) ?? model
@@ -86,7 +86,10 @@ export function testRequest(channel: Channel, { model, endpoint }: TestedModel):
   }
 }
 
-/** Endpoints that tests call: those of dialects, and others; `models` is the upstream's list of models. */
+/**
+ * Endpoints of upstreams that tests call: one for each protocol, and some others. `models` is the upstream's
+ * model list.
+ */
 export const TESTED_ENDPOINTS = [
   ...PROTOCOL_NAMES,
   'embeddings',
@@ -96,26 +99,26 @@ export const TESTED_ENDPOINTS = [
   'models',
 ] as const
 
-/** Endpoint of an upstream that a test calls. */
+/** Name of an upstream's endpoint that a test calls. */
 export type TestedEndpoint = (typeof TESTED_ENDPOINTS)[number]
 
-/** Model of a channel that a test uses, and its endpoint. */
+/** The model that a test of a channel uses, and the endpoint that is called for it. */
 interface TestedModel {
   readonly model: string
   readonly endpoint: TestedEndpoint
 }
 
-/** Endpoints whose smallest request still costs a picture or a word of speech. */
+/** Endpoints for which even the smallest request generates an image or speech. */
 const COSTLY: ReadonlySet<TestedEndpoint> = new Set(['images', 'speech'])
 
-/** Whether a provider charges more than a few tokens for the test of an endpoint. */
+/** Whether the provider charges more than a few tokens for a test of this endpoint. */
 export function isCostly(endpoint: TestedEndpoint): boolean {
   return COSTLY.has(endpoint)
 }
 
 /**
- * Chooses the model of a test: `wanted`; otherwise the channel's first model whose test costs neither a
- * picture nor speech; otherwise its first.
+ * Chooses the model of a test: `wanted` if it is not empty; otherwise the channel's first model whose test
+ * generates neither an image nor speech; otherwise its first model.
  */
 export function testedModel(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
   const names = wanted === '' ? channel.models : [wanted]
@@ -127,15 +130,18 @@ export function testedModel(channel: Channel, wanted: string, models: ModelCatal
 }
 
 /**
- * Like `testedModel`, for automatic tests: if a test would be costly, they read the upstream's list of models
- * instead.
+ * Like `testedModel`, for tests that nobody asked for explicitly: instead of an expensive test, they read the
+ * upstream's model list.
  */
 export function cheapTest(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
   const { model, endpoint } = testedModel(channel, wanted, models)
   return { model, endpoint: isCostly(endpoint) ? 'models' : endpoint }
 }
 
-/** Finds the endpoint of a model by both of its names, its price, and the channel's dialects. */
+/**
+ * Chooses the endpoint for testing a model by its name here, its name at the upstream, its price, and the
+ * channel's protocols.
+ */
 function testedEndpoint(channel: Channel, model: string, models: ModelCatalogue): TestedEndpoint {
   const upstreamModel = channel.model_mapping.get(model) ?? model
   const names = [upstreamModel, model]
@@ -155,13 +161,13 @@ function testedEndpoint(channel: Channel, model: string, models: ModelCatalogue)
 
 const RERANKS = /rerank/i
 
-/** Dialects of models on Vertex; models of all other vendors use chat. */
+/** Protocols of models on Vertex AI, by name; models of all other vendors use `chat`. */
 const ON_VERTEX: readonly (readonly [RegExp, ProtocolName])[] = [
   [/^claude/i, 'messages'],
   [/^gemini/i, 'gemini'],
 ]
 
-/** Finds the dialect of a conversation: on Vertex by the model, otherwise the channel's first. */
+/** Chooses the protocol for a conversation: on Vertex AI by the model, otherwise the channel's first one. */
 function dialectOf({ protocol: protocols, provider }: Channel, upstreamModel: string): ProtocolName {
   const first = protocols.find((one) => PROTOCOLS[one].isConversation) ?? 'chat'
   if (provider !== 'vertex') return first
@@ -169,10 +175,13 @@ function dialectOf({ protocol: protocols, provider }: Channel, upstreamModel: st
   return protocols.includes(named) ? named : first
 }
 
-/** The version of the messages protocol; `docs/api.md: Versioning`. */
+/** The version of the messages protocol that tests state; `docs/api.md: Versioning`. */
 const MESSAGES_VERSION = '2023-06-01'
 
-/** Path and headers of the list of models, by dialect. One page holds more models than any vendor serves. */
+/**
+ * Path and headers for reading an upstream's model list, by protocol. One page is large enough for all models
+ * of any vendor.
+ */
 const MODEL_LISTS: Record<ProtocolName, { readonly path: string; readonly headers?: readonly string[] }> = {
   chat: { path: '/models' },
   messages: { path: '/models?limit=1000', headers: ['anthropic-version', MESSAGES_VERSION] },
@@ -182,7 +191,7 @@ const MODEL_LISTS: Record<ProtocolName, { readonly path: string; readonly header
   rerank: { path: '/models' },
 }
 
-/** Builds the request for the list of models, in the channel's first dialect. */
+/** Builds the request for an upstream's model list, in the channel's first protocol. */
 export function modelsRequest({ protocol: [protocol = 'chat'] }: Channel): WireRequest {
   const { path, headers = [] } = MODEL_LISTS[protocol]
   return {

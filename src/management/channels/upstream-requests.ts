@@ -13,22 +13,22 @@ import { draftChannel, draftField } from './change-channels.ts'
 import { entriesOfList, nameOfEntry } from './read-model-list.ts'
 import { modelsRequest } from './test-request.ts'
 
-/** Maximum size of a list in bytes; the longest of public vendors are below one million. */
+/** Maximum size of a model list in bytes; the lists of public vendors have less than a million. */
 const MAX_BODY_BYTES = 4_194_304
 
-/** Maximum number of names in a list. */
+/** Maximum number of names in a model list. */
 const MAX_NAMES = 2000
 
-/** Placeholder for the models of a channel that does not list any yet. */
+/** Stands for the models of a channel that does not list any yet. */
 const NO_MODEL = 'none'
 
-/** A channel, saved or not, whose upstream's models are listed. */
+/** Input with a saved or unsaved channel whose upstream's models are to be listed. */
 export const listModelsBody = z.object(
   { channel: draftField },
   { error: 'expected an object with a channel' },
 )
 
-/** The names of models; `time` is in seconds. */
+/** The names of an upstream's models; `time` is in seconds. */
 export const upstreamModels = z.object({
   success: z.boolean(),
   message: z.string(),
@@ -36,7 +36,7 @@ export const upstreamModels = z.object({
   data: z.array(z.string()),
 })
 
-/** Lists the models of a channel's upstream, sorted by name, and stores nothing. */
+/** Lists the models of a channel's upstream, sorted by name; nothing is stored. */
 export async function listUpstreamModels(
   services: Pick<AdministrationServices, 'store' | 'liveConfig' | 'upstreams' | 'nowMs'>,
   { channel: given }: z.output<typeof listModelsBody>,
@@ -60,7 +60,9 @@ function noList(provider: ProviderName): string {
   return `channels of ${name} cannot list models: enter their names`
 }
 
-/** The names in a list of models of any dialect; undefined if the body is not such a list. */
+/**
+ * The names in an upstream's model list, whatever its protocol; undefined if the body is not a model list.
+ */
 function modelNames(body: Buffer): string[] | undefined {
   const list = entriesOfList(body)
   if (!list) return undefined
@@ -73,12 +75,14 @@ function modelNames(body: Buffer): string[] | undefined {
   return [...names].sort()
 }
 
-/** The timeout of requests by root; a channel's own timeout applies if it is shorter. */
+/**
+ * Timeout in milliseconds of requests that root makes; the channel's own timeout applies if it is shorter.
+ */
 const ROOT_TIMEOUT_MS = 30_000
 
 /**
- * The timeout of requests by others. A request that finds no model server always takes this long and ends
- * with the same message, so that it cannot be used as a port scan.
+ * Timeout in milliseconds of requests that other users make. A request that does not find a model server
+ * always takes this long and ends with the same message, so that it cannot be used to scan ports.
  */
 const TIMEOUT_MS = 10_000
 const NO_SERVER = 'no model server answered'
@@ -86,24 +90,24 @@ const MAX_MESSAGE_LENGTH = 1000
 
 /** A failed request. */
 interface Failure {
-  /** The upstream's own message, with the channel's key and address redacted. */
+  /** The upstream's error message, without the channel's key and address. */
   readonly message: string
-  /** The status of a JSON error, as model servers send; undefined if there was no such response. */
+  /** The HTTP status, if the response was a JSON error as model servers send it; otherwise undefined. */
   readonly status?: number
 }
 
-/** A request to an upstream, and how to read its response. */
+/** A request to an upstream, and how its response is read. */
 export interface ChannelRequest<Answer> {
   readonly request: WireRequest
   /** Maximum number of response bytes that are read. */
   readonly maxBytes: number
-  /** Reads the body of a successful response; undefined if it is not the expected one. */
+  /** Reads the body of a successful response; returns undefined if it is not what was expected. */
   readonly read: (body: Buffer, contentType: string) => Answer | undefined
-  /** The message for an unexpected body. */
+  /** The error message if `read` returns undefined. */
   readonly unread: string
 }
 
-/** The outcome of a request; `answer` is undefined if it failed, and `message` gives the reason. */
+/** The result of a request. If it failed, `answer` is undefined and `message` states the reason. */
 interface Outcome<Answer> {
   readonly answer: Answer | undefined
   readonly message: string
@@ -111,9 +115,9 @@ interface Outcome<Answer> {
 }
 
 /**
- * Sends a request to a channel's upstream with the channel's first key, free of charge. Only root sees the
- * upstream's message: others may set any address, and could otherwise read responses of internal services or
- * find out which exist.
+ * Sends a request to a channel's upstream with the channel's first key; nobody is charged. Only root sees the
+ * upstream's message. Other administrators may set any address, and could otherwise read responses of
+ * internal services or find out which ones exist.
  */
 export async function requestUpstream<Answer>(
   { upstreams }: Pick<AdministrationServices, 'upstreams'>,
@@ -138,7 +142,7 @@ export async function requestUpstream<Answer>(
   return { answer: undefined, message: isRoot ? failure.message : publicMessage(failure), tookMs }
 }
 
-/** A message for users below root, without any text of the response. */
+/** The message for users below root, which contains no text from the response. */
 function publicMessage({ status }: Failure): string {
   return status === undefined ? NO_SERVER : `the upstream answered ${status}`
 }

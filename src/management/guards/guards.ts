@@ -27,10 +27,10 @@ import { withKeptSecrets } from './kept-secrets.ts'
 /** Maximum number of guards that can be added over HTTP. */
 const MAX_GUARDS = 200
 const SECTION = 'guards'
-/** Question to other nodes about their figures. */
+/** Name of the question with which nodes ask each other for guard statistics. */
 const FIGURES = 'guards'
 
-/** A guard in responses, with what it has decided in the last 24 hours. `docs/guards.md: Statistics`. */
+/** A guard as responses show it, with its statistics of the last 24 hours. `docs/guards.md: Statistics`. */
 export const guardSchema = z.object({
   name: z.string(),
   mode: z.enum(GUARD_MODES),
@@ -61,7 +61,7 @@ type GuardObject = z.output<typeof guardSchema>
 
 const nameField = textField('expected the name of a guard', 64)
 
-/** A guard as gateway.yaml declares it. The schema of the file checks its other members. */
+/** A guard in the form that it has in gateway.yaml. The schema of gateway.yaml checks the members. */
 const member = anyField(TEXT_BYTES.list)
 const declaration = z
   .object(
@@ -86,16 +86,16 @@ const declaration = z
   )
   .catchall(member)
 
-/** A guard to add. */
+/** Input with a guard to be added. */
 export const newGuard = declaration
 
-/** A guard that replaces the one of its name. */
+/** Input with a guard that replaces the one of the same name. */
 export const changedGuard = declaration
 
-/** The name of a guard in a path. */
+/** Path parameters with the name of a guard. */
 export const guardPath = z.object({ name: nameField })
 
-/** A version in a query, on which a deletion is based. */
+/** Query parameters with the version of a guard on which its deletion is based. */
 export const guardQuery = z.object({ version: versionField.optional() })
 
 type GuardServices = Pick<
@@ -103,7 +103,9 @@ type GuardServices = Pick<
   'store' | 'settings' | 'liveConfig' | 'guardFigures' | 'otherNodes'
 >
 
-/** The guards of the file, then those that were added, with their figures on all nodes. */
+/**
+ * All guards: first those in gateway.yaml, then those added over HTTP, with the sum of all nodes' statistics.
+ */
 export async function listGuards(services: GuardServices): Promise<GuardObject[]> {
   const { store, settings, guardFigures, otherNodes } = services
   const [{ entries }, reports = []] = await Promise.all([
@@ -129,7 +131,7 @@ const report = z.record(
   }),
 )
 
-// Nodes of other versions may send reports that this one cannot read.
+// Other nodes may run another version, whose reports this one cannot read.
 function readReport(text: string): z.output<typeof report> | undefined {
   try {
     return report.safeParse(JSON.parse(text)).data
@@ -138,7 +140,7 @@ function readReport(text: string): z.output<typeof report> | undefined {
   }
 }
 
-/** Answers the questions of other nodes about the figures of this one. */
+/** Answers other nodes that ask for this node's guard statistics. */
 export function answerGuardQuestions(
   reports: NonNullable<AdministrationServices['otherNodes']>,
   { settings, guardFigures }: Pick<GuardServices, 'settings' | 'guardFigures'>,
@@ -175,7 +177,7 @@ function listOf(names: readonly string[] | undefined): string[] | null {
   return names ? [...names] : null
 }
 
-/** A match as gateway.yaml declares it. */
+/** What a guard looks for, in the form that it has in gateway.yaml. */
 function matchObject(match: Guard['match']): Record<string, unknown> {
   return declaredMatch(match)
 }
@@ -184,7 +186,7 @@ function guardVersion(guard: Guard): string {
   return versionOf([guard])
 }
 
-/** Adds a guard. */
+/** Adds a guard over HTTP. */
 export async function addGuard(
   services: GuardServices,
   given: z.output<typeof newGuard>,
@@ -195,13 +197,13 @@ export async function addGuard(
   return present(services, given.name)
 }
 
-/** A declaration with the secrets of the guard that it replaces. */
+/** Fills hidden secrets (`***`) in a guard with those of the guard that it replaces. */
 function withSecrets(given: z.output<typeof newGuard>, present: Guard | undefined): JsonObject {
   const match = withKeptSecrets(given.match as Json | undefined, present?.match)
   return { ...given, ...(match !== undefined && { match }) } as JsonObject
 }
 
-/** Replaces a guard that was added. */
+/** Replaces a guard that was added over HTTP. */
 export async function changeGuard(
   services: GuardServices,
   { version, ...given }: z.output<typeof changedGuard>,
@@ -217,7 +219,7 @@ export async function changeGuard(
   return present(services, given.name)
 }
 
-/** Removes a guard that was added. */
+/** Removes a guard that was added over HTTP. */
 export async function removeGuard(services: GuardServices, name: string, version?: string): Promise<void> {
   await requireStored(services, name, version)
   await setGuard(services, name, undefined)
@@ -263,11 +265,11 @@ function entriesWith(
   return [...others, { section: SECTION, name, value }]
 }
 
-/** Maximum size of a text to try in bytes. */
+/** Maximum size in bytes of a text with which guards are tried. */
 const MAX_TEXT = 65_536
 const EXPECTED_GUARDS = 'expected a list of names of guards'
 
-/** A text to try, and the guards to try it with: those named, or all; or one that does not exist yet. */
+/** Input with a text, and the guards to try with it: those named, all, or one that does not exist yet. */
 export const guardTest = z.object(
   {
     text: textField('expected a text', MAX_TEXT),
@@ -294,7 +296,7 @@ export const guardTestSchema = z.object({
     .describe('positions in UTF-16 code units'),
 })
 
-/** Tries a text: nothing is sent, counted or stored. */
+/** Tries guards with a text. Nothing is sent to services, counted or stored. */
 export async function testGuards(
   { settings, liveConfig }: Pick<AdministrationServices, 'settings' | 'liveConfig'>,
   { text, place, guards: names, guard }: z.output<typeof guardTest>,

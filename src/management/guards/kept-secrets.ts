@@ -3,8 +3,9 @@ import { asObject, type Json, type JsonObject } from '../../domain/json.ts'
 import { GatewayError } from '../../errors.ts'
 
 /**
- * A match as it was given, with the secrets of the present one in place of `***`. Throws `invalid_request` where there is
- * none, and where the address is another one: secrets must not be sent to an address that their author did not choose.
+ * Fills hidden secrets (`***`) in a match with those of the present match. Throws `invalid_request` if there
+ * is none, or if the service's address has changed: a secret must not be sent to an address for which it was
+ * not meant.
  */
 export function withKeptSecrets(given: Json | undefined, present: GuardMatch | undefined): Json | undefined {
   const match = asObject(given ?? null)

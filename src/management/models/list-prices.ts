@@ -9,37 +9,46 @@ import type { AdministrationServices, LiveSettings } from '../services.ts'
 
 const DAY_MS = 86_400_000
 
-/** Age in days from which built-in data may no longer be what the provider charges. */
+/** Age in days from which built-in data are marked as possibly outdated. */
 const MAX_AGE_DAYS = 90
 
-/** Where the price of a model is stated. */
+/** Where the price of a model that applies is stated. */
 type PriceSource = 'file' | 'set' | 'prices_file' | 'built-in' | 'none'
 
-/** The price of a model that a channel serves, and what the built-in data say. */
+/** The price that applies to a model which a channel serves, compared with the built-in data. */
 export interface AppliedPrice {
   readonly model: string
   readonly vendor: string | null
   readonly source: PriceSource
-  /** As in gateway.yaml, in USD; null without a price. */
+  /** The price in the form that it has in gateway.yaml, in USD; null if there is none. */
   readonly price: JsonObject | null
   readonly tiers: readonly JsonObject[]
-  /** The day of the built-in data, as YYYY-MM-DD, if its price applies. */
+  /**
+   * The day on which the built-in data were last checked, as YYYY-MM-DD; null unless the built-in price
+   * applies.
+   */
   readonly data_date: string | null
-  /** The kinds of a declared price that the built-in data state otherwise; undefined on a side without it. */
+  /**
+   * Parts in which a declared price differs from the built-in one. A part that one of them lacks is an empty
+   * text there.
+   */
   readonly differences: readonly {
     readonly kind: string
     readonly declared: string
     readonly built_in: string
   }[]
-  /** The entries of the built-in data that apply: prices, tiers and regions, tools, context lengths, ends. */
+  /**
+   * The sources of built-in data that apply to the model: for prices, service tiers and regions, tools,
+   * context lengths, and shutdowns.
+   */
   readonly sources: readonly (AppliedSource & { readonly old: boolean })[]
   /** The announced day of the model's shutdown, as YYYY-MM-DD; null if none was announced. */
   readonly ends: string | null
-  /** Whether there are differences, or one of the entries is older than 90 days. */
+  /** Whether there are differences, or one of the sources was last checked more than 90 days ago. */
   readonly outdated: boolean
 }
 
-/** Whether built-in data of this day, as YYYY-MM-DD, may no longer be what the provider charges. */
+/** Whether built-in data that were last checked on this day (YYYY-MM-DD) may be outdated. */
 export function isOldData(date: string, nowMs: number): boolean {
   return nowMs - Date.parse(date) > MAX_AGE_DAYS * DAY_MS
 }
@@ -50,7 +59,10 @@ type PriceServices = Pick<AdministrationServices, 'settings' | 'liveConfig' | 'n
 
 const listInput = z.object({ outdated: z.boolean().optional() })
 
-/** The prices of all models that channels serve, by name; with `outdated`, only those to look at. */
+/**
+ * The prices of all models that channels serve, sorted by name; with `outdated`, only those that may be
+ * wrong.
+ */
 export async function listPrices(services: PriceServices, input: unknown): Promise<AppliedPrice[]> {
   const { outdated } = listInput.parse(input)
   const stored = await services.store.read('storedConfiguration')
@@ -92,7 +104,7 @@ function appliedPrice(
 
 function sourceOf({ declared }: LiveSettings, { entries }: StoredConfiguration, model: string): PriceSource {
   if (declared.prices.has(model)) return 'file'
-  // A model of the file cannot be set over HTTP.
+  // Settings changed over HTTP have no effect on models that gateway.yaml declares.
   const isSet = entries.some(({ section, name }) => section === 'ratios' && name === model)
   if (isSet && !declared.models.has(model)) return 'set'
   return declared.listed.has(model) ? 'prices_file' : 'built-in'
@@ -102,7 +114,8 @@ function tiersOf({ tiers }: Price): ({ readonly above: number } & JsonObject)[] 
   return tiers.map(({ above, tokens }) => ({ above, ...tokenPriceTexts(tokens) }))
 }
 
-// Tools that a price does not state have the price of their vendor's list, whatever states the other prices.
+// Tools that a declared price does not state are not a difference, because their list price applies in any
+// case.
 function differencesOf(declared: Price, builtIn: Price): AppliedPrice['differences'] {
   const [one, other] = [flat(declared), flat(builtIn)]
   const kinds = new Set([...one.keys(), ...[...other.keys()].filter((kind) => !kind.startsWith('tools.'))])
@@ -112,7 +125,7 @@ function differencesOf(declared: Price, builtIn: Price): AppliedPrice['differenc
   })
 }
 
-/** The parts of a price by their paths: `input`, `image.1024x1024`, `tiers.200000.output`. */
+/** The parts of a price by their path: `input`, `image.1024x1024`, `tiers.200000.output`. */
 function flat(price: Price): ReadonlyMap<string, string> {
   const { web_search: webSearch, ...texts } = priceTexts(price)
   const tiers = Object.fromEntries(tiersOf(price).map(({ above, ...tokens }) => [String(above), tokens]))

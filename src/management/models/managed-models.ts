@@ -13,12 +13,12 @@ import { servicePrices, servicePricesSchema } from './pricing.ts'
 
 const DAY_MS = 86_400_000
 
-/** Numbers of days, up to today, over which calls are counted, and over which callers are listed. */
+/** Numbers of days, up to today, for which calls are counted, and for which callers are listed. */
 const COUNTED_DAYS = 30
 const CALLER_DAYS = 7
 
 const amount = z.string().describe('A decimal')
-/** A part of a price. That of a tier of service is a factor, or an object of prices. */
+/** A part of a price. For a service tier it is a factor, or an object of prices. */
 const part = z.union([amount, z.record(z.string(), z.unknown())])
 const price = z.record(z.string(), z.union([amount, z.record(z.string(), part)]))
 
@@ -51,7 +51,7 @@ export const managedModelSchema = z.object({
 
 type ManagedModel = z.output<typeof managedModelSchema>
 
-/** All models that a channel serves or that are configured, by name. */
+/** All models that a channel serves or that are configured, sorted by name. */
 export async function managedModels(services: AdministrationServices): Promise<ManagedModel[]> {
   const { store, settings, liveConfig, modelEnds, nowMs } = services
   const last = Math.floor(nowMs() / DAY_MS)
@@ -89,7 +89,7 @@ export async function managedModels(services: AdministrationServices): Promise<M
   })
 }
 
-/** The price of a model, its origin, and the version of both. */
+/** The price of a model, where it is stated, and a version that changes with both. */
 function pricePart(
   live: Settings,
   { declared }: LiveSettings,
@@ -108,13 +108,17 @@ function pricePart(
     tiers: price?.tiers.map(({ above, tokens }) => ({ above, ...tokenPriceTexts(tokens) })) ?? [],
     source: price ? sourceOfLive() : ('none' as const),
   }
-  // The stored price is included, because another node may have set it before this node has read it.
+  // The version includes the stored price, which another node may have changed while this node has not read
+  // it yet.
   return { ...shown, version: versionOf([shown, set?.value]) }
 }
 
 const A_PRICE = { error: 'expected null, or an object of prices as in gateway.yaml' }
 
-/** A model and its price, whose fields the schema of gateway.yaml checks; null for the built-in price. */
+/**
+ * Input with a model and its price, whose fields the schema of gateway.yaml checks; null restores the
+ * built-in price.
+ */
 export const modelPriceBody = z.object(
   {
     model: textField('expected the name of a model')
@@ -128,7 +132,7 @@ export const modelPriceBody = z.object(
   { error: 'expected an object with model and price' },
 )
 
-/** Prices of several models. */
+/** Input with the prices of several models. */
 export const modelPricesBody = z.object(
   {
     items: z
@@ -140,9 +144,9 @@ export const modelPricesBody = z.object(
 )
 
 /**
- * Sets the price of one model, replacing what was set before, including ratios; null removes what was set.
- * Throws `managed_by_file` if the file declares the model, `changed_meanwhile` if the model has a version
- * other than the given one, and `invalid_request` if gateway.yaml would not accept the price.
+ * Sets the price of a model, in place of any price or ratios set before; null removes them. Throws
+ * `managed_by_file` if gateway.yaml declares the model, `changed_meanwhile` if the model's version is not the
+ * given one, and `invalid_request` if gateway.yaml would not accept the price.
  */
 export function setModelPrice(
   services: AdministrationServices,
@@ -151,7 +155,7 @@ export function setModelPrice(
   return setPrices(services, [item])
 }
 
-/** Sets the prices of several models, all or none. A refusal names the model. */
+/** Sets the prices of several models: all of them, or none if one is refused. The error names the model. */
 export function setModelPrices(
   services: AdministrationServices,
   { items }: z.output<typeof modelPricesBody>,
@@ -177,7 +181,7 @@ async function setPrices(
       const set = new Map(
         stored.entries.flatMap(({ section, name, value }) => (section === 'ratios' ? [[name, value]] : [])),
       )
-      // Another node may set a price before this one writes, so the write checks these values.
+      // The write fails if these values have changed, because another node may set a price meanwhile.
       expected = items.flatMap(({ model, version }) => {
         if (version === undefined || version === null) return []
         const present = pricePart(settings(), liveConfig, stored, model).version

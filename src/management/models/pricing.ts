@@ -12,17 +12,20 @@ import type { User } from '../../domain/records/user.ts'
 import type { ModelEnds } from '../../upstreams/model-ends.ts'
 import { usableGroups } from '../users/user-object.ts'
 
-/** Prices of tiers of service and regions: the declared ones, else those of the vendor of the first channel. */
+/**
+ * Prices of service tiers and regions: the declared ones, otherwise those that the vendor of the first
+ * channel published.
+ */
 export const servicePricesSchema = {
-  /** Prices of tiers of service: a factor for the prices of tokens, or an object of prices that replace them. */
+  /** Prices by service tier: a factor for the token prices, or an object of prices that replace them. */
   service: z.record(z.string(), z.union([z.number(), z.record(z.string(), z.unknown())])),
-  /** Factors for the prices of tokens, by region. */
+  /** Factors for the token prices, by region. */
   regions: z.record(z.string(), z.number()),
 }
 
 const model = z.object({
   model_name: z.string(),
-  /** 0 is by tokens, 1 is by calls. */
+  /** 0 if tokens are charged, 1 if calls are charged. */
   quota_type: z.union([z.literal(0), z.literal(1)]),
   model_ratio: z.number(),
   /** USD per call. */
@@ -34,23 +37,23 @@ const model = z.object({
   image_completion_ratio: z.number().optional(),
   audio_ratio: z.number().optional(),
   audio_completion_ratio: z.number().optional(),
-  /** USD per million characters. */
+  /** USD per million characters that are turned into speech. */
   character_price: z.number().optional(),
-  /** USD per second. */
+  /** USD per second of audio. */
   second_price: z.number().optional(),
   /** USD per search unit of a rerank call. */
   search_unit_price: z.number().optional(),
   /** USD per image, by `SIZE/QUALITY`, `SIZE` or `default`. */
   image_price: z.record(z.string(), z.number()).optional(),
-  /** USD per use of a tool that the provider runs, by kind; the highest price among the channels. */
+  /** USD per use of a provider's tool, by kind; the highest price among the model's channels. */
   tool_prices: z.record(z.string(), z.number()),
   ...servicePricesSchema,
   owned_by: z.string(),
   enable_groups: z.array(z.string()),
   supported_endpoint_types: z.array(z.string()),
-  /** Where calls of the model can be made: chat, messages, embeddings … */
+  /** Names of the endpoints that can be called with the model: chat, messages, embeddings and others. */
   endpoints: z.array(z.string()),
-  /** Day on which the model ends, at 00:00 UTC; absent if unknown. */
+  /** The day on which the model is shut down, at 00:00 UTC; absent if unknown. */
   shutdown_date: z.string().optional(),
 })
 
@@ -60,20 +63,20 @@ interface Served {
   readonly channels: Channel[]
 }
 
-/** The prices of the models that a user may call, as ratios, and the ratios of groups. */
+/** Prices of the models that a user may call, as ratios, and the ratios of the groups. */
 export const pricingSchema = z.object({
   success: z.literal(true),
   message: z.literal(''),
   data: z.array(model),
   group_ratio: z.record(z.string(), z.number()),
   usable_group: z.record(z.string(), z.string()),
-  /** The built-in list of tools. */
+  /** The built-in price list of providers' tools. */
   tools: z.array(
     z.object({
       vendor: z.string(),
       kind: z.string(),
       unit: z.string(),
-      /** USD. */
+      /** USD per unit. */
       price: z.number(),
       source: z.string(),
       date: z.string(),
@@ -81,7 +84,7 @@ export const pricingSchema = z.object({
   ),
 })
 
-/** The live prices of models that a channel serves to a group which a token of this user may name. */
+/** The current prices of the models that a user can call through a group that the user may use. */
 export function pricing(
   settings: Settings,
   user: User,
@@ -158,7 +161,10 @@ function priced(
   }
 }
 
-/** The tiers and regions of a model: declared ones, else those of the vendor of its first channel by priority. */
+/**
+ * Prices of a model's service tiers and regions: the declared ones, otherwise those that the vendor of its
+ * first channel (by priority) published.
+ */
 export function servicePrices(
   price: Price,
   name: string,
@@ -177,7 +183,7 @@ export function servicePrices(
   }
 }
 
-/** The highest price of each kind of tool among the channels of a model. */
+/** The highest price of each kind of tool among a model's channels, in USD. */
 function toolPrices(
   models: ModelCatalogue,
   name: string,

@@ -2,7 +2,10 @@ import { type Decimal, decimalText, parseDecimal } from '../../domain/decimal.ts
 import type { ImagePrices } from '../../domain/price.ts'
 import { GatewayError } from '../../errors.ts'
 
-/** A reviver with source text, which TypeScript's library does not declare yet; it keeps `1.10` exact. */
+/**
+ * A reviver for `JSON.parse` that gets the source text of numbers, so that `1.10` stays exact. TypeScript's
+ * library does not declare it yet.
+ */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
 const parseWithSource = JSON.parse as (text: string, reviver: SourceReviver) => unknown
@@ -10,7 +13,7 @@ const parseWithSource = JSON.parse as (text: string, reviver: SourceReviver) => 
 const EXPECTED = 'expected a text that holds a JSON object'
 
 /**
- * Parses a JSON object, keeping numbers as their source texts. Throws `invalid_request` for anything else.
+ * Parses a JSON object, and keeps numbers as they are written. Throws `invalid_request` for anything else.
  */
 export function mappingIn(key: string, text: string): ReadonlyMap<string, unknown> {
   let value: unknown
@@ -32,7 +35,10 @@ export function mappingIn(key: string, text: string): ReadonlyMap<string, unknow
   return mapping
 }
 
-/** Parses a JSON object of decimals from zero to a million. Throws `invalid_request` for anything else. */
+/**
+ * Parses a JSON object whose values are decimals from 0 to 1,000,000. Throws `invalid_request` for anything
+ * else.
+ */
 export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decimal> {
   return new Map(
     [...mappingIn(key, text)].map(([name, value]) => {
@@ -46,7 +52,10 @@ export function decimalsIn(key: string, text: string): ReadonlyMap<string, Decim
   )
 }
 
-/** Parses a JSON object with prices of images: decimals, or objects of them by form. */
+/**
+ * Parses a JSON object with the image prices of models: a decimal for each model, or an object of decimals by
+ * size and quality.
+ */
 export function imagePricesIn(key: string, text: string): ReadonlyMap<string, ImagePrices> {
   return new Map(
     [...mappingIn(key, text)].map(([name, value]): [string, ImagePrices] => {
@@ -64,14 +73,14 @@ export function imagePricesIn(key: string, text: string): ReadonlyMap<string, Im
   )
 }
 
-/** A value of `mappingIn` as a decimal from zero to a million; undefined if it is not one. */
+/** Reads a value of `mappingIn` as a decimal from 0 to 1,000,000; undefined if it is not one. */
 export function decimalIn(value: unknown): Decimal | undefined {
   const decimal = value instanceof NumberText ? parseDecimal(value.text) : undefined
   const isInRange = decimal && decimal.digits >= 0n && decimal.digits <= 10n ** BigInt(decimal.scale + 6)
   return isInRange ? decimal : undefined
 }
 
-/** Formats a JSON object of exact decimals. */
+/** Formats decimals as a JSON object with exact numbers. */
 export function decimalsJson(decimals: ReadonlyMap<string, Decimal>): string {
   return `{${[...decimals].map(([name, value]) => `${JSON.stringify(name)}:${decimalText(value)}`).join(',')}}`
 }
@@ -81,7 +90,7 @@ export function sameDecimal(a: Decimal | undefined, b: Decimal | undefined): boo
   return (a && decimalText(a)) === (b && decimalText(b))
 }
 
-/** The source text of a number in JSON. */
+/** A number in JSON, as it is written. */
 class NumberText {
   readonly text: string
 

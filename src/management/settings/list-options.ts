@@ -14,17 +14,20 @@ import {
   sectionText,
 } from './option-mappings.ts'
 
-/** An option, under its name in one-api and related gateways. */
+/** An option, under its name in One API and related gateways. */
 export const optionSchema = z.object({
   key: z.string(),
   value: z.string(),
-  /** The configuration file declares it, so it can be changed only there. */
+  /** True if gateway.yaml declares the option, so that it can be changed only there. */
   managed: z.boolean(),
-  /** To be sent with `PUT`; changes with the value. */
+  /**
+   * Changes with the value. A client sends it with `PUT`, so that it does not overwrite a change by somebody
+   * else.
+   */
   version: z.string(),
 })
 
-/** The live options, without secrets. */
+/** All options with their current values, without secrets. */
 export async function listOptions({
   store,
   settings,
@@ -61,7 +64,7 @@ export async function listOptions({
   return shown.map((one) => ({ ...one, version: versionOf([one.key, one.value]) }))
 }
 
-/** What the configuration file declares. */
+/** The settings that gateway.yaml declares. */
 export const declaredSchema = z.object({
   file: z.string().describe('the name of the file; empty if there is none'),
   items: z.array(
@@ -73,7 +76,7 @@ export const declaredSchema = z.object({
   ),
 })
 
-/** The declarations of the file in force. */
+/** The settings that gateway.yaml declares at present. */
 export function declaredObject({
   liveConfig,
 }: Pick<AdministrationServices, 'liveConfig'>): z.output<typeof declaredSchema> {
@@ -81,13 +84,13 @@ export function declaredObject({
   return { file, items: [...items] }
 }
 
-/** Text of the value of a setting. */
+/** The value of an option as text. */
 export function settingText(options: Options, { name }: Pick<Setting, 'name'>): string {
   const value: string | number | boolean | Decimal = options[name]
   return typeof value === 'object' ? decimalText(value) : String(value)
 }
 
-/** The setting with a key; undefined if there is none. */
+/** The option with this key; undefined if there is none. */
 export function settingOf(key: string): Setting | undefined {
   return SETTINGS.find((setting) => setting.key === key)
 }

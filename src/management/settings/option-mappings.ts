@@ -16,7 +16,7 @@ import { decimalsIn, decimalsJson, mappingIn, sameDecimal } from './decimal-map.
 
 type Groups = Settings['groups']
 
-/** An option whose value is a JSON object by group. */
+/** An option whose value is a JSON object with an entry for each group. */
 interface GroupOption {
   text(groups: Groups): string
   changes(value: string, state: OptionState, key: string): Change[]
@@ -24,7 +24,7 @@ interface GroupOption {
 
 const { defaults } = GROUP_SETTINGS
 
-/** The options that are settings of groups, in the order of responses. */
+/** Options that set something for each group, in the order in which responses list them. */
 export const GROUP_OPTIONS: ReadonlyMap<string, GroupOption> = new Map<string, GroupOption>([
   ['GroupRatio', { text: ratiosText, changes: ratioChanges }],
   ['UserUsableGroups', { text: openGroupsText, changes: openGroupChanges }],
@@ -36,7 +36,7 @@ function ratiosText(groups: Groups): string {
   return decimalsJson(new Map([...groups.values()].map(({ name, ratio }) => [name, ratio])))
 }
 
-// Stored groups without a ratio are removed.
+// A stored group for which the value has no ratio is removed.
 function ratioChanges(value: string, state: OptionState, key: string): Change[] {
   const ratios = decimalsIn(key, value)
   const set = changesOf(ratios.keys(), state, key, (name, group) => {
@@ -51,7 +51,7 @@ function ratioChanges(value: string, state: OptionState, key: string): Change[] 
   return [...set, ...removed.map(({ name }): Change => ({ section: 'groups', name, value: undefined }))]
 }
 
-/** The open groups, each with its name as its description. */
+/** The open groups. The description of each is its name. */
 function openGroupsText(groups: Groups): string {
   const open = [...groups.values()].filter((group) => group.open)
   return JSON.stringify(Object.fromEntries(open.map(({ name }) => [name, name])))
@@ -71,7 +71,7 @@ function budgetsText(groups: Groups): string {
   return JSON.stringify(Object.fromEntries(budgets.map(({ name, budget }) => [name, budgetJson(budget)])))
 }
 
-// A group that the value does not name loses its budget.
+// A group that is missing from the value loses its budget.
 function budgetChanges(value: string, state: OptionState, key: string): Change[] {
   mappingIn(key, value)
   const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
@@ -89,7 +89,7 @@ function guardsText(groups: Groups): string {
   return JSON.stringify(Object.fromEntries(guarded.map(({ name, guards }) => [name, guards])))
 }
 
-// A group that the value does not name loses its guards.
+// A group that is missing from the value loses its guards.
 function guardChanges(value: string, state: OptionState, key: string): Change[] {
   mappingIn(key, value)
   const given = new Map(Object.entries(JSON.parse(value) as JsonObject))
@@ -102,7 +102,9 @@ function guardChanges(value: string, state: OptionState, key: string): Change[] 
   })
 }
 
-/** Changes of these groups; `next` returns what a group becomes, or undefined if it stays as it is. */
+/**
+ * The changes of these groups. `next` returns a group's new definition, or undefined if it stays as it is.
+ */
 function changesOf(
   names: Iterable<string>,
   { settings, liveConfig }: OptionState,
@@ -122,7 +124,7 @@ function groupJson({ ratio, open, budget, guards }: Omit<Group, 'name'>): JsonOb
   return { ratio: decimalText(ratio), open, ...named, ...budgetJson(budget) }
 }
 
-/** A budget in the form of gateway.yaml; empty if there is none. */
+/** A budget in the form that it has in gateway.yaml; empty if there is none. */
 function budgetJson(budget: Budget | undefined): JsonObject {
   return budget ? { budget: budget.amount, budget_period: budget.period } : {}
 }
@@ -136,10 +138,10 @@ function isSameBudget(budget: Budget | undefined, given: Json | undefined): bool
 
 const { fields } = MODEL_SETTINGS
 
-/** A setting of a model other than its price, by its key in gateway.yaml. */
+/** Name, in gateway.yaml, of a model's setting other than its price. */
 export type ModelSetting = NamesWith<typeof fields, 'edit'>
 
-/** The options that are such settings, by model. */
+/** Options that set something for each model, with the name of the setting in gateway.yaml. */
 export const MODEL_OPTIONS = new Map(
   Object.entries(fieldsWith(fields, 'edit')).map(([name, { as }]): [string, ModelSetting] => [
     as,
@@ -147,7 +149,7 @@ export const MODEL_OPTIONS = new Map(
   ]),
 )
 
-/** One setting of all models that have it, as a JSON object by model. */
+/** One setting of all models that have it, as a JSON object by model name. */
 export function modelSettingText({ models }: Settings, setting: ModelSetting): string {
   const members = models.declared.toSorted().flatMap((name): [string, Json][] => {
     const model = models.get(name)
@@ -159,7 +161,10 @@ export function modelSettingText({ models }: Settings, setting: ModelSetting): s
   return JSON.stringify(Object.fromEntries(members))
 }
 
-/** A value that an option gives for a model. Throws `invalid_request` if it is neither a text nor a list. */
+/**
+ * Checks the value that an option states for a model. Throws `invalid_request` if it is neither a text nor a
+ * list of texts.
+ */
 export function settingJson(key: string, name: string, value: unknown): string | readonly string[] {
   if (typeof value === 'string') return value
   if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value
@@ -169,19 +174,22 @@ export function settingJson(key: string, name: string, value: unknown): string |
   )
 }
 
-/** Whether a model has a setting with this value. */
+/** Whether a model's setting already has this value. */
 export function isSameSetting(model: Model, setting: ModelSetting, json: Json | undefined): boolean {
   return JSON.stringify(jsonOf(model, setting)) === JSON.stringify(json)
 }
 
-/** A setting as its option gives it; undefined if the model does not have it. */
+/** A model's setting in JSON; undefined if the model does not have it. */
 function jsonOf(model: Model, setting: ModelSetting): Json | undefined {
   const value = model[setting]
   const type = fields[setting].type as { toJson(value: unknown): Json }
   return value === undefined ? undefined : type.toJson(value)
 }
 
-/** The options with members of their own, as JSON objects in the form of gateway.yaml; undefined if one is not given. */
+/**
+ * Options whose value is an object with several members. Each function returns the value in the form of
+ * gateway.yaml; undefined if the option is not set.
+ */
 export const SECTION_OPTIONS = new Map<string, (options: Options) => JsonObject | undefined>([
   [
     'cache',
@@ -200,13 +208,16 @@ export const SECTION_OPTIONS = new Map<string, (options: Options) => JsonObject 
   ],
 ])
 
-/** Text of such an option; empty if it is not given. */
+/** The value of such an option as JSON text; empty if it is not set. */
 export function sectionText(options: Options, key: string): string {
   const value = SECTION_OPTIONS.get(key)?.(options)
   return value ? JSON.stringify(value) : ''
 }
 
-/** An empty text takes the option back. The file declares such an option as a whole. */
+/**
+ * The change that sets such an option; an empty text removes it. gateway.yaml declares all members of such an
+ * option or none.
+ */
 export function sectionChange(key: string, text: string, { settings, liveConfig }: OptionState): Change[] {
   if (text !== '') mappingIn(key, text)
   if (liveConfig.declared.options.has(key)) {
@@ -217,7 +228,7 @@ export function sectionChange(key: string, text: string, { settings, liveConfig 
   return [{ section: 'options', name: key, value }]
 }
 
-/** The options that are ratios of models. */
+/** Options that set a price ratio for each model, with the name of the ratio. */
 export const RATIO_OPTIONS = new Map<string, RatioName>([
   ['ModelRatio', 'model'],
   ['CompletionRatio', 'completion'],
@@ -235,8 +246,8 @@ export const RATIO_OPTIONS = new Map<string, RatioName>([
 ])
 
 /**
- * The ratios of all models that are served, declared, or have stored ratios: the stored ones, otherwise those
- * of the live price.
+ * The price ratios of all models that are served or declared, or that have stored ratios: the stored ratios,
+ * otherwise those of the current price.
  */
 export function modelRatios(
   settings: Settings,
@@ -258,7 +269,10 @@ export function modelRatios(
   )
 }
 
-/** One kind of ratio by model, as a JSON object of exact decimals; prices of images are by form. */
+/**
+ * One kind of ratio of all models, as a JSON object with exact decimals. Prices of images are objects by size
+ * and quality.
+ */
 export function ratioText(all: ReadonlyMap<string, Ratios>, ratio: RatioName): string {
   const members = [...all].flatMap(([name, ratios]): string[] => {
     const text = valueText(ratios, ratio)
@@ -276,28 +290,28 @@ function valueText(ratios: Ratios, ratio: RatioName): string | undefined {
   return `{${forms.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`
 }
 
-/** Whether one kind of ratio is the same in both. */
+/** Whether one kind of ratio is equal in `a` and `b`. */
 export function isSameRatio(ratio: RatioName, a: Ratios | undefined, b: Ratios): boolean {
   const text = (ratios: Ratios | undefined): string | undefined =>
     JSON.stringify(ratiosJson({ [ratio]: ratios?.[ratio] }))
   return text(a) === text(b)
 }
 
-/** A change of a stored entry; an undefined value removes the entry. */
+/** A change of a stored setting; with an undefined value the setting is removed. */
 export interface Change {
   readonly section: StoredSection
   readonly name: string
   readonly value: Json | undefined
 }
 
-/** The state from which changes are computed. */
+/** The present settings, from which changes are computed. */
 export interface OptionState {
   readonly settings: Settings
   readonly liveConfig: LiveSettings
   readonly stored: StoredConfiguration
 }
 
-/** The refusal of a change of what the file declares at that path. */
+/** The error for a change of something that gateway.yaml declares at this path. */
 export function managedByFileError(key: string, path: string): GatewayError {
   return new GatewayError(
     'managed_by_file',

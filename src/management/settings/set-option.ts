@@ -28,8 +28,8 @@ import {
 } from './option-mappings.ts'
 
 /**
- * Sets one option. Throws `invalid_request` if the schema of gateway.yaml refuses its value, and
- * `managed_by_file` if the file declares a different one. Resolves when it is live.
+ * Sets an option. Throws `invalid_request` if gateway.yaml would not accept its value, and `managed_by_file`
+ * if gateway.yaml declares a different value. Resolves when the change is in effect.
  */
 export async function setOption(
   services: AdministrationServices,
@@ -49,7 +49,7 @@ export async function setOption(
     const basis = settings()
     await liveConfig.change(
       (stored) => {
-        // A change made in between counts as a different version.
+        // If the settings were changed since the version was checked, the version is outdated.
         if (isBased && settings() !== basis) requireVersion(version, '')
         changes = reader(value, { settings: settings(), liveConfig, stored })
         if (isBased) expected = changes.map((change) => ({ ...change, value: storedValue(stored, change) }))
@@ -87,8 +87,8 @@ function scalarChange(setting: Setting, value: string, { settings, liveConfig }:
   return [{ section: 'options', name, value }]
 }
 
-// Stored ratios that are absent from the value are removed; the file and the built-in table still apply to
-// other models.
+// A stored ratio that is missing from the value is removed. Prices in gateway.yaml and built-in prices still
+// apply.
 function ratioChanges(
   key: string,
   ratio: RatioName,
@@ -106,7 +106,7 @@ function ratioChanges(
     const value = given.get(name)
     const entry = entries.get(name) ?? null
     const { price } = settings.models.get(name)
-    // An exact price is converted to ratios as soon as one of them is set.
+    // Setting a ratio of a model that has an exact price converts that price to ratios.
     const before = price && 'exact' in asObject(entry) ? ratiosOf(price) : readRatios(entry)
     if (value && isSameRatio(ratio, now.get(name), { [ratio]: value })) return []
     if (value && liveConfig.declared.models.has(name)) throw managedByFileError(key, `models.${name}`)
@@ -115,7 +115,7 @@ function ratioChanges(
   })
 }
 
-// A model that the value does not name loses the setting, unless the file declares the model.
+// A model that is missing from the value loses the setting, unless gateway.yaml declares the model.
 function modelChanges(
   key: string,
   setting: ModelSetting,
@@ -149,13 +149,13 @@ function changed(entries: readonly StoredEntry[], changes: readonly Change[]): S
   return [...entries.filter((one) => !touched.has(identity(one))), ...set]
 }
 
-/** Options whose value is a JSON object by group or by model. */
+/** Options whose value is a JSON object with an entry for each group or model. */
 const MAPPINGS = [...GROUP_OPTIONS.keys(), ...RATIO_OPTIONS.keys(), ...MODEL_OPTIONS.keys()]
 const KEYS = [...SETTINGS.map(({ key }) => key), ...SECTION_OPTIONS.keys(), ...MAPPINGS]
 
 /**
- * An option to set; any scalar `value` is read as text. The value of an option with a single value is plain
- * text.
+ * Input with an option to be set. A number or a boolean in `value` is read as text. Options with a single
+ * value take plain text, all others JSON.
  */
 export const optionBody = z
   .object(
@@ -187,7 +187,7 @@ function valueOf(key: object, value: object): object {
   return { properties: { key, value } }
 }
 
-/** JSON Schema of the value of an option; the schema of gateway.yaml checks the value. */
+/** The JSON Schema of an option's value, for documentation; the schema of gateway.yaml checks the value. */
 function schemaOf(setting: Setting): object {
   switch (setting.type) {
     case 'integer':

@@ -20,13 +20,13 @@ import {
   tokenObject,
 } from './token-object.ts'
 
-/** Change of a user's token; the user is given by id. */
+/** A change of a user's token. `user` is the user's id. */
 type TokenInput = z.output<typeof changedTokenFields> & { readonly user: number }
 
 /**
- * Changes the given fields of one of the user's tokens; running calls are not affected. A new quota is the
- * balance in addition to the open holds. What an operator changes is an upper limit for the holder of the
- * token, whose change beyond it is refused with `operator_limit`.
+ * Changes the given fields of a token that belongs to the user. Running calls are not affected. A new quota
+ * does not include what running calls have reserved. A limit that an operator sets cannot be loosened by the
+ * token's holder, who gets the error `operator_limit`.
  */
 export async function changeToken(
   services: ManagementServices,
@@ -62,7 +62,7 @@ export async function changeToken(
   return maskedToken(services, token)
 }
 
-// A new amount keeps the period, and a new period keeps the amount.
+// If only the amount of a budget is given, its period stays, and vice versa.
 async function changedLimits(
   { store, settings }: ManagementServices,
   ids: { readonly tokenId: number; readonly userId: number },
@@ -77,7 +77,7 @@ const { budget, budget_period } = usageLimitFields
 
 const INPUT = anyTokenInput.extend({ budget, budget_period })
 
-/** Sets the budget of a token of any user, as an operator. */
+/** Sets the budget of any user's token, as an operator. */
 export async function budgetToken(
   services: ManagementServices,
   given: z.input<typeof INPUT>,
@@ -87,20 +87,20 @@ export async function budgetToken(
   return changeToken(services, { user, id, ...fields }, OPERATOR)
 }
 
-/** The statuses that can be set on a token. */
+/** The statuses to which a token can be set. */
 const switchedStatusField = z.literal([TOKEN_STATUS.enabled, TOKEN_STATUS.disabled], {
   error: 'expected 1 (enabled) or 2 (disabled)',
 })
 
-/** The token to switch, and its status. */
+/** Input with a token and the status that it should get. */
 export const tokenStatusInput = z.object(
   { id: TOKEN_ID.id, status: switchedStatusField },
   { error: 'expected an object with the id of a token and a status' },
 )
 
 /**
- * Changes only the status of one of the user's tokens; running calls are not affected. Enabling an expired or
- * exhausted token is `invalid_request`. `docs/api.md: States and transitions`.
+ * Changes only the status of a token that belongs to the user. Running calls are not affected. Throws
+ * `invalid_request` if an expired or exhausted token is to be enabled. `docs/api.md: States and transitions`.
  */
 export async function enableOrDisableToken(
   services: ManagementServices,
@@ -115,8 +115,8 @@ export async function enableOrDisableToken(
 }
 
 /**
- * Gives a token of any user a new key, which only this response shows unmasked. The old key is refused from
- * the next call on; quota, limits and running calls stay unchanged.
+ * Gives any user's token a new key, which only this response shows. The old key is refused from now on;
+ * quota, limits and running calls are not affected.
  */
 export async function rotateToken(
   services: ManagementServices,
@@ -131,7 +131,7 @@ export async function rotateToken(
   return tokenObject(services, token, `sk-${key}`)
 }
 
-/** Disables a token of any user. Its key is refused from the next call on; running calls continue. */
+/** Disables any user's token. Its key is refused from now on; running calls continue. */
 export async function disableToken(
   services: ManagementServices,
   given: z.input<typeof anyTokenInput>,
@@ -140,7 +140,7 @@ export async function disableToken(
   return enableOrDisableToken(services, { user, id, status: TOKEN_STATUS.disabled })
 }
 
-/** Enables a token of any user. An expired or exhausted one is refused with `invalid_request`. */
+/** Enables any user's token. Throws `invalid_request` if it is expired or exhausted. */
 export async function enableToken(
   services: ManagementServices,
   given: z.input<typeof anyTokenInput>,
@@ -150,8 +150,8 @@ export async function enableToken(
 }
 
 /**
- * Deletes the given tokens that belong to the user, and returns their number. Their keys are refused from the
- * next call on; running calls continue.
+ * Deletes those of the given tokens that belong to the user, and returns their number. Their keys are refused
+ * from now on; running calls continue.
  */
 export async function deleteTokens(
   { store, apiKeys, nowMs }: ManagementServices,
@@ -163,7 +163,7 @@ export async function deleteTokens(
   return deleted.length
 }
 
-/** Deletes a token of any user. Its key is refused from the next call on; running calls continue. */
+/** Deletes any user's token. Its key is refused from now on; running calls continue. */
 export async function deleteToken(
   services: ManagementServices,
   given: z.input<typeof anyTokenInput>,

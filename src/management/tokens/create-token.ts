@@ -15,7 +15,7 @@ import { newTokenFields, type TokenObject, tokenObject } from './token-object.ts
 
 const INPUT = newTokenFields.extend({ user: userField })
 
-/** Creates a token on behalf of the operator. */
+/** Creates a token, as an operator. */
 export async function createToken(
   services: ManagementServices,
   given: z.input<typeof INPUT>,
@@ -24,9 +24,9 @@ export async function createToken(
 }
 
 /**
- * Creates a token with a generated key, which only this response shows unmasked. Limits set by an operator
- * are an upper limit for the holder. Throws if the user already has `max_user_tokens`, or may not name the
- * group.
+ * Creates a token with a generated key, which only this response shows. Limits that an operator sets cannot
+ * be loosened by the token's holder. Throws if the user already has `max_user_tokens` tokens, or may not use
+ * the group.
  */
 export async function createTokenAs(
   services: ManagementServices,
@@ -61,8 +61,8 @@ export async function createTokenAs(
 const WARNINGS_INPUT = z.object({ user: userField, name: z.string(), models: z.array(z.string()) })
 
 /**
- * Warnings about a token that is valid but probably unintended: another token of its user has the same name,
- * or no channel serves a model to which it is limited.
+ * Warnings about a token that is valid but may be a mistake: its user has another token of the same name, or
+ * no channel serves a model to which it is limited.
  */
 export async function tokenWarnings(
   { store, settings }: ManagementServices,

@@ -17,10 +17,13 @@ import {
   tokenSchema,
 } from './token-object.ts'
 
-/** The input of operations on one token of any user. */
+/** Input of operations on any user's token. */
 export const anyTokenInput = z.object({ id: TOKEN_ID.id }, { error: 'expected an object that names a token' })
 
-/** The live token with the id given by an operator; throws `not_found`. `given` is validated here. */
+/**
+ * The token with the id that an operator has given, unless it is deleted. Validates `given`. Throws
+ * `not_found` if there is none.
+ */
 export async function findToken(
   store: Pick<Store, 'read'>,
   given: z.input<typeof anyTokenInput>,
@@ -30,12 +33,12 @@ export async function findToken(
   return token ?? tokenNotFound(id)
 }
 
-/** Throws `not_found` for a token. */
+/** Throws the error `not_found` for a token. */
 export function tokenNotFound(id: number): never {
   throw new GatewayError('not_found', `there is no token with the id ${id}`)
 }
 
-/** A user's tokens with masked keys, oldest first. */
+/** A user's tokens with masked keys, the oldest first. */
 export async function listTokens(
   services: ManagementServices,
   given: z.input<typeof userInput>,
@@ -55,7 +58,7 @@ export type TokenPage = z.output<typeof tokenPageSchema>
 /** The query for a page of tokens. */
 export const tokenPageQuery = pageQuery.extend(orderQuery(TOKEN_ORDERS).shape)
 
-/** A page of a user's tokens in some order, newest first unless given. */
+/** A page of a user's tokens in an order, by default the newest first. */
 interface OrderedPage extends Page {
   readonly user: number
   readonly order?: TokenOrder | undefined
@@ -75,18 +78,18 @@ export async function tokenPage(
   return pageObject(page, total, await maskedTokens(services, tokens))
 }
 
-/** A search for tokens; an empty or absent pattern matches everything. */
+/** A search for tokens; an empty or missing pattern matches everything. */
 interface TokenSearch extends OrderedPage {
-  /** Pattern that the name of a token must match. */
+  /** Pattern for the token's name. */
   readonly keyword?: string | undefined
-  /** Pattern that the key must match, with or without `sk-`. */
+  /** Pattern for the key, with or without `sk-`. */
   readonly token?: string | undefined
 }
 
 /**
- * A page of the user's tokens that match both patterns. Names match case-insensitively, keys
- * case-sensitively. Keys are stored encrypted, so if a key pattern is given, they are decrypted and compared
- * here. An invalid pattern is `invalid_request`.
+ * A page of the user's tokens that match both patterns. Case matters for keys, but not for names. Keys are
+ * stored encrypted, so for a key pattern all keys are decrypted and compared here. Throws `invalid_request`
+ * for an invalid pattern.
  */
 export async function searchTokens(
   services: ManagementServices,
@@ -119,11 +122,11 @@ export async function searchTokens(
   return pageObject(page, found.length, await maskedTokens(services, placed))
 }
 
-/** Maximum number of tokens of one question about their budgets: a page of them. */
+/** Maximum number of tokens in one request about their budgets: as many as a page has. */
 const MAX_ASKED = 100
 const IDS = `expected up to ${MAX_ASKED} ids of tokens with commas between them`
 
-/** Ids of tokens in a query, with commas between them. */
+/** A query parameter with ids of tokens, separated by commas. */
 export const tokenIdsText = z
   .string({ error: IDS })
   .regex(/^(?:\d{1,15}(?:,\d{1,15})*)?$/, { error: IDS })
@@ -131,7 +134,7 @@ export const tokenIdsText = z
   .transform((text) => text.split(',').filter(Boolean).map(Number))
   .refine((ids) => ids.length <= MAX_ASKED, { error: IDS })
 
-/** Those of the user's tokens with these ids whose calls a budget refuses. */
+/** Of the user's tokens with these ids, those whose calls are refused because a budget is used up. */
 export async function stoppedTokensOf(
   services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   userId: number,
@@ -152,7 +155,7 @@ function refuse(field: string, error: string | undefined): void {
 /** Maximum number of keys that one request may reveal; `docs/api.md: Limits`. */
 const MAX_KEYS_PER_REQUEST = 100
 
-/** The unmasked key of one of the user's tokens, with `sk-`. */
+/** The key of one of the user's tokens in plain text, including `sk-`. */
 export async function revealKey(
   { store }: ManagementServices,
   { user: userId, id: tokenId }: { readonly user: number; readonly id: number },
@@ -162,8 +165,8 @@ export async function revealKey(
 }
 
 /**
- * The unmasked keys, by id, of the given tokens that belong to the user; more than 100 ids are
- * `batch_too_many`.
+ * The keys in plain text, by id, of those tokens that belong to the user. Throws `batch_too_many` for more
+ * than 100 ids.
  */
 export async function revealKeys(
   { store }: ManagementServices,

@@ -24,7 +24,10 @@ import { idFields } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
 import { budgetsOf, isStoppedByBudget, remainingOf, remainingSchema } from '../remaining.ts'
 
-/** Limits that an operator gave and the holder can only tighten; of the quota, only what remains. */
+/**
+ * Limits that an operator set, and that the holder can only tighten. Of the quota, the part that is still
+ * left.
+ */
 const operatorLimits = z.object({
   remain_quota: z.int().optional(),
   model_limits: z.string().optional(),
@@ -35,7 +38,10 @@ const operatorLimits = z.object({
 
 const own = declareResponse(TOKEN.fields, 'holder')
 
-/** A token in responses; `docs/api.md: Token`. Its key is masked, except in the response to its creation. */
+/**
+ * A token as responses show it; `docs/api.md: Token`. Its key is masked, except in the response to its
+ * creation.
+ */
 export const tokenSchema = z.object({
   ...own.schema.shape,
   key: z.string(),
@@ -47,18 +53,18 @@ export const tokenSchema = z.object({
   DeletedAt: z.string().nullable(),
 })
 
-/** A token in responses. */
+/** A token as responses show it. */
 export type TokenObject = z.output<typeof tokenSchema>
 
 type Parts = Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>
 
-/** A stored token in responses, with its current status; `key` is shown as given. */
+/** A stored token as responses show it, with its current status. `key` is shown as it is given. */
 export async function tokenObject(services: Parts, token: Token, key: string): Promise<TokenObject> {
   const surroundings = await surroundingsOf(services, [token])
   return shown(token, key, surroundings)
 }
 
-/** Stored tokens in responses, with their keys masked. */
+/** Stored tokens as responses show them, with their keys masked. */
 export async function maskedTokens(services: Parts, tokens: readonly TokenWithKey[]): Promise<TokenObject[]> {
   if (tokens.length === 0) return []
   const surroundings = await surroundingsOf(
@@ -66,18 +72,18 @@ export async function maskedTokens(services: Parts, tokens: readonly TokenWithKe
     tokens.map(({ token }) => token),
   )
   const objects: TokenObject[] = []
-  // Computing the version of a token with long texts takes time.
+  // Done in turns, because computing the version of a token with long texts takes time.
   for (const { token, key } of tokens)
     objects.push(await TURN_BUDGET.work(() => shown(token, maskedKey(`sk-${key}`), surroundings)))
   return objects
 }
 
-/** A stored token in responses, with its key masked. */
+/** A stored token as responses show it, with its key masked. */
 export function maskedToken(services: Parts, { token, key }: TokenWithKey): Promise<TokenObject> {
   return tokenObject(services, token, maskedKey(`sk-${key}`))
 }
 
-/** What a token's object shows beside its own fields. */
+/** What responses show of a token in addition to its own fields. */
 interface Surroundings {
   readonly settings: Settings
   readonly users: ReadonlyMap<number, User>
@@ -108,7 +114,10 @@ async function surroundingsOf(services: Parts, tokens: readonly Token[]): Promis
   return { settings, users, uses, held, nowMs }
 }
 
-/** The ids of those tokens whose calls a budget refuses: their own, their user's or their group's. */
+/**
+ * The ids of those tokens whose calls are refused because a budget is used up: their own, their user's or
+ * their group's.
+ */
 export async function stoppedTokens(services: Parts, tokens: readonly Token[]): Promise<number[]> {
   const { settings, users, uses } = await surroundingsOf(services, tokens)
   return tokens
@@ -154,7 +163,10 @@ function operatorLimitsOf({ operator_terms, used_quota }: Token): Pick<TokenObje
   }
 }
 
-/** The fields of a new token; null in an optional field counts as absent. `docs/api.md: Token management`. */
+/**
+ * Input with the fields of a new token. An optional field that is null counts as missing. `docs/api.md: Token
+ * management`.
+ */
 export const newTokenFields = z.object(
   { ...bodyShape(TOKEN.fields, 'new'), ...usageLimitFields },
   { error: 'expected an object with the fields of a token' },
@@ -163,10 +175,13 @@ export const newTokenFields = z.object(
 /** The fields of a new token as clients send them. */
 export type NewTokenFields = z.input<typeof newTokenFields>
 
-/** The id of a token. */
+/** Schemas for the ids of tokens. */
 export const TOKEN_ID = idFields('token', 'expected an array of ids of tokens')
 
-/** A change of a token; null counts as absent, except in `allow_ips`, where it is a value. */
+/**
+ * Input with a change of a token. Null counts as missing, except in `allow_ips`, where it removes the
+ * restriction.
+ */
 export const changedTokenFields = z.object(
   {
     id: TOKEN_ID.id,
@@ -180,7 +195,10 @@ export const changedTokenFields = z.object(
 /** The id of a key in the header `Gateway-Key`. */
 export const keyHeaderSchema = z.object({ 'Gateway-Key': TOKEN_ID.written })
 
-/** Throws `not_found`, with the same message whether the token does not exist or belongs to another user. */
+/**
+ * Throws `not_found`. The message is the same whether the token does not exist or belongs to another user, so
+ * that it reveals nothing.
+ */
 export function ownTokenNotFound(): never {
   throw new GatewayError('not_found', 'you have no token with this id')
 }

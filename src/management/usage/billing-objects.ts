@@ -8,10 +8,10 @@ import { GatewayError } from '../../errors.ts'
 import { exactNumber } from '@sluice/wire/json/exact-json'
 import type { ManagementServices } from '../services.ts'
 
-/** The limit shown for an unlimited token, in any display. */
+/** The limit that is shown for a token with unlimited quota, in whichever unit amounts are displayed. */
 const UNLIMITED = '100000000'
 
-/** A number that is serialized to JSON with exact digits. */
+/** A number that is written to JSON with all its digits. */
 const amount = z.custom<object>()
 
 /** `docs/api.md: Billing subscription object`. */
@@ -27,13 +27,16 @@ export const subscriptionSchema = z.object({
 /** `docs/api.md: Billing usage object`. */
 export const billingUsageSchema = z.object({ object: z.literal('list'), total_usage: amount })
 
-/** The accounts of a key, in quota units; `token_stats` decides which of them is shown. */
+/**
+ * A key's token and user, with balances in quota units. The option `token_stats` decides which of both is
+ * shown.
+ */
 interface Figures {
   readonly token: Token
   readonly user: User
 }
 
-/** The granted quota of the token, with its expiry, or of the user. */
+/** The total quota of the token, with its expiry, or of the user. */
 export function subscriptionObject(
   { token, user }: Figures,
   options: Options,
@@ -51,7 +54,7 @@ export function subscriptionObject(
   }
 }
 
-/** The use of the token or of the user, times 100. */
+/** What the token or the user has spent, times 100. */
 export function billingUsageObject(
   { token, user }: Figures,
   options: Options,
@@ -61,8 +64,9 @@ export function billingUsageObject(
 }
 
 /**
- * A token and its user with the balances of the ledger: all charges so far, without open holds. The read
- * waits for all queued writes. Throws `token_deleted` if the token is gone.
+ * A token and its user with their balances: all charges so far are included, but not the quota that running
+ * calls have reserved. Waits until all queued writes are done. Throws `token_deleted` if the token no longer
+ * exists.
  */
 export async function accountFigures(
   { store }: Pick<ManagementServices, 'store'>,
@@ -93,8 +97,8 @@ export const tokenUsageSchema = z.object({
 })
 
 /**
- * The usage and balance of a token; an unlimited one shows 0. `limits` are the models that it may call, `held`
- * is the sum of its open holds.
+ * The usage and the balance of a token; 0 if its quota is unlimited. `limits` are the models that it may
+ * call, `held` is what running calls have reserved, in quota units.
  */
 export function tokenUsageObject(
   token: Token,
@@ -111,7 +115,7 @@ export function tokenUsageObject(
     held_quota: held,
     unlimited_quota,
     model_limits_enabled,
-    // `fromEntries` makes a model named `__proto__` an ordinary property.
+    // `fromEntries` is used because it makes even a model named `__proto__` an ordinary property.
     model_limits: Object.fromEntries([...limits].map((model) => [model, true])),
     expires_at: expiresAt(token),
   }

@@ -23,7 +23,7 @@ const partSchema = z.object({
   finish_reason: z.string().optional(),
 })
 
-/** What was said in a call; `docs/api.md: Content log`. */
+/** The content of a call (request and answer); `docs/api.md: Content log`. */
 export const callContentSchema = z.object({
   what: z.string(),
   parts: z.partialRecord(z.enum(CONTENT_PARTS), partSchema),
@@ -32,8 +32,8 @@ export const callContentSchema = z.object({
 type Part = z.output<typeof partSchema>
 
 /**
- * Reads what was said in a call. To anybody who may not read it, it does not exist. Where it is another's, the
- * audit log has an entry before it is read.
+ * Reads the content of a call. Throws `not_found` if the user may not read it. If the call belongs to another
+ * user, this is recorded in the audit log before the content is read.
  */
 export async function callContent(
   services: ContentServices,
@@ -83,7 +83,7 @@ function partsOf({ content, lengths }: ReadContent): Partial<Record<ContentPart,
   return parts
 }
 
-/** Which content is deleted: `docs/api.md: Content log`. */
+/** Query parameters that select the content to delete: `docs/api.md: Content log`. */
 export const contentDeletionQuery = z.object({
   user: wholeNumber(),
   token: wholeNumber(),
@@ -91,7 +91,7 @@ export const contentDeletionQuery = z.object({
   to: wholeNumber(),
 })
 
-/** Deletes what was said in calls of a user, or of one of its tokens, that began in a period. */
+/** Deletes the content of calls of a user, or of one of its tokens, that began in a period. */
 export async function deleteContent(
   services: ContentServices,
   { user: userId, token: tokenId, from = 0, to }: z.output<typeof contentDeletionQuery>,
@@ -118,14 +118,16 @@ export async function deleteContent(
   })
 }
 
-/** The user of a token, which may be revoked. */
+/** The user of a token, which may be deleted. */
 async function holderOf(store: ContentServices['store'], tokenId: number): Promise<User> {
   const [token] = await store.read('tokenNames', { tokenIds: [tokenId] })
   if (!token) throw new GatewayError('not_found', 'there is no token with this id')
   return findUser(store, token.username)
 }
 
-/** Deletes all content of a user whose account is deleted. The audit log has an entry if anything was kept. */
+/**
+ * Deletes all content of a user whose account is deleted, and records that in the audit log if there was any.
+ */
 export async function deleteContentOfUser(
   { store, content, nowMs }: Pick<ManagementServices, 'store' | 'content' | 'nowMs'>,
   { id: userId, username }: Pick<User, 'id' | 'username'>,

@@ -13,7 +13,7 @@ import { withContent } from './list-usage.ts'
 import { refusedCall, type refusedDetailSchema } from './refused-calls.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 
-/** The id of a call in a path. */
+/** Path parameters with the id of a call. */
 export const callPath = z.object({
   id: z.string().regex(/^[\da-f-]{1,64}$/i, { error: 'expected the id of a call' }),
 })
@@ -60,10 +60,10 @@ const costFields = {
   idempotent: z.boolean().meta({ description: 'Whether the call had an idempotency key' }),
 }
 
-/** A call in responses to its user; `docs/api.md: Usage log`, one call. */
+/** A call as its user sees it; `docs/api.md: Usage log`, one call. */
 export const ownCallSchema = ownUsageSchema.extend(costFields)
 
-/** A call in responses to an admin, with its attempts. */
+/** A call as administrators see it, with its attempts. */
 export const callSchema = usageSchema.extend({
   ...costFields,
   attempts: z.array(
@@ -81,7 +81,7 @@ export const callSchema = usageSchema.extend({
 
 type DetailServices = Pick<AdministrationServices, 'store' | 'nowMs' | 'content'>
 
-/** One of a user's own calls, with its cost. */
+/** One of a user's own calls, and how its charge is made up. */
 export async function ownCall(
   services: DetailServices,
   id: string,
@@ -93,7 +93,7 @@ export async function ownCall(
   return { ...ownUsageObject(entry), ...explained(detail) }
 }
 
-/** A call of any user, for administrators, with its cost and its attempts. */
+/** A call of any user, for administrators, with its attempts, and how its charge is made up. */
 export async function callOfAnyUser(
   services: DetailServices,
   id: string,
@@ -146,7 +146,7 @@ function explained(detail: CallDetail) {
   )
   const charge = roundedCost(cost, ratio)
   const minimum = charge === 0 && entry.quota === 1 && cost.lines.length > 0
-  // Not every charge is the sum of the lines: after a crash, for instance, it is the recorded progress.
+  // Some charges are not the sum of the lines: after a crash, for example, the recorded progress is charged.
   const addsUp = minimum || charge === entry.quota
   return {
     cost: addsUp

@@ -9,19 +9,19 @@ import { periodQuery, type SeriesPeriod } from './usage-series.ts'
 
 const OWN_DIMENSIONS = ['cause', 'model', 'token', 'none'] as const
 
-/** The query for a user's own failed calls. */
+/** Query parameters for a user's own failed calls. */
 export const ownFailuresQuery = periodQuery.extend({
   by: z.enum(OWN_DIMENSIONS, { error: `expected one of ${OWN_DIMENSIONS.join(', ')}` }).optional(),
   ...ownCallFilters,
 })
 
-/** The query for the failed calls of all users. */
+/** Query parameters for the failed calls of all users. */
 export const failuresQuery = periodQuery.extend({
   by: z.enum(FAILURE_DIMENSIONS, { error: `expected one of ${FAILURE_DIMENSIONS.join(', ')}` }).optional(),
   ...callFilters,
 })
 
-/** The failed calls of a period by step and dimension; `docs/api.md: Failed calls`. */
+/** Numbers of failed calls per interval of a period, grouped by a dimension; `docs/api.md: Failed calls`. */
 export async function failedCalls(
   { store }: { readonly store: Pick<ManagementServices['store'], 'read'> },
   {

@@ -15,13 +15,13 @@ import { type Cell, csvLine } from '../csv.ts'
 import { idsFilter, namesFilter, textsFilter, wholeNumber } from '../input-fields.ts'
 import type { AdministrationServices, ManagementServices } from '../services.ts'
 
-/** Services that read the usage log. */
+/** What reading the usage log needs. */
 export type LogServices = Pick<AdministrationServices, 'store' | 'content'>
 
-/** Time for which rows wait for the content log, which may be slow or away. */
+/** Maximum milliseconds for which a list waits for the content log, which may be slow or unavailable. */
 const FIND_MS = 1_000
 
-/** Rows with what the content log keeps of their calls; without it if the log does not say so in time. */
+/** Adds to each call the address and digest of its content, if the content log answers in time. */
 export async function withContent<Entry extends UsageEntry>(
   content: LogServices['content'],
   entries: readonly Entry[],
@@ -36,7 +36,10 @@ export async function withContent<Entry extends UsageEntry>(
     : entries.map((entry) => ({ ...entry, content: found.get(entry.id) }))
 }
 
-/** A page of the usage log, newest first. `total` counts at most the newest 100,000 rows of the period. */
+/**
+ * A page of the usage log, the newest calls first. `total` counts at most the newest 100,000 calls of the
+ * period.
+ */
 export async function listUsage<Shown>(
   { store, content }: LogServices,
   filter: UsageFilter | null,
@@ -60,14 +63,14 @@ interface Batch {
 }
 
 /**
- * Number of rows scanned by one read of the store, small enough for memory and to let other reads run in
- * between.
+ * Number of rows that are read from the database at a time. It is small, to save memory and to let other
+ * reads run in between.
  */
 const BATCH_ROWS = 2_000
 
 /**
- * The usage log as CSV, newest first, in pieces of whole lines. For a slow client at most one piece is
- * buffered.
+ * The usage log as CSV, the newest calls first. It is yielded in pieces of whole lines, so that little is
+ * buffered for a slow client.
  */
 export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   { store, content }: LogServices,
@@ -94,16 +97,18 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   } while (after)
 }
 
-/** The order of a list of calls: descending unless given. */
+/** Query parameters for the order of a list of calls; descending by default. */
 export const callOrderQuery = orderQuery(CALL_ORDERS)
 
-/** How the columns of a file are computed. */
+/** What is needed to compute the columns of a CSV file. */
 interface CsvFormat {
   readonly calendar: Calendar
   readonly usdOf: (quota: number) => string
 }
 
-/** The format of a file with times in the zone of its query. Throws if there is no such zone. */
+/**
+ * The format of a CSV file whose times are in the time zone of the query. Throws if there is no such zone.
+ */
 export function csvFormat(
   { settings }: Pick<ManagementServices, 'settings'>,
   { tz = 'UTC' }: { readonly tz?: string | undefined },
@@ -113,10 +118,10 @@ export function csvFormat(
   return { calendar: calendarOf(tz), usdOf: (quota) => decimalText(displayAmount(quota, inUsd)) }
 }
 
-/** The type of all rows in the log: a settled call. */
+/** The type that the API states for settled calls. */
 const CONSUMED = 2
 
-/** Filters that rows and sums of a user's own calls have in common; a call matches one value of each. */
+/** Filters for a user's own calls, for lists and for sums. A call must match one value of each filter. */
 export const ownCallFilters = {
   token_id: idsFilter(),
   token_name: textsFilter(),
@@ -126,7 +131,7 @@ export const ownCallFilters = {
   region: textsFilter(),
 }
 
-/** Filters that rows and sums of all calls have in common. */
+/** Filters for the calls of all users, both for lists and for sums. */
 export const callFilters = {
   ...ownCallFilters,
   user_id: idsFilter(),
@@ -137,7 +142,7 @@ export const callFilters = {
 
 const callFiltersSchema = z.object(callFilters)
 
-/** Converts the common filters; with `userId`, for the calls of that user only. */
+/** Converts those filters. With `userId`, only calls of that user match. */
 export function callFilterOf(
   query: Partial<z.output<typeof callFiltersSchema>>,
   userId?: number,
@@ -153,13 +158,16 @@ export function callFilterOf(
     token_name,
     model,
     group,
-    // `priority` and `default` are other names of tiers.
+    // Some tiers have two names, such as `priority` and `fast`.
     service_tier: service_tier?.map((name) => tierName(name) ?? name),
     region,
   }
 }
 
-/** The filters of a user's own rows; `docs/api.md: Usage log`. Times are Unix seconds, both inclusive. */
+/**
+ * Filters for a list of a user's own calls; `docs/api.md: Usage log`. Times are in Unix seconds; start and
+ * end are included.
+ */
 export const ownUsageQuery = z.object({
   type: wholeNumber(),
   start_timestamp: wholeNumber(),
@@ -172,18 +180,18 @@ export const ownUsageQuery = z.object({
   cause: namesFilter(FAILURE_CAUSES),
 })
 
-/** The filters of all rows. */
+/** Filters for a list of the calls of all users. */
 export const usageQuery = ownUsageQuery.extend(callFilters)
 
 const zone = { tz: z.string().max(100, { error: 'expected at most 100 characters' }).optional() }
 
-/** The query for a file of a user's own calls. */
+/** Query parameters for a CSV file with a user's own calls. */
 export const ownExportQuery = ownUsageQuery.extend(zone)
 
-/** The query for a file of all calls. */
+/** Query parameters for a CSV file with the calls of all users. */
 export const exportQuery = usageQuery.extend(zone)
 
-/** Converts a query to a filter; with `userId`, for the rows of that user only. Null if no row can match. */
+/** Converts a query to a filter. With `userId`, only calls of that user match. Null if no call can match. */
 export function filterOf(
   query: z.output<typeof usageQuery> | z.output<typeof ownUsageQuery>,
   userId?: number,
@@ -200,7 +208,7 @@ export function filterOf(
   }
 }
 
-/** The period of a query. An end of 0 counts as absent, because consoles of older gateways send it. */
+/** The period of a query. An end of 0 counts as missing, because consoles of older gateways send it. */
 export function timesOf(query: {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined

@@ -14,55 +14,55 @@ import {
   RowTexts,
 } from './live-source.ts'
 
-/** Interval at which settled calls are passed to the readers. */
+/** Milliseconds between two batches of settled calls that are sent to readers. */
 const TURN_MS = 250
 
-/** Maximum number of calls in one turn; further ones are missed by every reader. */
+/** Maximum number of calls in a batch. Readers miss further calls. */
 const MAX_CALLS_PER_TURN = 500
 
-/** Time for which a broadcast is kept after its last reader has left, in case that reader reconnects. */
+/** Milliseconds for which a broadcast without readers is kept, in case its last reader reconnects. */
 const LINGER_MS = 60_000
 
-/** Maximum number of streams of one user. */
+/** Maximum number of live streams of one user. */
 const MAX_PER_USER = 4
 
-/** Seconds after which a client whose stream was refused may retry. */
+/** Seconds after which a client whose stream was refused may try again. */
 const RETRY_SECONDS = 15
 
-/** Other processes that settle calls of the same gateway. */
+/** Other worker processes of this gateway, which settle calls too. */
 export interface OtherProcesses {
-  /** Informs them which calls are read here, each time that changes. */
+  /** Tells the other processes which calls are read here; called whenever that changes. */
   follow(queries: readonly LiveQuery[]): void
-  /** Calls back with the calls that they read, each time that changes. */
+  /** Calls back, whenever it changes, with the calls that the other processes want. */
   onFollowed(listener: (queries: readonly LiveQuery[]) => void): void
-  /** Sends the calls settled here that another process reads; `name` is the name of the query. */
+  /** Sends calls that were settled here to the process that wants them; `name` identifies its query. */
   send(name: string, turn: LiveCallBatch): void
   onTurn(listener: (name: string, turn: LiveCallBatch) => void): void
 }
 
-/** Dependencies of `LiveCalls`. */
+/** Services and settings with which `LiveCalls` is created. */
 interface LiveCallsDependencies {
   readonly ledger: Pick<LedgerWriter, 'onSettled'>
   readonly store: Pick<Store, 'read'>
   readonly memory: RequestMemory
-  /** Maximum number of readers in total. */
+  /** Maximum number of readers of this process. */
   readonly maxReaders: () => number
   /** A monotonic clock, in milliseconds. */
   readonly nowMs: () => number
   readonly others?: OtherProcesses | undefined
 }
 
-/** A reader to be opened. */
+/** What a client wants to read. */
 interface Wanted {
   readonly userId: number
   readonly scope: LiveQuery['scope']
-  /** `null` matches no call. */
+  /** Which calls match; `null` matches none. */
   readonly filter: UsageFilter | null
-  /** Id of the last call that the client received, if it reconnects. */
+  /** Id of the last call that the client received, if it has read before. */
   readonly lastId: string | undefined
 }
 
-/** A broadcast, which is kept for a while without readers; `leftMs` is the time at which the last one left. */
+/** A broadcast, which is kept for a while without readers. `leftMs` is when the last reader left. */
 interface RetainedBroadcast {
   readonly query: LiveQuery
   readonly broadcast: LiveCallBroadcast
@@ -70,19 +70,19 @@ interface RetainedBroadcast {
 }
 
 /**
- * Streams the calls that this node settles to their readers. Without readers nothing is done. With readers, a
- * call costs one entry in a list; everything else is done in turns, once for all readers with the same query.
+ * Streams settled calls to readers, such as the console. Without readers nothing is done. With readers, a
+ * call adds one entry to a list; everything else is done per batch, once for all readers with the same query.
  * `docs/api.md: Live calls`.
  */
 export class LiveCalls {
   readonly #dependencies: LiveCallsDependencies
-  /** Readers with the ids of their users. */
+  /** The readers, with the ids of their users. */
   readonly #readers = new Map<LiveReader, number>()
-  /** Broadcasts read here, by the name of their query. */
+  /** Broadcasts to readers of this process, by the name of the query. */
   readonly #broadcasts = new Map<string, RetainedBroadcast>()
-  /** Queries of other processes, by name. */
+  /** Queries of readers in other processes, by name. */
   #followed: ReadonlyMap<string, LiveQuery> = new Map()
-  /** One source for each query, here and elsewhere. */
+  /** For each query of this or another process: the selection of matching calls. */
   readonly #sources = new Map<string, LiveSource>()
   #settled: SettledCall[] = []
   #hasLost = false
@@ -100,7 +100,10 @@ export class LiveCalls {
     )
   }
 
-  /** Opens a reader. Throws `rate_limited` if its user or this node has the maximum number of them. */
+  /**
+   * Opens a reader. Throws `rate_limited` if the user or this process already has the maximum number of
+   * readers.
+   */
   open({ userId, scope, filter, lastId }: Wanted): LiveReader {
     const own = [...this.#readers.values()].filter((one) => one === userId).length
     if (own >= MAX_PER_USER) throw tooMany(`${MAX_PER_USER} live streams of this user are open`)
@@ -119,7 +122,7 @@ export class LiveCalls {
     return reader
   }
 
-  /** Ends all readers, because the gateway stops. */
+  /** Ends all readers, because the gateway is stopping. */
   close(): void {
     for (const reader of this.#readers.keys()) reader.end('gateway_stopping')
     for (const name of this.#broadcasts.keys()) this.#drop(name)
@@ -131,7 +134,8 @@ export class LiveCalls {
     const name = nameOf(query)
     const found = this.#broadcasts.get(name)
     if (found) return found
-    // Bounds the number of views that are left behind by clients which open and leave with ever new filters.
+    // Limits the number of broadcasts without readers, which a client could leave behind by opening streams
+    // with ever new filters.
     const unread = [...this.#broadcasts].find(([, { broadcast }]) => broadcast.readers.size === 0)
     if (this.#broadcasts.size >= max && unread) this.#drop(unread[0])
     const made: RetainedBroadcast = { query, broadcast: new LiveCallBroadcast(memory()), leftMs: 0 }
@@ -150,7 +154,7 @@ export class LiveCalls {
     this.#dependencies.others?.follow([...this.#broadcasts.values()].map(({ query }) => query))
   }
 
-  // Starts following calls for new queries, and stops for old ones.
+  // Starts selecting calls for new queries, and stops for those that nobody reads any more.
   #follow(): void {
     const queries = new Map(this.#followed)
     for (const [name, { query }] of this.#broadcasts) queries.set(name, query)
@@ -203,7 +207,10 @@ export class LiveCalls {
     this.#follow()
   }
 
-  /** Names of the calls' users and tokens; none while the database is unavailable. */
+  /**
+   * Reads the names of the calls' users and tokens, and the ids of their channels. Without names if the
+   * database is unavailable.
+   */
   async #rowsOf(calls: readonly SettledCall[]): Promise<RowTexts> {
     if (calls.length === 0) return new RowTexts(new Map())
     try {
@@ -226,51 +233,51 @@ function tooMany(sentence: string): GatewayError {
 }
 
 /**
- * Maximum number of newest events that are kept for a reader that reconnects, and of calls that it is sent at
- * once.
+ * Maximum number of recent events that are kept for a reader that reconnects, and maximum number of calls
+ * that it is sent at once.
  */
 const MAX_KEPT = 200
 const MAX_AT_ONCE = 20
 
-/** An event that readers were sent: a call, or a gap of a number of calls. */
+/** An event that was sent to readers: a call, or a gap with a number of missed calls. */
 interface Event {
   readonly id: string | null
   readonly text: string
   readonly missed: number | null
 }
 
-/** Shows their calls to readers with the same query; each event is written once for all of them. */
+/** Sends calls to all readers with the same query. Each event is made only once. */
 export class LiveCallBroadcast {
   readonly readers = new Set<LiveReader>()
   readonly #memory: ResizableAllocation
   readonly #budget = new CallsPerSecond()
-  /** Sorted, oldest first. */
+  /** Events that are kept, the oldest first. */
   #kept: Event[] = []
-  /** Number of calls since the last gap that were not shown; null if unknown. */
+  /** Number of calls that were not shown since the last gap was reported; null if unknown. */
   #missed: number | null = 0
 
-  /** `memory` is for the events that are kept. */
+  /** `memory` is the memory for events that are kept. */
   constructor(memory: ResizableAllocation) {
     this.#memory = memory
   }
 
-  /** Drops the kept events, because no reader will reconnect. */
+  /** Drops all kept events, because no reader will reconnect. */
   close(): void {
     this.#kept = []
     this.#memory.release()
   }
 
-  /**
-   * Adds a reader, and sends it what was shown after the last call that it received, as far as that is known.
-   */
+  /** Adds a reader. If it has read before, sends it the kept events after the last call that it received. */
   add(reader: LiveReader, lastId: string | undefined): void {
-    // Calls that were missed earlier concern only the readers that were connected then.
+    // Calls that were missed before concern only readers that are already connected.
     this.#send(this.#gap())
     if (lastId !== undefined) this.#catchUp(reader, lastId)
     this.readers.add(reader)
   }
 
-  /** Shows calls, no more than fit into this second. Missed calls are reported before the next ones. */
+  /**
+   * Sends calls to the readers, but only so many per second. Missed calls are reported before the next call.
+   */
   show({ calls, missed }: LiveCallBatch, nowMs: number): void {
     const room = this.#budget.roomAt(nowMs)
     const shown = calls.slice(0, room)
@@ -300,7 +307,7 @@ export class LiveCallBroadcast {
     for (const reader of this.readers) reader.take(piece)
   }
 
-  // The oldest are dropped first, so that there is no gap among those that are kept.
+  // The oldest events are dropped first, so that those that are kept have no gap.
   #keep(event: Event): void {
     while (this.#kept.length >= MAX_KEPT || !this.#memory.take(event.text.length)) {
       const oldest = this.#kept.shift()

@@ -1,21 +1,21 @@
 import type { ResizableAllocation } from '../../limits/request-memory.ts'
 import { TURN_BUDGET, type TurnBudget } from '../../limits/event-loop.ts'
 
-/** Maximum number of events that wait for a slow client before it misses further ones. */
+/** Maximum number of events that wait for a slow client; it misses further ones. */
 const MAX_WAITING = 40
 
-/** Events that are sent together. */
+/** Events that are sent to a client together. */
 export interface LivePiece {
   readonly text: string
   readonly events: number
-  /** Number of calls missed by a client that is not sent these events; null if unknown. */
+  /** Number of calls that a client misses if it is not sent these events; null if unknown. */
   readonly missed: number | null
 }
 
 /**
- * One client of the live stream, which receives server-sent events as fast as it reads them. Readers with the
- * same query are sent the same events, but each write takes a separate turn of the event loop, so that a call
- * waits for one of them at most.
+ * A client that reads live calls as server-sent events, as fast as it can. Readers with the same query get
+ * the same events, but each is written in a separate turn of the event loop, so that a model call never waits
+ * for more than one write.
  */
 export class LiveReader {
   readonly #left: () => void
@@ -26,10 +26,10 @@ export class LiveReader {
   #waitingBytes = 0
   #wake: (() => void) | undefined
   #hasEnded = false
-  /** Number of calls since the last gap that it was not sent; null if unknown. */
+  /** Number of calls that this client missed since the last gap was reported; null if unknown. */
   #missed: number | null = 0
 
-  /** `left` is called once, at the end. `memory` is for events that wait or are being written. */
+  /** `left` is called once, at the end. `memory` is the memory for events that wait or are being written. */
   constructor(left: () => void, memory: ResizableAllocation, turns: Pick<TurnBudget, 'wait'> = TURN_BUDGET) {
     this.#left = left
     this.#memory = memory
@@ -41,22 +41,22 @@ export class LiveReader {
     return !this.#hasEnded
   }
 
-  /** Sends events, or counts their calls as missed. */
+  /** Sends events, or counts their calls as missed if too many events are waiting. */
   take({ text, events, missed }: LivePiece): void {
     if (this.#hasEnded) return
     if (this.#waitingEvents >= MAX_WAITING || !this.#memory.take(text.length)) return this.miss(missed)
     this.#waitingBytes += text.length
-    // Events stay in the order of the calls, so missed calls are reported before the next call.
+    // Missed calls are reported before the next call, so that the order is right.
     this.#sendGap()
     this.#push(text, events)
   }
 
-  /** Counts calls that it cannot be sent; null for an unknown number. */
+  /** Counts calls as missed; null stands for an unknown number. */
   miss(calls: number | null): void {
     this.#missed = sumOf([this.#missed, calls])
   }
 
-  /** Reports the number of missed calls, if the queue has room for another event. */
+  /** Reports missed calls, if the queue has room for another event. */
   settle(): void {
     if (this.#waitingEvents < MAX_WAITING) this.#sendGap()
   }
@@ -85,7 +85,7 @@ export class LiveReader {
   /** The events as text, until the stream ends. */
   async *text(): AsyncGenerator<string, void, undefined> {
     try {
-      // A first piece is sent at once, so that the client knows that the stream is open.
+      // Something is sent at once, so that the client sees that the stream is open.
       yield ':\n\n'
       for (;;) {
         if (this.#waiting.length > 0) {
@@ -130,12 +130,12 @@ export class LiveReader {
   }
 }
 
-/** The event that reports a number of missed calls; null if the number is unknown. */
+/** The event that reports missed calls; null if their number is unknown. */
 export function missedCallsEvent(missed: number | null): string {
   return `event: gap\ndata: ${JSON.stringify({ missed })}\n\n`
 }
 
-/** Sum of numbers of calls; null if one of them is unknown. */
+/** The sum of numbers of calls; null if one of them is unknown. */
 export function sumOf(counts: readonly (number | null)[]): number | null {
   return counts.reduce((sum, count) => (sum === null || count === null ? null : sum + count), 0)
 }

@@ -2,32 +2,32 @@ import type { UserAndTokenNames, SettledCall } from '../../domain/records/usage.
 import { type OneOrMore, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
-/** The calls that readers want. All readers with the same query are sent the same calls. */
+/** Which calls readers want. All readers with the same query get the same events. */
 export interface LiveQuery {
-  /** Rows as administrators see them, or as users see their own. */
+  /** Whether rows are shown as administrators see them (`all`), or as users see their own calls (`own`). */
   readonly scope: 'all' | 'own'
   readonly filter: UsageFilter
 }
 
-/** Name of a query; equal queries have equal names. */
+/** The name that identifies a query; equal queries have the same name. */
 export function nameOf({ scope, filter }: LiveQuery): string {
   return JSON.stringify([scope, filter])
 }
 
-/** Calls of a short interval, for the readers with one query. */
+/** Matching calls of a short time, for all readers with the same query. */
 export interface LiveCallBatch {
   readonly calls: readonly { readonly id: string; readonly text: string }[]
-  /** Number of calls after these that are not shown; null if unknown. */
+  /** Number of further matching calls that are not shown; null if unknown. */
   readonly missed: number | null
 }
 
-/** Rows of one turn as JSON, by query: each is written once for all readers that are shown the same. */
+/** The calls of one batch as JSON texts. Each text is made once for all readers that see the same fields. */
 export class RowTexts {
   readonly #names: ReadonlyMap<number, UserAndTokenNames>
   readonly #channelIds: ReadonlyMap<string, number>
   readonly #texts = { all: new Map<SettledCall, string>(), own: new Map<SettledCall, string>() }
 
-  /** `names` are by the id of the call's token, ids of channels by their names. */
+  /** `names` are by token id, `channelIds` by channel name. */
   constructor(
     names: ReadonlyMap<number, UserAndTokenNames>,
     channelIds: ReadonlyMap<string, number> = new Map(),
@@ -36,7 +36,7 @@ export class RowTexts {
     this.#channelIds = channelIds
   }
 
-  /** Names of a call; undefined if the database did not return them. */
+  /** The names of a call's user and token; undefined if the database did not return them. */
   namesOf({ token_id }: SettledCall): UserAndTokenNames | undefined {
     return this.#names.get(token_id)
   }
@@ -53,8 +53,8 @@ export class RowTexts {
 }
 
 /**
- * Selects which of the calls that this process settles are shown. A call that is not shown costs a few
- * comparisons: its names are not read, and no row is built.
+ * Selects the calls that match a query, among those that this process settles. A call that does not match
+ * costs only a few comparisons: its names are not read, and no text is made.
  */
 export class LiveSource {
   readonly #scope: LiveQuery['scope']
@@ -72,8 +72,8 @@ export class LiveSource {
   }
 
   /**
-   * Begins a turn with these calls; `hasLost` means that there were others that were not kept. `nowMs` is on
-   * a monotonic clock. Returns the calls whose names are needed.
+   * Begins a batch with these calls. `hasLost` is true if there were more, which are lost. `nowMs` is in
+   * milliseconds of a monotonic clock. Returns the calls whose names must be read.
    */
   begin(calls: readonly SettledCall[], hasLost: boolean, nowMs: number): readonly SettledCall[] {
     const matching = calls.filter(this.#matches)
@@ -83,13 +83,13 @@ export class LiveSource {
     return this.#candidates
   }
 
-  /** Ends the current turn. */
+  /** Ends the batch, and returns the calls to be shown. */
   end(rows: RowTexts): LiveCallBatch {
     const calls: { id: string; text: string }[] = []
     let missed = this.#missed
     for (const call of this.#candidates) {
       const names = rows.namesOf(call)
-      // It is unknown whether the call matches, and how to show it.
+      // Without names it is unknown whether the call matches.
       if (!names) missed = null
       else if (this.#namesMatch?.(names) === false) continue
       else if (calls.length < this.#room)
@@ -104,7 +104,7 @@ export class LiveSource {
 
 type CallMatch = (call: SettledCall) => boolean
 
-/** Returns a test whether the filter would find a call in the usage log, ignoring names. */
+/** Returns a function that tests whether a call matches the filter, except for the filters on names. */
 function matchOf(filter: UsageFilter): CallMatch {
   const { fromMs, beforeMs, reasons, causes } = filter
   const matches: CallMatch[] = FIELDS.flatMap((field) => {
@@ -120,7 +120,10 @@ function matchOf(filter: UsageFilter): CallMatch {
   return (call) => matches.every((match) => match(call))
 }
 
-/** Returns a test whether the names of a call match the filter; undefined if it accepts all names. */
+/**
+ * Returns a function that tests whether the names of a call's user and token match the filter; undefined if
+ * any names do.
+ */
 function nameMatchOf({
   username,
   token_name,
@@ -131,7 +134,7 @@ function nameMatchOf({
   return (names) => has(username, names.username) && has(token_name, names.token_name)
 }
 
-/** Fields that are compared for equality. */
+/** Fields of a call that must equal one of the filter's values. */
 const FIELDS = [
   'id',
   'user_id',
@@ -145,16 +148,16 @@ const FIELDS = [
   'cache_break',
 ] as const satisfies readonly (keyof UsageFilter & keyof SettledCall)[]
 
-/** Maximum number of calls shown in a second; more of them are reported as a gap. */
+/** Maximum number of calls that are shown per second. Further ones are reported as missed. */
 const CALLS_PER_SECOND = 20
 const SECOND_MS = 1_000
 
-/** Counts the calls that were shown since the beginning of a second. */
+/** Counts the calls that were shown in the current second. */
 export class CallsPerSecond {
   #beganMs = Number.NEGATIVE_INFINITY
   #shown = 0
 
-  /** Number of calls that may be shown now; `nowMs` is on a monotonic clock. */
+  /** Number of calls that may be shown now. `nowMs` is in milliseconds of a monotonic clock. */
   roomAt(nowMs: number): number {
     if (nowMs - this.#beganMs >= SECOND_MS) {
       this.#beganMs = nowMs

@@ -16,7 +16,7 @@ const by = z
   .enum(REFUSAL_DIMENSIONS, { error: `expected one of ${REFUSAL_DIMENSIONS.join(', ')}` })
   .optional()
 
-/** The query for a user's own refused calls. */
+/** Query parameters for a user's own refused calls. */
 export const ownRefusalsQuery = periodQuery.extend({
   by,
   code: equalityFilterField(),
@@ -24,12 +24,15 @@ export const ownRefusalsQuery = periodQuery.extend({
   token_name: textsFilter(),
 })
 
-/** The query for the refused calls of all users. */
+/** Query parameters for the refused calls of all users. */
 export const refusalsQuery = ownRefusalsQuery.extend({ user_id: idsFilter(), username: textsFilter() })
 
 const calls = z.array(z.int()).meta({ description: 'One for each slot' })
 
-/** Refused or failed calls as a series; `docs/api.md: Refused calls`, `docs/api.md: Failed calls`. */
+/**
+ * Numbers of refused or failed calls as a time series; `docs/api.md: Refused calls`, `docs/api.md: Failed
+ * calls`.
+ */
 export const countedCallsSchema = z.object({
   step: z.string(),
   tz: z.string(),
@@ -42,10 +45,10 @@ export const countedCallsSchema = z.object({
   exact: z.boolean(),
 })
 
-/** Refused or failed calls by step and dimension. */
+/** Numbers of refused or failed calls per interval, grouped by a dimension. */
 export type CallCounts = z.output<typeof countedCallsSchema>
 
-/** The refused calls of a period by step and dimension. */
+/** Numbers of refused calls per interval of a period, grouped by a dimension. */
 export async function refusedCalls(
   { store }: { readonly store: Pick<ManagementServices['store'], 'read'> },
   {
@@ -87,7 +90,10 @@ export async function refusedCalls(
   }
 }
 
-/** The same as CSV: a line for each step of each series, and of the sum of all others, whose key is empty. */
+/**
+ * The same numbers as CSV: one line for each interval of each series. The series with an empty key is the sum
+ * of all that are not listed.
+ */
 export function countedCallsCsv({ slots, series, other }: CallCounts, { calendar }: SeriesPeriod): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', calls: other.calls }] : [])]
   const rows = lines.flatMap(({ key, label, calls: counts }) =>

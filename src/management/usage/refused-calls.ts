@@ -6,7 +6,7 @@ import { offsetOf, pageObject, type Page } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
 import { filterOf, ownUsageQuery, usageQuery } from './list-usage.ts'
 
-/** The type of refused calls; settled calls are of type 2. */
+/** The type that the API states for refused calls; settled calls have type 2. */
 const REFUSED = 5
 
 const kinds = ['quota', 'budget', 'requests', 'tokens', 'parallel'] as const
@@ -45,7 +45,7 @@ export const refusedCallSchema = z.object({
   limit: limitSchema.nullable().meta({ description: 'The limit that refused the call' }),
 })
 
-/** A refused call in the form of one call. */
+/** A refused call with all its details. */
 export const refusedDetailSchema = refusedCallSchema.extend({
   quota: z.literal(0),
   cost: z.null(),
@@ -60,12 +60,12 @@ export const refusedDetailSchema = refusedCallSchema.extend({
   }),
 })
 
-/** The filters of a user's own refused calls. */
+/** Filters for a list of a user's own refused calls. */
 export const ownRefusedQuery = ownUsageQuery
   .omit({ session: true, cache_break: true, reason: true, cause: true, service_tier: true, region: true })
   .extend({ code: textsFilter() })
 
-/** The filters of all refused calls. */
+/** Filters for a list of the refused calls of all users. */
 export const refusedQuery = usageQuery
   .omit({
     session: true,
@@ -79,7 +79,7 @@ export const refusedQuery = usageQuery
   })
   .extend({ code: textsFilter() })
 
-/** A page of refused calls, newest first. */
+/** A page of refused calls, the newest first. */
 export async function listRefusedCalls(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   query: z.output<typeof refusedQuery> | z.output<typeof ownRefusedQuery>,
@@ -124,7 +124,10 @@ function refusedFilterOf(
   return { ...filter, codes: query.code }
 }
 
-/** A refused call by its id, only of one user if `userId` is given; undefined if there is none. */
+/**
+ * The refused call with this id; undefined if there is none. With `userId`, only calls of that user are
+ * found.
+ */
 export async function refusedCall(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   id: string,

@@ -6,20 +6,20 @@ import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
 import type { AdministrationServices } from '../services.ts'
 
-/** The maximum number of calls that are listed of each node. */
+/** Maximum number of calls that are listed per node. */
 const MAX_LISTED = 500
 
-/** The question to the other nodes for their running calls. */
+/** Name of the question with which nodes ask each other for their running calls. */
 const LIST = 'running'
-/** The question whether a node has stopped a call. */
+/** Name of the question that asks other nodes to stop a call. */
 const STOP = 'stop'
 
-/** The nodes that are included. */
+/** Query parameter that states whose calls to list: those of this node or of all nodes. */
 export const runningQuery = z.object({
   nodes: z.enum(['this', 'all'], { error: 'expected this or all' }).optional(),
 })
 
-/** The path of a running call: the `x-request-id` of its response. */
+/** Path parameter that identifies a running call: the `x-request-id` of its response. */
 export const runningPath = z.object({ id: z.uuid({ error: 'expected the id of a call' }) })
 
 const ownItem = z.object({
@@ -47,10 +47,10 @@ const listOf = <Shown extends z.ZodType>(shown: Shown) =>
 const withOthers = <Shown extends z.ZodType>(shown: Shown) =>
   listOf(shown).extend({ others: z.array(listOf(shown)) })
 
-/** The calls under way on this node, with those of the other nodes if they were requested. */
+/** The running calls of this node, and of the other nodes if they were requested. */
 export const runningSchema = withOthers(item)
 
-/** The same for a user, without channels. */
+/** The running calls as their user sees them, without channels. */
 export const ownRunningSchema = withOthers(ownItem)
 
 /** What one node reports to another. */
@@ -60,13 +60,16 @@ type Running = z.output<typeof report>
 
 type RunningCallServices = Pick<AdministrationServices, 'running' | 'otherNodes' | 'node' | 'nowMs'>
 
-/** The calls under way, the oldest first; of one user, or of all if undefined. `docs/api.md: Calls under way`. */
+/**
+ * The running calls, the oldest first: those of one user, or of all users if `userId` is undefined.
+ * `docs/api.md: Calls under way`.
+ */
 export async function runningCalls(
   services: RunningCallServices,
   { nodes }: z.output<typeof runningQuery>,
   userId?: number,
 ): Promise<z.output<typeof runningSchema>> {
-  // All of them are listed and filtered here, so that the other nodes are asked once for all readers.
+  // The question does not name a user, so that one answer serves all readers; the calls are filtered here.
   const reports = nodes === 'all' ? ((await services.otherNodes?.others(LIST)) ?? []) : []
   const others = reports.flatMap((text) => readReport(text) ?? []).map((one) => ofUser(one, userId))
   return {
@@ -75,7 +78,7 @@ export async function runningCalls(
   }
 }
 
-/** The same without channels. */
+/** The running calls of a user, without channels. */
 export async function ownRunningCalls(
   services: RunningCallServices,
   query: z.output<typeof runningQuery>,
@@ -89,15 +92,17 @@ export async function ownRunningCalls(
   return { ...withoutChannels(own), others: others.map(withoutChannels) }
 }
 
-/** Ends a call, on whichever node it runs: one of the account's own, or any for administrators. */
+/**
+ * Stops a running call, on whichever node it runs. Users may stop their own calls, administrators all calls.
+ */
 export async function stopCall(
   services: RunningCallServices & Pick<AdministrationServices, 'store'>,
   id: string,
   user: User,
 ): Promise<void> {
   const ownerId = user.role >= Role.admin ? undefined : user.id
-  // Each question is different, because answers to an equal one are reused for a moment, and a repeated request
-  // would count as another stop.
+  // The question is made unique, because nodes reuse the answer to an equal question for a moment, and a
+  // second request would wrongly be answered `stopped`.
   const question = `${STOP}:${id}:${ownerId ?? ''}:${randomBytes(6).toString('hex')}`
   const isStopped =
     services.running.stop(id, ownerId) ||
@@ -106,7 +111,7 @@ export async function stopCall(
   await services.store.write('recordStop', { callId: id })
 }
 
-/** Answers the questions of other nodes about the calls of this one. */
+/** Answers other nodes that ask for this node's running calls, or ask it to stop one. */
 export function answerCallQuestions(
   reports: NonNullable<AdministrationServices['otherNodes']>,
   services: RunningCallServices,
@@ -148,7 +153,7 @@ function itemOf(call: RunningCall): Item {
   }
 }
 
-// Nodes of other versions may send reports that this one cannot read.
+// Other nodes may run another version, whose reports this one cannot read.
 function readReport(text: string): Running | undefined {
   try {
     return report.safeParse(JSON.parse(text)).data

@@ -9,12 +9,12 @@ import type { ManagementServices } from '../services.ts'
 import { timesOf } from './list-usage.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
 
-/** Number of rows scanned by one read of the store, so that other reads run in between. */
+/** Number of rows that are read from the database at a time, so that other reads can run in between. */
 const BATCH_ROWS = 20_000
 const DAY_MS = 86_400_000
 const MINUTE_MS = 60_000
 
-/** Maximum number of newest rows scanned for the last minute. */
+/** Maximum number of most recent rows that are read for the current rate. */
 const MAX_ROWS_OF_LAST_MINUTE = 100_000
 
 interface Batch {
@@ -25,9 +25,9 @@ interface Batch {
 const NO_TOTALS: UsageTotals = { requests: 0, quota: 0, usage: NO_USAGE }
 
 /**
- * The usage of a period, and the current rate. Whole days (UTC) come from the daily sums, which are never
- * pruned; parts of a day, and single calls, come from the rows of the log. The rate is that of the last
- * minute, whatever the period.
+ * The usage of a period, and the current rate. Whole days (UTC) are taken from daily sums, which are never
+ * removed; parts of a day and single calls are taken from the rows of the usage log. The rate is always that
+ * of the last minute, whatever the period.
  */
 export async function usageStat(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
@@ -45,7 +45,7 @@ export async function usageStat(
 }
 
 async function totalOf(store: Pick<Store, 'read'>, filter: UsageFilter, nowMs: number): Promise<UsageTotals> {
-  // The daily sums contain neither single calls and sessions nor the reasons of their charges, nor causes, nor breaks.
+  // Daily sums cannot be filtered by call, session, outcome, cause of failure or cache break.
   const { id, session, reasons, causes, cache_break: broke } = filter
   if ([id, session, reasons, causes, broke].some((one) => one !== undefined)) return rowsTotal(store, filter)
   const { days, edges } = wholeDays(filter, nowMs)
@@ -87,17 +87,20 @@ function added(one: UsageTotals, other: UsageTotals): UsageTotals {
   }
 }
 
-/** A period split into the whole days (UTC) in it and the remaining parts. */
+/** A period, divided into whole days (UTC) and the rest. */
 interface WholeDays {
-  /** Days since 1970-01-01, both inclusive; undefined if there is no whole day. A missing bound is open. */
+  /**
+   * First and last day, both included, as numbers of days since 1970-01-01; undefined if the period contains
+   * no whole day. A missing bound is open.
+   */
   readonly days: { readonly first?: number | undefined; readonly last?: number | undefined } | undefined
-  /** The partial first and last days. */
+  /** The parts of the first and the last day that are not whole days. */
   readonly edges: readonly { readonly fromMs: number; readonly beforeMs: number }[]
 }
 
 /**
- * Splits a period. `fromMs` is inclusive, `beforeMs` exclusive; undefined is open. An end in the future is
- * open too, because today's sums end now.
+ * Divides a period into whole days and the rest. `fromMs` is inclusive, `beforeMs` exclusive; an undefined
+ * bound is open. An end in the future counts as open, because today's sums contain nothing after now.
  */
 export function wholeDays(
   { fromMs, beforeMs }: { readonly fromMs?: number | undefined; readonly beforeMs?: number | undefined },
@@ -123,14 +126,14 @@ export function wholeDays(
   return { days: isNone ? undefined : { first, last: endDay === undefined ? undefined : endDay - 1 }, edges }
 }
 
-/** The default number of days, and the maximum. */
+/** Default and maximum number of days of a period. */
 const DEFAULT_DAYS = 30
 const MAX_DAYS = 366
 
-/** The period of a user's own daily usage, in Unix seconds. */
+/** Query parameters with the period of a user's own daily usage, in Unix seconds. */
 export const ownDaysQuery = z.object({ start_timestamp: wholeNumber(), end_timestamp: wholeNumber() })
 
-/** The period of daily usage of all users, or of one. */
+/** Query parameters with the period of daily usage of all users, or of one. */
 export const daysQuery = ownDaysQuery.extend({ username: equalityFilterField() })
 
 /** The usage of one model on one day; `docs/api.md: Usage log`, days. */
@@ -144,9 +147,9 @@ export const usageDaySchema = z.object({
 })
 
 /**
- * The usage of each model on each day (UTC) of the period, earliest first. The period is the 30 days before
- * its end unless a start is given, and at most 366 days (`invalid_request`). `username` is the user of the
- * rows, if they are of a single user.
+ * The usage of each model on each day (UTC) of a period, the earliest first. Without a start, the period is
+ * the 30 days before its end. Throws `invalid_request` for more than 366 days. `username` is added to each
+ * row if all rows belong to one user.
  */
 export async function usageByDay(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
@@ -183,7 +186,7 @@ const day = z
 const INPUT = z.object(
   {
     by: z.enum(USAGE_DIMENSIONS, { error: `expected one of ${USAGE_DIMENSIONS.join(', ')}` }),
-    /** First and last day (UTC), both inclusive. */
+    /** First and last day (UTC), both included. */
     from: day,
     to: day,
   },
@@ -202,7 +205,7 @@ export interface UsageLine {
   readonly quota: number
 }
 
-/** Usage by one dimension over whole days (UTC), as charged; by default the 30 days until today. */
+/** The usage over whole days (UTC), grouped by a dimension; by default the last 30 days including today. */
 export async function usageByDimension(
   { store, nowMs }: ManagementServices,
   given: z.input<typeof INPUT>,

@@ -9,7 +9,7 @@ const text = plainText()
 const integer = integerWithin()
 const { fields } = USAGE
 
-/** The usage in a row and in a sum of rows. */
+/** Fields that a row of the usage log and a sum of rows have in common. */
 const counted = {
   prompt_tokens: {
     type: integer,
@@ -25,8 +25,8 @@ const counted = {
 }
 
 /**
- * A row of the usage log: its fields, and values computed from them. The CSV has the same order; fields that
- * are not listed here come last.
+ * A row of the usage log: fields of the record, and values computed from them. CSV files have the same order.
+ * Fields of the record that are not listed here come last.
  */
 const row = Object.assign(
   {
@@ -78,19 +78,21 @@ const own = declareResponse(row, 'holder')
 const all = declareResponse(row, 'admin')
 const counts = declareResponse(counted, 'holder')
 
-/** A row of the usage log in responses to its user; `docs/api.md: Usage log`. */
+/** A call in the usage log as its user sees it; `docs/api.md: Usage log`. */
 export const ownUsageSchema = own.schema
 
-/** A row in responses to an admin, with the channel and the upstream's name of the model. */
+/**
+ * A call in the usage log as administrators see it, with the channel and the upstream's name for the model.
+ */
 export const usageSchema = all.schema
 
-/** Converts a row for its user. */
+/** Converts a call to the form in which its user sees it. */
 export const ownUsageObject: (entry: ShownCall) => z.output<typeof ownUsageSchema> = own.answer
 
-/** Converts a row for an admin. */
+/** Converts a call to the form in which administrators see it. */
 export const usageObject: (entry: ShownCall) => z.output<typeof usageSchema> = all.answer
 
-/** Sums over the usage log; `docs/api.md: Usage log`. */
+/** Sums of the usage log; `docs/api.md: Usage log`. */
 export const usageStatSchema = z.object({
   quota: z.int(),
   ...counts.schema.shape,
@@ -99,5 +101,5 @@ export const usageStatSchema = z.object({
   tpm: z.int().meta({ description: 'Tokens of the last minute' }),
 })
 
-/** Converts usage to the fields of responses. */
+/** Converts the counts of a usage to fields of responses. */
 export const countsObject = (usage: Usage): z.output<typeof counts.schema> => counts.answer({ usage })

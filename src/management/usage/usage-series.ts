@@ -45,12 +45,12 @@ const ranks = z
   .partialRecord(z.enum(SERIES_RANKS), z.int().nullable())
   .meta({ description: 'Places from 1 by each requested figure; null = not among the top' })
 
-/** Numbers of breaks of prompt caches by their reason. */
+/** Numbers of prompt cache breaks, by reason. */
 export const breaksSchema = z
   .partialRecord(z.enum(CACHE_BREAKS), count)
   .meta({ description: 'Calls that missed a prompt cache, by reason; reasons without any are absent' })
 
-/** A series of usage; `docs/api.md: Usage series`. */
+/** Usage as a time series; `docs/api.md: Usage series`. */
 export const usageSeriesSchema = z.object({
   step: z.string(),
   tz: z.string(),
@@ -80,18 +80,18 @@ export const usageSeriesSchema = z.object({
 
 type UsageSeries = z.output<typeof usageSeriesSchema>
 
-/** Request for a series. */
+/** What a time series should contain. */
 export interface SeriesRequest {
   readonly period: SeriesPeriod
   readonly filter: UsageFilter
   readonly by: SeriesDimension
-  /** The figures by which the highest series are returned: the charge unless given. */
+  /** The figures by which the highest series are selected; by default the charge. */
   readonly ranks?: readonly SeriesRank[]
-  /** Whether labels of API keys begin with their user. */
+  /** Whether labels of API keys begin with the name of their user. */
   readonly withOwners?: boolean
 }
 
-/** The usage of a period by step and dimension, with the totals of the preceding period. */
+/** The usage per interval of a period, grouped by a dimension, and the totals of the preceding period. */
 export async function usageSeries(
   { store }: { readonly store: Pick<ManagementServices['store'], 'read'> },
   { period, filter, by, ranks: wanted = ['quota'], withOwners = false }: SeriesRequest,
@@ -132,7 +132,8 @@ export async function usageSeries(
 }
 
 /**
- * The series as CSV: a line for each step of each series, and of the sum of all others, whose key is empty.
+ * The time series as CSV: one line for each interval of each series. The series with an empty key is the sum
+ * of all that are not listed.
  */
 export function seriesCsv({ slots, series, other }: UsageSeries, { calendar }: SeriesPeriod): string {
   const lines = [...series, ...(other ? [{ key: '', label: 'other', points: other.points }] : [])]
@@ -174,18 +175,21 @@ function latencyOf(counts: readonly number[]): UsageSeries['latency'][number] {
 
 const HOUR_S = 3_600
 
-/** Default length of the period in days, if it has no start. */
+/** Number of days of a period without a start, by length of the intervals. */
 const DEFAULT_DAYS: Readonly<Record<CalendarStep, number>> = { hour: 2, day: 30, month: 365 }
 
-/** Half an hour, the time covered by one row of sums. */
+/** Seconds that one row of half-hour sums covers. */
 const SLOT_S = 1_800
 const DEFAULT_TOP = 6
 const MAX_TOP = 20
 
-/** Maximum number of steps of a series. */
+/** Maximum number of intervals in a time series. */
 const MAX_STEPS = 400
 
-/** Minimum length of each step in seconds; a day with a clock change may be shorter than 24 hours. */
+/**
+ * Minimum length of an interval in seconds. A day may be shorter than 24 hours because of daylight saving
+ * time.
+ */
 const SHORTEST_S: Readonly<Record<CalendarStep, number>> = {
   hour: HOUR_S,
   day: 22 * HOUR_S,
@@ -194,7 +198,10 @@ const SHORTEST_S: Readonly<Record<CalendarStep, number>> = {
 
 const TOP_ERROR = `expected a whole number from 0 to ${MAX_TOP}`
 
-/** The period and the steps of a series, and the format of the response; `docs/api.md: Usage series`. */
+/**
+ * Query parameters with the period, the intervals and the format of a time series; `docs/api.md: Usage
+ * series`.
+ */
 export const periodQuery = z.object({
   from: wholeNumber(),
   to: wholeNumber(),
@@ -216,33 +223,36 @@ const rank = z
   .pipe(z.array(z.enum(SERIES_RANKS, { error: RANK })))
   .describe('The figures by which the highest series are returned: quota, requests, tokens, failed')
 
-/** The query for a series of all users. */
+/** Query parameters for a time series of all users. */
 export const seriesQuery = periodQuery.extend({ by: oneOf(SERIES_DIMENSIONS), rank, ...callFilters })
 
-/** The query for a series of a user's own calls, without channels. */
+/** Query parameters for a time series of a user's own calls, without channels. */
 export const ownSeriesQuery = periodQuery.extend({
   by: oneOf(['model', 'token', 'group', 'service_tier', 'region', 'none']),
   rank,
   ...ownCallFilters,
 })
 
-/** Period of a query, in the calendar of its zone. */
+/** The period of a query, in the calendar of its time zone. */
 export interface SeriesPeriod extends PlannedPeriod {
   readonly tz: string
   readonly calendar: Calendar
-  /** Start of the preceding period, which has the same length in local time; Unix seconds. */
+  /** Start of the preceding period, in Unix seconds. It is as long as the period in local time. */
   readonly previousS: number
-  /** Maximum number of lines. */
+  /** Maximum number of series; all others are added up. */
   readonly top: number
 }
 
-/** The period of a query: the days until now, unless it states another. Throws if the period is invalid. */
+/**
+ * The period of a query; without a start, the days until its end or until now. Throws if the period is
+ * invalid.
+ */
 export function periodOf(query: z.output<typeof periodQuery>, nowMs: number): SeriesPeriod {
   const { tz = 'UTC', step = 'day', top = DEFAULT_TOP } = query
   const calendar = calendarOf(tz)
   const now = Math.floor(nowMs / 1000) + 1
   const end = query.to ?? now
-  // A half hour that has not ended yet is included as far as it has passed.
+  // If the current half hour has not ended yet, what has passed of it is included.
   const toS = end < now ? end : Math.ceil(end / SLOT_S) * SLOT_S
   const fromS = query.from ?? calendar.startOf('day', (toS - DEFAULT_DAYS[step] * 24 * HOUR_S) * 1000) / 1000
   if (toS <= fromS) throw new GatewayError('invalid_request', 'to: expected a time after "from"')

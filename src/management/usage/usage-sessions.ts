@@ -27,7 +27,7 @@ export const usageSessionSchema = z.object({
   last_at: count.meta({ description: 'Unix seconds of the end of the last call' }),
 })
 
-/** The query for sessions. `user_id` and `username` are ignored unless an administrator gives them. */
+/** Query parameters for sessions. `user_id` and `username` have an effect only for administrators. */
 export const usageSessionsQuery = z.object({
   start_timestamp: wholeNumber(),
   end_timestamp: wholeNumber(),
@@ -37,7 +37,10 @@ export const usageSessionsQuery = z.object({
   ...pageQuery.shape,
 })
 
-/** A page of sessions, that of the latest call first: of all users for administrators, else the user's own. */
+/**
+ * A page of sessions, the one with the latest call first. Administrators see those of all users, others their
+ * own.
+ */
 export async function usageSessions(
   { store }: Pick<ManagementServices, 'store'>,
   query: z.output<typeof usageSessionsQuery>,

@@ -6,7 +6,7 @@ import type { ManagementServices } from '../services.ts'
 
 const OWN_FIELDS = ['model', 'token', 'group', 'service_tier', 'region', 'cause', 'code'] as const
 const FIELDS = [...OWN_FIELDS, 'user', 'channel'] as const
-/** Maximum number of values that are listed. */
+/** Maximum number of values that are returned. */
 const MAX_VALUES = 50
 const SLOT_S = 1_800
 
@@ -16,19 +16,19 @@ const period = {
   end_timestamp: wholeNumber(),
 }
 
-/** The query for values of a user's own calls. */
+/** Query parameters for the values of a field in a user's own calls. */
 export const ownValuesQuery = z.object({
   field: z.enum(OWN_FIELDS, { error: `expected one of ${OWN_FIELDS.join(', ')}` }),
   ...period,
 })
 
-/** The query for values of all calls. */
+/** Query parameters for the values of a field in all calls. */
 export const valuesQuery = z.object({
   field: z.enum(FIELDS, { error: `expected one of ${FIELDS.join(', ')}` }),
   ...period,
 })
 
-/** A value of a field, for a filter; `docs/api.md: Usage log`. */
+/** A value that can be used in a filter; `docs/api.md: Usage log`. */
 export const usageValueSchema = z.object({
   value: z.string(),
   label: z.string(),
@@ -37,7 +37,7 @@ export const usageValueSchema = z.object({
 
 type Values = readonly z.output<typeof usageValueSchema>[]
 
-/** The values that a field of calls has in a period, those with the most calls first. */
+/** The values that a field has in the calls of a period, those with the most calls first. */
 export async function usageValues(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   query: z.output<typeof valuesQuery>,

@@ -15,11 +15,11 @@ import { filterOf, usageQuery } from './list-usage.ts'
 
 /** The maximum number of calls that are priced again. */
 const MAX_CALLS = 1_000_000
-/** The maximum number of rows that are looked at: a filter may match few of them. */
+/** The maximum number of rows that are read, because few of them may match the filter. */
 const MAX_SCANNED = 4_000_000
-/** The number of rows that one read scans. */
+/** Number of rows that are read from the database at a time. */
 const BATCH_ROWS = 2_000
-/** The maximum number of entries of each kind of change. */
+/** Maximum number of changed prices, ratios or models. */
 const MAX_CHANGES = 500
 const DAY_S = 86_400
 
@@ -46,7 +46,9 @@ function changesOf<Value extends z.ZodType>(value: Value) {
     .optional()
 }
 
-/** A period, the calls of it that count, and what would have been different. */
+/**
+ * Input with a period, a filter for its calls, and prices, ratios or models that would have been different.
+ */
 export const whatIfBody = z.object(
   {
     from: z.int(A_TIME).min(0, A_TIME),
@@ -71,7 +73,7 @@ export const whatIfBody = z.object(
 const calls = z.int()
 const quota = z.int()
 
-/** What the calls were charged, and what they would have been. */
+/** What the calls were charged, and what they would have been charged. */
 export const whatIfSchema = z.object({
   calls,
   charged: quota,
@@ -89,7 +91,10 @@ export const whatIfSchema = z.object({
 type Services = Pick<AdministrationServices, 'store' | 'settings' | 'liveConfig' | 'nowMs'>
 type Body = z.output<typeof whatIfBody>
 
-/** Prices the calls of a period again, and writes nothing. `docs/api.md: What if`. */
+/**
+ * Computes what the calls of a period would have cost under changed prices. Nothing is written. `docs/api.md:
+ * What if`.
+ */
 export async function whatIf(
   { store, settings, liveConfig, nowMs }: Services,
   { from, to, filters, change = {} }: Body,
@@ -135,7 +140,7 @@ export async function whatIf(
   return sums.result(from >= nowMs() / 1000 - options.usage_log_days * DAY_S)
 }
 
-/** The rates at which calls would have been charged. */
+/** The rates that would have applied with the changes. */
 class Changed {
   readonly #prices: ReadonlyMap<string, Price>
   readonly #ratios: ReadonlyMap<string, Decimal>
@@ -160,7 +165,7 @@ class Changed {
     for (const to of this.#models.values()) if (!this.#prices.has(to) && !currentPrice(to)) throw unpriced(to)
   }
 
-  /** The rate of a call that was charged at this one. */
+  /** The rate that would have applied to a call which was charged at the rate `recorded`. */
   rateOf({ model, group }: UsageEntry, recorded: Rate): Rate {
     const key = JSON.stringify([model, group])
     const known = this.#rates.get(recorded)?.get(key)
@@ -192,7 +197,7 @@ function unpriced(model: string): GatewayError {
   return new GatewayError('invalid_request', `change.models: the model ${model} has no price`)
 }
 
-/** The rates by which calls were charged, by version of the prices, model and group. */
+/** The rates at which calls were charged, by price version, model and group. */
 class RecordedRates {
   readonly #versions = new Set<string>()
   readonly #rates = new Map<string, Rate>()
@@ -222,12 +227,12 @@ class RecordedRates {
   }
 }
 
-/** A rate with the terms at which a call was served. */
+/** The rate for the service tier and region in which a call was served. */
 function servedBy(rate: Rate, served: ServedTerms | undefined): Rate {
   return served ? rateOf(servedPrice(rate.price, served), rate.ratio, rate.quotaPerUnit) : rate
 }
 
-/** The counts of a call, and the terms at which it was served, from its row. */
+/** What a call was charged for, and its service tier and region, from its row. */
 function countsOf({
   usage,
   particulars,

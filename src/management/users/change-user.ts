@@ -31,7 +31,7 @@ import {
   limitsOfUser,
 } from './user-object.ts'
 
-/** The fields of a change of a user; null counts as absent. */
+/** Input with changes of a user; null counts as missing. */
 export const changedUserInput = z.object(
   {
     id: userIdField,
@@ -47,7 +47,10 @@ export const changedUserInput = z.object(
 
 type UserChange = z.output<typeof changedUserInput>
 
-/** The fields that administrators may change about themselves; an equal value does not count as a change. */
+/**
+ * Fields that administrators may change about themselves. A value that equals the present one does not count
+ * as a change.
+ */
 const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
   'id',
   ...Object.keys(OWN_FIELDS),
@@ -58,9 +61,9 @@ const CHANGED_BY_SELF: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Changes all or none of the given fields. A quota replaces the current one, and running calls are settled
- * against it. A new password ends the user's sessions, and one that replaces another also revokes the access
- * token.
+ * Changes a user: either all of the given fields or none. A new quota replaces the current balance, and
+ * running calls are charged to the new one. A new password ends the user's sessions; if the user had a
+ * password before, it also revokes the access token.
  */
 export async function changeUser(
   services: ManagementServices,
@@ -108,7 +111,7 @@ export async function changeUser(
   return user ?? userNotFound(userId)
 }
 
-/** The fields that need further checks, if they differ from the current values. */
+/** The given fields that need further checks; undefined if the value does not change. */
 function changesOf(before: ManagedUser, { username, group, role, quota, password }: UserChange) {
   return {
     username: username === before.username ? undefined : (username ?? undefined),
@@ -134,7 +137,7 @@ const TOP_UP_INPUT = z.object(
   { error: 'expected an object that names a user and an amount' },
 )
 
-/** Adds quota units to a user's balance; they are available when this resolves. */
+/** Adds quota units to a user's balance. They can be spent as soon as this resolves. */
 export async function topUpUser(
   services: ManagementServices,
   given: z.input<typeof TOP_UP_INPUT>,
@@ -155,8 +158,8 @@ const BUDGET_INPUT = z.object(
 )
 
 /**
- * Sets a user's budget, for the next call on. A new amount keeps the period, and a new period the amount; 0
- * removes both. A budget declared in gateway.yaml is restored when the file is next read.
+ * Sets a user's budget from now on. If only the amount or only the period is given, the other stays; 0
+ * removes both. If gateway.yaml declares a budget, that is restored when the file is next read.
  */
 export async function budgetUser(
   services: ManagementServices,
@@ -174,7 +177,7 @@ export async function budgetUser(
 const ACTIONS = ['disable', 'enable', 'delete', 'promote', 'demote', 'add_quota'] as const
 const MODES = ['add', 'subtract', 'override'] as const
 
-/** An action on a user, given by id or by username. */
+/** Input with an action on a user, who is named by id or username. */
 export const managedInput = z
   .object(
     {
@@ -192,7 +195,7 @@ export const managedInput = z
 
 type UserAction = z.output<typeof managedInput>
 
-/** Performs an action; resolves to the changed user, or undefined after a deletion. */
+/** Carries out an action on a user. Resolves to the changed user, or to undefined after a deletion. */
 export async function manageUser(
   services: ManagementServices,
   input: UserAction,
@@ -217,7 +220,7 @@ export async function manageUser(
   }
 }
 
-/** Promotes a common user to admin, or demotes an admin to common user. */
+/** Makes a common user an administrator, or the reverse. */
 async function setRole(
   { ledger, apiKeys }: ManagementServices,
   { id: userId, username, role: before }: { id: number; username: string; role: Role },
@@ -247,7 +250,7 @@ async function changeQuota(
   return (await ledger.changeUser({ userId, quota, roleBelow: roleCeiling(by) })) ?? userNotFound(userId)
 }
 
-/** Disables a user. All keys of the user are refused from the next call on; running calls continue. */
+/** Disables a user. The user's keys are refused from now on; running calls continue. */
 export async function disableUser(
   services: ManagementServices,
   given: z.input<typeof userInput>,
@@ -265,10 +268,7 @@ export async function enableUser(
   return userObject(services, await setStatus(services, id, USER_STATUS.enabled, OPERATOR))
 }
 
-/**
- * Sets a status on behalf of an actor. A status declared in gateway.yaml is restored when the file is next
- * read.
- */
+/** Sets a user's status. If gateway.yaml declares a status, that is restored when the file is next read. */
 async function setStatus(
   { ledger, apiKeys }: ManagementServices,
   userId: number,
@@ -281,8 +281,8 @@ async function setStatus(
 }
 
 /**
- * Marks a user as deleted. The user's keys, access token and sessions are refused from the next call on;
- * running calls continue. The usage log and charges stay; what was said in the user's calls is deleted.
+ * Marks a user as deleted. The user's keys, access token and sessions are refused from now on; running calls
+ * continue. The usage log and charges are kept, but the content of the user's calls is deleted.
  */
 export async function deleteUser(
   services: ManagementServices,
@@ -299,13 +299,14 @@ export async function deleteUser(
   try {
     await deleteContentOfUser(services, user)
   } catch (cause) {
-    // The account no longer exists, so the request cannot be repeated. The next pruning deletes the content.
+    // The client cannot repeat the request, because the user no longer exists. The next pruning deletes the
+    // content.
     const message = 'the user is deleted; what was said in its calls will be within an hour'
     throw new GatewayError('storage_unavailable', message, { cause })
   }
 }
 
-/** Deletes a user on behalf of the operator; refuses to delete the last user with role 100. */
+/** Deletes a user, as an operator. Throws if it is the last user with role 100. */
 export async function removeUser(
   services: ManagementServices,
   given: z.input<typeof userInput>,
@@ -321,8 +322,8 @@ const INPUT = userInput.extend({
 })
 
 /**
- * Sets a user's password. All sessions of the user end. If the user had a password before, the access token
- * is revoked too, unless it is to be kept.
+ * Sets a user's password, as an operator. All sessions of the user end. If the user had a password before,
+ * the access token is revoked too, unless it should be kept.
  */
 export async function setPassword(
   services: ManagementServices,
@@ -336,14 +337,14 @@ export async function setPassword(
   return userObject(services, changed ?? userNotFound(idOrName))
 }
 
-/** A new access token. Only its HMAC is stored, so it appears only in this response. */
+/** A new access token. It appears only in this response, because only its HMAC is stored. */
 interface IssuedAccessToken {
   readonly id: number
   readonly username: string
   readonly access_token: string
 }
 
-/** Issues a new access token to a user: 43 characters of base64url. The previous one is revoked. */
+/** Gives a user a new access token of 43 base64url characters. The previous one is revoked. */
 export async function issueAccessToken(
   { store }: ManagementServices,
   given: z.input<typeof userInput>,

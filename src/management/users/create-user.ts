@@ -8,8 +8,8 @@ import { bodyShape, storedFields } from '../record-schemas.ts'
 import { passwordField, requireGroup, type UserObject, userObject } from './user-object.ts'
 
 /**
- * The fields of a new user. The display name defaults to the username; without a password the user cannot log
- * in.
+ * Input with the fields of a new user. By default the display name is the username. A user without a password
+ * cannot log in with one.
  */
 export const newUserInput = z
   .object(
@@ -29,7 +29,7 @@ export async function createUser(
   return userObject(services, await createUserAs(services, readInput(newUserInput, given), OPERATOR))
 }
 
-/** Creates a user on behalf of an actor, who may assign roles below their own. */
+/** Creates a user on behalf of an actor, who can only assign roles below the actor's own. */
 export async function createUserAs(
   { store, passwords, settings, nowMs }: ManagementServices,
   input: z.output<typeof newUserInput>,

@@ -7,10 +7,10 @@ import { offsetOf, orderOf, orderQuery, pageObject, pageOf, pageQuery, pageSchem
 import type { ManagementServices } from '../services.ts'
 import { managedUserObjects, managedUserSchema, type UserObject, userObjects } from './user-object.ts'
 
-/** The query for a page of users. */
+/** Query parameters for a page of users. */
 export const userPageQuery = pageQuery.extend(orderQuery(USER_ORDERS).shape)
 
-/** A search for users; without parameters it finds all of them. */
+/** Query parameters of a search for users; without any, it finds all users. */
 export const userSearchInput = userPageQuery.extend({
   keyword: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
   group: z.string().max(2000, { error: 'expected at most 2000 characters' }).optional(),
@@ -20,7 +20,8 @@ export const userSearchInput = userPageQuery.extend({
 export const userPageSchema = pageSchema(managedUserSchema)
 
 /**
- * Users of a group, newest first unless sorted otherwise, with `keyword` as their id or as a part of a name or the e-mail address.
+ * Users of a group, by default the newest first. `keyword` is an id, or a part of a name or of the e-mail
+ * address.
  */
 export async function findUsers(
   services: ManagementServices,
@@ -38,12 +39,12 @@ export async function findUsers(
   return pageObject(page, total, items)
 }
 
-/** All users, oldest first. */
+/** All users, the oldest first. */
 export async function listUsers(services: ManagementServices): Promise<UserObject[]> {
   return userObjects(services, await services.store.read('listUsers'))
 }
 
-/** The user with an id or a name; throws `not_found`. */
+/** The user with this id or name. Throws `not_found` if there is none. */
 export async function findUser(store: Pick<Store, 'read'>, idOrName: number | string): Promise<User> {
   const user = await (typeof idOrName === 'number'
     ? store.read('userById', idOrName)
@@ -51,13 +52,13 @@ export async function findUser(store: Pick<Store, 'read'>, idOrName: number | st
   return user ?? userNotFound(idOrName)
 }
 
-/** Throws `not_found` for a user. */
+/** Throws the error `not_found` for a user. */
 export function userNotFound(idOrName: number | string): never {
   const named = typeof idOrName === 'number' ? `with the id ${idOrName}` : `"${idOrName}"`
   throw new GatewayError('not_found', `there is no user ${named}`)
 }
 
-/** The user with an id, whose role must be below the actor's, or any user for root; throws otherwise. */
+/** The user with this id. Throws if the user's role is not below the actor's; root may manage every user. */
 export async function manageableUser(
   { store }: Pick<ManagementServices, 'store'>,
   userId: number,

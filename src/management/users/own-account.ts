@@ -10,7 +10,7 @@ import { bodyShape, storedFields } from '../record-schemas.ts'
 import { userNotFound } from './list-users.ts'
 import { claimedPasswordField, keepAccessTokensOption, OWN_FIELDS, passwordField } from './user-object.ts'
 
-/** The fields that users may change about themselves; null counts as absent. */
+/** Input with the fields that users may change about themselves; null counts as missing. */
 export const ownProfileInput = z.object(
   {
     ...bodyShape(OWN_FIELDS, 'change'),
@@ -22,9 +22,9 @@ export const ownProfileInput = z.object(
 )
 
 /**
- * Changes the given fields. A new password requires the current one, ends all sessions of the user, including
- * this one, and revokes the access token. A first password ends all sessions except `session`, that of the
- * request.
+ * Changes fields of the user's own account. A new password requires the current one; it ends all sessions of
+ * the user, including this one, and revokes the access token. A first password ends all sessions except
+ * `session`, from which the request came.
  */
 export async function changeOwnProfile(
   services: ManagementServices,
@@ -61,7 +61,7 @@ async function newPassword(
   return { passwordHash: await passwords.hash(password, queue), passwordWas }
 }
 
-/** Sessions of a user; times are Unix seconds. `docs/api.md: Sessions`. */
+/** Sessions of a user, with times in Unix seconds. `docs/api.md: Sessions`. */
 export const sessionsSchema = z.array(
   z.object({
     id: z.string(),
@@ -73,7 +73,10 @@ export const sessionsSchema = z.array(
   }),
 )
 
-/** The live sessions of a user, latest first. `current` is the HMAC of the request's own session. */
+/**
+ * A user's sessions that have not ended, the latest first. `current` is the HMAC of the session from which
+ * the request came.
+ */
 export async function ownSessions(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   { id: userId }: User,
@@ -91,7 +94,10 @@ export async function ownSessions(
   }))
 }
 
-/** Identities of a user; times are Unix seconds. `docs/api.md: Linked identities`. */
+/**
+ * Identities at identity providers that are linked to a user, with times in Unix seconds. `docs/api.md:
+ * Linked identities`.
+ */
 export const identitiesSchema = z.array(
   z.object({
     issuer: z.string(),
@@ -101,13 +107,13 @@ export const identitiesSchema = z.array(
   }),
 )
 
-/** An identity in a query. */
+/** Query parameters that name a linked identity. */
 export const identityQuery = z.object({
   issuer: z.string().describe('As the list names it'),
   subject: z.string().describe('As the list names it'),
 })
 
-/** The identities of a user, oldest first. */
+/** The identities linked to a user, the oldest first. */
 export async function ownIdentities(
   { store, settings }: Pick<ManagementServices, 'store' | 'settings'>,
   { id }: Pick<User, 'id'>,
@@ -123,8 +129,8 @@ export async function ownIdentities(
 }
 
 /**
- * Links a verified identity to the user whose session began the sign-in. Throws 401 if that session has
- * ended, and 403 if the identity belongs to another user.
+ * Links a verified identity to the user from whose session the sign-in was started. Throws 401 if that
+ * session has ended, and 403 if the identity belongs to another user.
  */
 export async function linkIdentity(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
@@ -144,8 +150,9 @@ export async function linkIdentity(
 }
 
 /**
- * Removes an identity from a user, and ends all sessions of the user except that of the request. Throws 404
- * if the user does not have the identity, and 400 if there is no other way to sign in.
+ * Removes a linked identity from a user, and ends all sessions of the user except the one from which the
+ * request came. Throws 404 if the user does not have this identity, and 400 if the user could not sign in any
+ * more.
  */
 export async function unlinkIdentity(
   { store, settings }: Pick<ManagementServices, 'store' | 'settings'>,

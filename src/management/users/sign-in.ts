@@ -16,7 +16,7 @@ import { claimedPasswordField } from './user-object.ts'
 const USERNAME = 'expected the name of a user'
 const ACCESS_TOKEN = 'expected an access token'
 
-/** The credentials of a login: a name and its password, or only an access token. */
+/** Input of a login: a username and its password, or only an access token. */
 export const loginInput = z
   .object(
     {
@@ -39,7 +39,7 @@ export const loginInput = z
     return { username: username ?? '', password: password ?? '' }
   })
 
-/** The credentials of a login. */
+/** The input of a login. */
 type Credentials = PasswordCredentials | { readonly accessToken: string }
 
 interface PasswordCredentials {
@@ -52,15 +52,15 @@ type Parts = Pick<
   'store' | 'passwords' | 'signIns' | 'settings' | 'hashAccessToken' | 'nowMs'
 >
 
-/** A user, and the value of the cookie of its new session. */
+/** A user, and the cookie value of the new session. */
 interface LoggedIn {
   readonly user: ManagedUser
   readonly session: string
 }
 
 /**
- * Starts a session of 30 days for a client in the address block `from`. A refusal is recorded in the audit
- * log.
+ * Starts a session of 30 days for a client whose address block is `from`. A refused attempt is recorded in
+ * the audit log.
  */
 export async function logIn(
   services: Parts,
@@ -80,9 +80,9 @@ export async function logIn(
 }
 
 /**
- * An unknown name, a wrong password and a user without a password get the same 401 after the same time. Only
- * a client with the right password learns that the user is banned: 403. An imported bcrypt hash is replaced
- * by an Argon2id hash.
+ * Checks a password. An unknown name, a wrong password and a user without a password cause the same 401 after
+ * the same time. Only a client with the right password learns that a user is disabled (403). An imported
+ * bcrypt hash is replaced by an Argon2id hash.
  */
 async function logInByPassword(
   services: Parts,
@@ -110,8 +110,8 @@ async function logInByPassword(
 }
 
 /**
- * The session ends with the access token. The token is found by its HMAC, so that timing reveals nothing
- * about its text.
+ * Checks an access token. The session ends when the token is revoked. The token is looked up by its HMAC, so
+ * that the time this takes reveals nothing about the token.
  */
 async function logInByToken(services: Parts, accessToken: string, place: SignInPlace): Promise<LoggedIn> {
   const { store, hashAccessToken } = services
@@ -139,15 +139,15 @@ function invalidToken(): GatewayError {
 /** Maximum number of characters of a `User-Agent` that are stored. */
 const MAX_USER_AGENT = 256
 
-/** The origin of a sign-in, as the user sees it in the list of sessions. */
+/** Where a sign-in comes from, as the user sees it in the list of sessions. */
 interface SignInPlace {
   readonly address: string
   readonly userAgent: string | undefined
 }
 
 /**
- * Starts a session of 30 days, and resolves to the value of its cookie; undefined if the proof is no longer
- * valid.
+ * Starts a session of 30 days. Resolves to its cookie value, or to undefined if the proof (such as the
+ * password) is no longer valid.
  */
 async function startSession(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
@@ -170,8 +170,8 @@ async function startSession(
 }
 
 /**
- * Adds a refused sign-in to the audit log. Errors other than refusals are ignored. If the log cannot be
- * written, the response is not affected.
+ * Records a refused sign-in in the audit log. Other errors are not recorded. If that fails, the response is
+ * not affected.
  */
 async function noteRefusal(
   { store }: Pick<ManagementServices, 'store'>,
@@ -185,9 +185,9 @@ async function noteRefusal(
 type IdentitySignInServices = Pick<ManagementServices, 'store' | 'ledger' | 'apiKeys' | 'nowMs'>
 
 /**
- * Starts a session for a person identified by an identity provider. The user is found by issuer and subject
- * only; a first sign-in creates one if the provider's settings allow that. Group and role follow the
- * directory at every sign-in. Throws 403 for a disabled user, or one that cannot be created.
+ * Starts a session for a person whom an identity provider has identified. The user is found only by issuer
+ * and subject. At the first sign-in a user is created, if the provider's settings allow that. Group and role
+ * are updated from the provider at every sign-in. Throws 403 if the user is disabled or cannot be created.
  */
 export async function signInByIdentity(
   services: IdentitySignInServices,
@@ -260,10 +260,11 @@ async function createdUser(
       },
     })
   } catch (error) {
-    // Another sign-in of the same person, possibly on another node, may have been first.
+    // The same person may have signed in at the same time, possibly on another node.
     const present = await store.read('userByIdentity', { issuer, subject })
     if (present) return present
-    // The name is taken or imitates another one: its holder at the provider may not be the user here.
+    // The name is taken or looks like another one. The person at the provider may not be the user of that
+    // name here.
     if (error instanceof GatewayError && error.code === 'invalid_request')
       throw refusal(`${error.message}; ${WAY_OUT}`)
     throw error
@@ -277,18 +278,18 @@ function refusal(sentence: string): GatewayError {
   return new GatewayError('sign_in_refused', sentence)
 }
 
-/** Group of users who have none of the mapped values. */
+/** The group of users whose claims match none of the configured groups. */
 const DEFAULT_GROUP = 'default'
 
-/** Rights of a user that a directory determines; undefined ones are managed in the gateway. */
+/** What an identity provider decides about a user; undefined values are managed in the gateway. */
 interface DirectoryRights {
   readonly group: string | undefined
   readonly role: Exclude<Role, typeof Role.root> | undefined
 }
 
 /**
- * Rights that follow from the claims. A claim that is missing, or is neither a text nor a list of texts,
- * names no groups.
+ * Group and role that follow from the claims of a sign-in. A claim that is missing, or is neither a text nor
+ * a list of texts, means that the person is in no group.
  */
 export function directoryRights(
   { groupClaim, groups, admins }: OidcProvider,
@@ -305,8 +306,8 @@ export function directoryRights(
 }
 
 /**
- * The rights that differ from a user's current ones. Root stays root: no directory can take the operator's
- * account.
+ * The group and role that must be changed. Root stays root, so that no identity provider can take over the
+ * operator's account.
  */
 export function changedRights(
   { group, role }: Pick<User, 'group' | 'role'>,

@@ -28,7 +28,7 @@ const MINUTE_S = 60
 
 const asHolder = declareResponse(USER.fields, 'holder')
 
-/** A profile in responses, with exactly these fields. `docs/api.md: User profile`. */
+/** A user's profile as responses show it, with exactly these fields. `docs/api.md: User profile`. */
 export const profileSchema = z.object({
   ...asHolder.schema.shape,
   ...usageLimitSchema,
@@ -39,17 +39,17 @@ export const profileSchema = z.object({
   }),
 })
 
-/** A profile in responses. */
+/** A user's profile as responses show it. */
 type ProfileObject = z.output<typeof profileSchema>
 
-/** The permissions of each role in the console. */
+/** What each role may do in the console. */
 const PERMISSIONS: Record<Role, z.output<typeof profileSchema>['permissions']> = {
   [Role.user]: { sidebar_settings: true, sidebar_modules: { admin: false } },
   [Role.admin]: { sidebar_settings: true, sidebar_modules: { admin: { setting: false } } },
   [Role.root]: { sidebar_settings: false, sidebar_modules: {} },
 }
 
-/** Converts a stored profile. */
+/** Converts a stored user to a profile. */
 export async function profileObject(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   profile: ManagedUser,
@@ -63,7 +63,7 @@ export function limitsOfUser({ id, budget, rateLimit }: User): LimitedOwner {
   return { owner: `u:${id}`, budget, rateLimit, isByOperator }
 }
 
-/** Converts a stored profile whose limits have been read. */
+/** Converts a stored user whose limits have been read to a profile. */
 function profileWithLimits(profile: ManagedUser, limits: UsageLimitsObject): ProfileObject {
   return {
     ...asHolder.answer(profile),
@@ -73,15 +73,15 @@ function profileWithLimits(profile: ManagedUser, limits: UsageLimitsObject): Pro
   }
 }
 
-/** Groups by name, with their price ratios. */
+/** Groups by name, with their price ratios and descriptions. */
 export const groupsSchema = z.record(z.string(), z.object({ ratio: z.number(), desc: z.string() }))
 
-/** The groups that a token of this user may name: open ones, and the user's own. */
+/** The groups that a token of this user may use: open ones, and the user's own. */
 export function usableGroups({ groups }: Settings, user: User): Group[] {
   return [...groups.values()].filter(({ name, open }) => open || name === user.group)
 }
 
-/** The usable groups in responses. */
+/** The groups that a user may use, as responses show them. */
 export function usableGroupsObject(settings: Settings, user: User): z.output<typeof groupsSchema> {
   return Object.fromEntries(
     usableGroups(settings, user).map(({ name, ratio }) => [
@@ -94,8 +94,7 @@ export function usableGroupsObject(settings: Settings, user: User): z.output<typ
 const asAdmin = declareResponse(USER.fields, 'admin')
 
 /**
- * A user in responses to administrators: the profile, and fields that the user does not see. `docs/api.md:
- * Users`.
+ * A user as administrators see it: the profile, and fields that the user does not see. `docs/api.md: Users`.
  */
 export const managedUserSchema = profileSchema.omit({ has_password: true }).extend({
   ...asAdmin.schema.shape,
@@ -106,10 +105,10 @@ export const managedUserSchema = profileSchema.omit({ has_password: true }).exte
   version: z.string(),
 })
 
-/** A user in responses to administrators. */
+/** A user as administrators see it. */
 export type ManagedUserObject = z.output<typeof managedUserSchema>
 
-/** Converts a stored user for an administrator. */
+/** Converts a stored user to the form in which administrators see it. */
 export async function managedUserObject(
   services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   user: ManagedUser,
@@ -118,7 +117,7 @@ export async function managedUserObject(
   return object as ManagedUserObject
 }
 
-/** Converts stored users for an administrator. */
+/** Converts stored users to the form in which administrators see them. */
 export async function managedUserObjects(
   services: Pick<ManagementServices, 'store' | 'settings' | 'nowMs'>,
   users: readonly ManagedUser[],
@@ -146,10 +145,10 @@ export async function managedUserObjects(
 
 const asCaller = declareResponse(CALLING_USER.fields, 'holder')
 
-/** A user in results of operations: fields of the profile. `docs/api.md: User profile`. */
+/** A user in the results of commands: the fields of the profile. `docs/api.md: User profile`. */
 export type UserObject = Values<typeof CALLING_USER.fields> & UsageLimitsObject
 
-/** Converts a stored user. */
+/** Converts a stored user for the result of a command. */
 export async function userObject(
   services: Pick<ManagementServices, 'store' | 'nowMs'>,
   user: User,
@@ -158,7 +157,7 @@ export async function userObject(
   return object as UserObject
 }
 
-/** Converts stored users. */
+/** Converts stored users for the result of a command. */
 export async function userObjects(
   { store, nowMs }: Pick<ManagementServices, 'store' | 'nowMs'>,
   users: readonly User[],
@@ -175,7 +174,7 @@ export const OWN_FIELDS = fieldsWith(USER.fields, 'edit', 'holder')
 
 const PASSWORD = 'expected a text of 8 to 128 characters'
 
-/** A new password: 8 to 128 grapheme clusters. */
+/** A new password: 8 to 128 characters, as people see them. */
 export const passwordField = textField(PASSWORD).refine(
   (text) => {
     if (!text.isWellFormed()) return false
@@ -185,12 +184,12 @@ export const passwordField = textField(PASSWORD).refine(
   { error: PASSWORD },
 )
 
-/** A password to verify. */
+/** A password that is to be checked. */
 export const claimedPasswordField = textField('expected a password')
 
 const KEEP = 'expected true or false'
 
-/** Whether a password change keeps the access token. */
+/** Whether the access token stays valid when the password changes. */
 export const keepAccessTokensOption = z.boolean({ error: KEEP })
 
 const EMAIL = 'expected an e-mail address, or an empty text'
@@ -218,14 +217,14 @@ export function requireGroup(settings: Settings, group: string, field = 'group')
   throw new GatewayError('invalid_request', `${field}: there is no group "${group}" in the configuration`)
 }
 
-/** Throws if a token names a guard that does not exist. */
+/** Throws if one of these guards does not exist. */
 export function requireGuards(settings: Settings, guards: readonly string[] | undefined): void {
   const unknown = guards?.find((name) => settings.guards.every((guard) => guard.name !== name))
   if (unknown === undefined) return
   throw new GatewayError('invalid_request', `guards: there is no guard "${unknown}"`)
 }
 
-/** Throws if a token's routing names a group that a token of this user may not name. */
+/** Throws if the group or the routes of a token name a group that this user may not use. */
 export function requireGroups(
   settings: Settings,
   user: User,
@@ -236,7 +235,7 @@ export function requireGroups(
     requireTokenGroup(settings, user, named, 'vendor_routes')
 }
 
-// Throws for an unknown group, and for a closed one that is not the user's.
+// Throws if the group does not exist, or is closed and not the user's own.
 function requireTokenGroup(settings: Settings, user: User, group: string, field = 'group'): void {
   requireGroup(settings, group, field)
   if (group === user.group || settings.groups.get(group)?.open) return

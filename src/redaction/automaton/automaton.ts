@@ -2,24 +2,27 @@ import { CharacterClasses } from './character-classes.ts'
 import { NEWLINE, type Ranges, WORD_CHARACTERS } from './code-points.ts'
 import { ASSERT, distances, type Instruction, type Program } from './program.ts'
 
-/** The low bits of a transition: the number of the state that follows. */
+/** Mask for the low bits of a transition, which contain the number of the next state. */
 export const STATE = 0xff_ffff
-/** The state from which nothing can match. */
+/** The state from which no match can be reached. */
 export const DEAD = 1
-/** A match ends before the character of this transition. */
+/** Bit of a transition: a match ends before the character that the transition reads. */
 export const MATCH_BEFORE = 1 << 28
-/** A match ends after the character of this transition. */
+/** Bit of a transition: a match ends after the character that the transition reads. */
 export const MATCH_AFTER = 1 << 29
 
-/** What an attempt may still become: instructions that take a character or wait for the next one, in order of preference. */
+/**
+ * A state of an attempt to match: the instructions that can continue it, in order of preference. Each takes a
+ * character, or is an assertion that waits for the next character.
+ */
 export interface State {
   id: number
   readonly open: readonly number[]
-  /** The class of the previous character, if an assertion waits for the next one; otherwise -1. */
+  /** The class of the character before this state if an assertion still needs it; otherwise -1. */
   readonly previous: number
-  /** The patterns that match here. */
+  /** The patterns that match at this point. */
   readonly matches: readonly number[]
-  /** Characters that are needed at least until a match. */
+  /** Minimum number of further characters until a match. */
   readonly distance: number
 }
 
@@ -28,27 +31,31 @@ const MAX_ENTRIES = 1 << 20
 const MAX_STATES = 10_000
 
 /**
- * A deterministic automaton that is built while it is used. Its table is bounded: when it is full it is emptied, and states
- * that are needed are built again. It has no position of its own, so that any number of texts can be read with it.
+ * A deterministic automaton whose states are built when a text first needs them. The table has a maximum
+ * size: when it is full, it is emptied, and states are built again when needed. The automaton stores no
+ * position in a text, so several texts can be read with it at the same time.
  */
 export class Automaton {
   readonly classes: CharacterClasses
-  /** Entries of a state in the table: a class each, and the end of the text. */
+  /** Number of table entries of a state: one for each class, and one for the edge of the text. */
   readonly width: number
-  /** Where the text ends, or begins, in the place of a class. */
+  /** The number used in place of a class at the start and at the end of the text. */
   readonly edge: number
-  /** The largest distance of any state. */
+  /** The largest finite `distance` of an instruction. */
   readonly farthest: number
-  /** Transitions by state and class; 0 where one was not needed yet. May be another after {@link step}. */
+  /**
+   * Transitions by state and class; 0 if not computed yet. {@link step} may replace the array by a larger
+   * one.
+   */
   table: Int32Array
-  /** Counts how often the table was emptied. Numbers of states hold within one generation. */
+  /** How often the table was emptied. State numbers are valid only within one generation. */
   generation = 0
-  /** The state in which an attempt begins, by the class of the previous character; 0 where it was not needed yet. */
+  /** The state in which an attempt begins, by the class of the previous character; 0 if not computed yet. */
   readonly starts: Int32Array
   readonly #program: Program
   readonly #longest: boolean
   readonly #distances: readonly number[]
-  /** The classes that each instruction accepts or refuses. */
+  /** For each instruction with a set of characters: the classes in that set. */
   readonly #accepts: readonly (Uint8Array | undefined)[]
   readonly #maxStates: number
   readonly #states: State[] = []
@@ -59,7 +66,10 @@ export class Automaton {
   readonly #isWord: Uint8Array
   readonly #isNewline: Uint8Array
 
-  /** @param longest Of the matches that begin at one place the longest counts; otherwise the one that RE2 prefers. */
+  /**
+   * @param longest If true, the longest of the matches that begin at one position is chosen; otherwise the
+   * one that RE2 prefers.
+   */
   constructor(program: Program, longest: boolean) {
     this.#program = program
     this.#longest = longest
@@ -84,7 +94,7 @@ export class Automaton {
     this.#clear()
   }
 
-  /** The state of an attempt that begins after a character of this class. */
+  /** The state of an attempt that begins after a character of the class `previous`. */
   startAfter(previous: number): number {
     const found = this.starts[previous] as number
     if (found !== 0) return found
@@ -98,17 +108,17 @@ export class Automaton {
     return this.#states[id] as State
   }
 
-  /** The number that a state has now, after the table may have been emptied. */
+  /** The current number of a state, which changes when the table is emptied. */
   numberOf(state: State): number {
     return this.#stateOf(state.open, state.previous, state.matches).id
   }
 
-  /** The patterns that match before a character of this class. */
+  /** The patterns that match in state `id` if the next character is of the class `next`. */
   matchesBefore(id: number, next: number): readonly number[] {
     return this.#matchesBefore.get(id * this.width + next) ?? NONE
   }
 
-  /** Works out a transition, and keeps it in the table. */
+  /** Computes a transition, and stores it in the table. */
   step(id: number, next: number): number {
     const { open, previous } = this.#states[id] as State
     const before = previous === -1 ? { open, matches: NONE } : this.#closed(open, previous, next)
@@ -126,7 +136,7 @@ export class Automaton {
     if (generation === this.generation) {
       this.table[id * this.width + next] = transition
     }
-    // Also after the table was emptied: the caller asks for them next.
+    // Stored even if the table was just emptied, because the caller reads it next.
     if (before.matches.length > 0) this.#matchesBefore.set(id * this.width + next, before.matches)
     return transition
   }
@@ -136,7 +146,8 @@ export class Automaton {
   }
 
   /**
-   * Follows what takes no character. Without `next` an assertion that depends on the next character stays open.
+   * Follows the instructions that take no character. Without `next`, assertions about the next character
+   * remain in `open`.
    */
   #closed(
     from: readonly number[],

@@ -1,15 +1,15 @@
 import { contains, LAST_CODE_POINT, NEWLINE, type Ranges, WORD_CHARACTERS } from './code-points.ts'
 import type { Program } from './program.ts'
 
-/** Code units that are half of a pair; see {@link CharacterClasses.ofUnit}. */
+/** Marks a code unit that is one half of a surrogate pair; see {@link CharacterClasses.ofUnit}. */
 export const HALF = 0xffff
 
 /**
- * Characters that no instruction of a program tells apart are one class, so that a state needs a table entry for each
- * class and not for each character.
+ * Groups characters into classes: two characters are in the same class if every instruction of the program
+ * treats them alike. A state then needs one table entry for each class instead of each character.
  */
 export class CharacterClasses {
-  /** The class of each code unit of UTF-16; HALF for halves of pairs. */
+  /** The class of each UTF-16 code unit; `HALF` for halves of surrogate pairs. */
   readonly ofUnit = new Uint16Array(0x10000)
   readonly count: number
   readonly #firsts: readonly number[]
@@ -47,7 +47,7 @@ export class CharacterClasses {
     this.ofUnit.fill(HALF, 0xd800, 0xe000)
   }
 
-  /** The class of any code point, a lone half among them. */
+  /** The class of any code point, which may be an unpaired half of a surrogate pair. */
   ofPoint(point: number): number {
     let low = 0
     for (let high = this.#firsts.length; high - low > 1; ) {
@@ -58,13 +58,16 @@ export class CharacterClasses {
     return this.#classes[low] as number
   }
 
-  /** The classes whose characters are in a set that the program names. */
+  /**
+   * For each class 1 if its characters are in the set, otherwise 0. The set must be one that the program
+   * contains.
+   */
   within(set: Ranges): Uint8Array {
     return Uint8Array.from(this.#members, (point) => (contains(set, point) ? 1 : 0))
   }
 }
 
-/** For each interval the sets that hold it. */
+/** For each interval, a text that lists the sets containing it. */
 function signaturesOf(firsts: readonly number[], sets: readonly Ranges[]): readonly string[] {
   const signatures = firsts.map(() => '')
   const index = new Map(firsts.map((first, at) => [first, at]))

@@ -1,14 +1,17 @@
-/** A set of code points: pairs of first and last, ascending and apart. */
+/**
+ * A set of code points as a flat list of intervals: first, last, first, last, in ascending order and without
+ * overlap.
+ */
 export type Ranges = readonly number[]
 
 export const LAST_CODE_POINT = 0x10ffff
 
-/** What `\w` and `\b` of RE2 know as a letter of a word. */
+/** The characters of words, as RE2 defines them for `\w` and `\b`. */
 export const WORD_CHARACTERS: Ranges = [0x30, 0x39, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a]
 
 export const NEWLINE: Ranges = [0x0a, 0x0a]
 
-/** Sorts pairs, and joins those that touch. */
+/** Sorts intervals, and joins those that touch or overlap. */
 export function normalized(pairs: Ranges): Ranges {
   const sorted: [number, number][] = []
   for (let at = 0; at < pairs.length; at += 2) sorted.push([pairs[at] as number, pairs[at + 1] as number])
@@ -22,7 +25,10 @@ export function normalized(pairs: Ranges): Ranges {
   return result
 }
 
-/** The code points that a regular expression of JavaScript with the flag `u` or `v` accepts one at a time. */
+/**
+ * The code points that a JavaScript regular expression accepts as a whole text. It must have the flag `u` or
+ * `v`.
+ */
 export function rangesOf(expression: RegExp): Ranges {
   const result: number[] = []
   for (let point = 0; point <= LAST_CODE_POINT; point++) {
@@ -43,13 +49,13 @@ export function contains(ranges: Ranges, point: number): boolean {
 
 let folds: ReadonlyMap<number, readonly number[]> | undefined
 
-/** The code points that are equal without regard to case (simple folding), the given one among them. */
+/** The code points that equal this one if case is ignored (simple case folding), including itself. */
 export function caseVariants(point: number): readonly number[] {
   folds ??= caseFolds()
   return folds.get(foldKey(point)) ?? [point]
 }
 
-// Every letter with case is in one of these blocks.
+// Blocks that contain all letters with upper and lower case.
 const BLOCKS_WITH_CASE: Ranges = [
   0x41, 0x2fff, 0xa640, 0xabff, 0xff21, 0xff5a, 0x10400, 0x10cff, 0x118a0, 0x118df, 0x16e40, 0x16e7f, 0x1e900,
   0x1e943,
@@ -69,7 +75,7 @@ function caseFolds(): ReadonlyMap<number, readonly number[]> {
 }
 
 function foldKey(point: number): number {
-  // The dotted and the dotless i of Turkish are letters of their own.
+  // Turkish dotted and dotless i are separate letters, not case variants of i.
   if (point === 0x130 || point === 0x131) return point
   const upper = single(String.fromCodePoint(point).toUpperCase()) ?? point
   return single(String.fromCodePoint(upper).toLowerCase()) ?? upper

@@ -1,7 +1,10 @@
 import { RE2JS } from 're2js'
 import { caseVariants, normalized, type Ranges } from './code-points.ts'
 
-/** An instruction of a compiled expression. `next` are the numbers of instructions, in order of preference. */
+/**
+ * An instruction of a compiled expression. `next` contains the indexes of the instructions that may follow,
+ * in order of preference.
+ */
 export type Instruction =
   | { readonly op: 'take'; readonly set: Ranges; readonly next: readonly [number] }
   | { readonly op: 'go'; readonly next: readonly number[] }
@@ -24,9 +27,9 @@ export const ASSERT = {
   noWordBoundary: 32,
 } as const
 
-/** One expression of a program, with the characters that must not stand directly before and after a match. */
+/** An expression of a program, with the characters that must not be directly before or after a match. */
 export interface Pattern {
-  /** RE2 syntax. */
+  /** Regular expression in the syntax of RE2. */
   readonly source: string
   readonly notAfter?: Ranges
   readonly notBefore?: Ranges
@@ -37,7 +40,8 @@ export class PatternError extends Error {}
 
 const MAX_INSTRUCTIONS = 500_000
 
-// The operations of re2js 2.10.0, whose program is read here: its own matcher cannot be fed piece by piece.
+// Codes of the operations of re2js 2.10.0. Its compiled program is used without its matcher, because that
+// cannot read a text in pieces.
 const RE2 = { alt: 1, altMatch: 2, capture: 3, empty: 4, fail: 5, match: 6, nop: 7, rune: 8, notNewline: 11 }
 const FOLD_CASE = 1
 
@@ -48,7 +52,10 @@ interface ReadInstruction {
   readonly runes: Int32Array | readonly number[]
 }
 
-/** Compiles several expressions into one program that starts with any of them. @throws PatternError */
+/**
+ * Compiles several expressions into one program, which tries each of them.
+ * @throws PatternError
+ */
 export function compileProgram(patterns: readonly Pattern[]): Program {
   const instructions: Instruction[] = []
   const starts = patterns.map((pattern, index) => append(instructions, pattern, index))
@@ -106,7 +113,7 @@ function translated(read: ReadInstruction, base: number, end: number, source: st
 const sets = new Map<string, Ranges>()
 const setsOfRunes = new WeakMap<object, Ranges>()
 
-/** The same set for the same characters, so that a program has few different ones. */
+/** Returns the same array for the same characters, so that a program has few different sets. */
 function setOf({ runes, arg }: ReadInstruction): Ranges {
   const [only] = runes
   if (runes.length === 1 && only !== undefined) {
@@ -118,7 +125,7 @@ function setOf({ runes, arg }: ReadInstruction): Ranges {
     sets.set(name, set)
     return set
   }
-  // A repeated class is one array in all its copies.
+  // re2js uses one array of runes for all copies of a repeated class.
   const known = setsOfRunes.get(runes)
   if (known) return known
   const set = normalized([...runes])
@@ -126,7 +133,7 @@ function setOf({ runes, arg }: ReadInstruction): Ranges {
   return set
 }
 
-/** Characters that a match needs at least after each instruction; Infinity where none can follow. */
+/** Minimum number of characters from each instruction to a match; Infinity if no match can follow. */
 export function distances({ instructions }: Program): readonly number[] {
   const result = instructions.map(({ op }) => (op === 'match' ? 0 : Infinity))
   for (let changed = true; changed; ) {
@@ -146,7 +153,7 @@ export function distances({ instructions }: Program): readonly number[] {
   return result
 }
 
-/** Whether an expression can match without a single character. */
+/** Whether the program can match an empty text. */
 export function matchesNothing({ instructions, start }: Program): boolean {
   const seen = new Set<number>()
   const open = [start]

@@ -1,51 +1,63 @@
 import { type Automaton, DEAD, MATCH_AFTER, MATCH_BEFORE, STATE, type State } from './automaton.ts'
 import { HALF } from './character-classes.ts'
 
-/** A match, by positions in the whole text in code units. `end` may still grow while `isOpen`. */
+/**
+ * A match. Positions are UTF-16 code units of the whole text. While `isOpen` is true, `end` may still
+ * increase.
+ */
 export interface Span {
   readonly start: number
   end: number
   isOpen: boolean
 }
 
-/** Verdicts of a judge: not a match; and something else, which only takes the place of matches. */
+/**
+ * Results of a judge. `NO_MATCH`: this is not a match. `OTHER`: this is something else; it is not reported,
+ * nor is any match within it.
+ */
 export const NO_MATCH = -1
 export const OTHER = -2
 
-/** Checks the text of what could be a match. Returns where the match begins within it, or one of the verdicts above. */
+/**
+ * Checks the text of a possible match. Returns the position in it at which the match begins, or `NO_MATCH` or
+ * `OTHER`.
+ */
 export type Judge = (patterns: readonly number[], text: string) => number
 
-/** How a scanner finds its matches. Shared by all texts. */
+/** An automaton with the limits by which a scanner uses it. Can be shared by all texts. */
 export interface Search {
   readonly automaton: Automaton
   /**
-   * Characters after which an attempt without a match is given up. An attempt that has matched gets as many again;
-   * with a judge they are the maximum of a match.
+   * Maximum number of characters that an attempt reads without a match. After a match, an attempt may read as
+   * many again; with a judge, this is the maximum length of a match.
    */
   readonly most: number
   readonly judge: Judge | undefined
-  /** Whether the judge can answer OTHER, so that a shorter match is not certain before the attempt has ended. */
+  /** Whether the judge can return `OTHER`. A match then becomes certain only when the attempt has ended. */
   readonly canSkip: boolean
 }
 
-// Attempts shorter than this are not remembered: that costs more than it saves.
+// States of attempts shorter than this are not remembered, because storing them takes longer than repeating
+// the attempt.
 const REMEMBERED_FROM = 8
 const NOTHING = new Int32Array(0)
 
 /**
- * Finds the matches of an automaton in one text that arrives in pieces: attempts to match begin at one place after the other,
- * and one that the text so far does not decide waits for more.
+ * Finds the matches of an automaton in one text that arrives in pieces. Attempts to match begin at one
+ * position after the other. An attempt that needs more text waits for the next piece.
  *
- * Linear even for expressions that many attempts read far with: the states of the attempt that reached farthest are remembered,
- * and an attempt that comes into the same state at the same place continues where that one ended (Reps, "Maximal-munch
- * tokenization in linear time", 1998). Attempts with a judge are not shortened in this way; their `most` bounds them.
+ * The time is linear in the length of the text: the scanner remembers the states of the attempt that reached
+ * farthest. A later attempt that is in the same state at the same position continues from the end of that
+ * attempt (Reps, "Maximal-munch tokenization in linear time", 1998). Attempts with a judge do not use this;
+ * `most` limits their length.
  */
 export class Scanner {
   readonly #search: Search
-  /** Matches that were found and not yet taken by the owner, ascending. */
+  /** Matches that were found and that the caller has not removed yet, in ascending order. */
   readonly spans: Span[] = []
 
-  // The attempt: where it began, how far it has read, its state if it waits, and the end of its match so far.
+  // The current attempt: its start, the position it has read to, its state while it waits for text, and the
+  // end of its match so far.
   #start = 0
   #position = 0
   #waiting: State | undefined
@@ -60,7 +72,8 @@ export class Scanner {
   #firstClass = 0
   #firstSize = 1
 
-  // States by position, modulo the size: of the attempt that reached farthest (valid above `low` up to `high`), and of the present one.
+  // Ring buffers of states by position: of the attempt that reached farthest (valid for positions above `low`
+  // up to `high`), and of the current attempt.
   #farthest = NOTHING
   #present = NOTHING
   #mask = 0
@@ -74,20 +87,20 @@ export class Scanner {
     this.#classBefore = search.automaton.edge
   }
 
-  /** Everything before is known to be part of a match or of none. */
+  /** For all text before this position, it is known which parts are matches. */
   get decided(): number {
     return this.#span && !this.#search.canSkip ? this.#matchEnd : this.#start
   }
 
-  /** The text from here is needed again. */
+  /** The scanner still needs the text from this position on. */
   get needed(): number {
     return this.#span && !this.#search.judge ? this.#matchEnd : this.#start
   }
 
   /**
-   * Reads on to the end of `text`.
+   * Continues to the end of `text`.
    * @param base Position of its first character in the whole text, at most `needed`.
-   * @param isEnd Whether the whole text ends with it.
+   * @param isEnd Whether this is the end of the whole text.
    */
   scan(text: string, base: number, isEnd: boolean): void {
     const { automaton } = this.#search
@@ -106,7 +119,7 @@ export class Scanner {
     }
   }
 
-  /** Moves to the next place where a match can begin; false if the text has none. */
+  /** Moves to the next position at which a match can begin; returns false if there is none in the text. */
   #begin(text: string, base: number, isEnd: boolean): boolean {
     const { automaton } = this.#search
     const units = automaton.classes.ofUnit
@@ -144,7 +157,7 @@ export class Scanner {
     return false
   }
 
-  /** Reads on with an attempt; false if it waits for more text. */
+  /** Continues an attempt; returns false if it waits for more text. */
   #attempt(from: number, text: string, base: number, isEnd: boolean): boolean {
     const { automaton, most, judge } = this.#search
     const units = automaton.classes.ofUnit
@@ -216,7 +229,7 @@ export class Scanner {
     return false
   }
 
-  /** Notes the end of a match. */
+  /** Records that the attempt matches up to `end`. */
   #matched(patterns: readonly number[], end: number, text: string, base: number): void {
     const { judge, canSkip } = this.#search
     const verdict = judge?.(patterns, text.slice(this.#start - base, end - base)) ?? 0
@@ -236,7 +249,7 @@ export class Scanner {
     }
   }
 
-  /** Ends an attempt. The next one begins behind its match, or at the next character. */
+  /** Ends an attempt. The next one begins at the end of its match, or one character later if it had none. */
   #end(): void {
     if (this.#hasJoined) {
       this.#high = Math.max(this.#high, this.#position)
@@ -274,7 +287,7 @@ export class Scanner {
     ring[position & this.#mask] = state
   }
 
-  /** The numbers of states that are remembered mean others now. */
+  /** Forgets the remembered states, because their numbers became invalid when the table was emptied. */
   #forget(position = this.#position): void {
     this.#generation = this.#search.automaton.generation
     this.#low = 0
@@ -290,7 +303,7 @@ export class Scanner {
   }
 }
 
-/** Whether the other half of a pair may still come. */
+/** Whether the text ends with the first half of a surrogate pair, so that the second half may follow. */
 function isIncomplete(text: string, at: number, isEnd: boolean): boolean {
   return !isEnd && at + 1 === text.length && (text.charCodeAt(at) & 0xfc00) === 0xd800
 }

@@ -1,4 +1,4 @@
-/** Whether the last digit of a number is the check digit of the others (Luhn, ISO/IEC 7812-1 annex B). */
+/** Whether the last digit is the correct check digit of the number (Luhn, ISO/IEC 7812-1 annex B). */
 export function isLuhn(digits: string): boolean {
   let sum = 0
   for (let at = digits.length - 1, double = false; at >= 0; at--, double = !double) {
@@ -8,7 +8,10 @@ export function isLuhn(digits: string): boolean {
   return sum % 10 === 0
 }
 
-/** Whether the check digits of an account number are right (mod 97-10, ISO 13616). `text` has capitals and digits alone. */
+/**
+ * Whether the check digits of a bank account number (IBAN) are correct (mod 97-10, ISO 13616). `text`
+ * contains only digits and capital letters.
+ */
 export function isIbanChecksum(text: string): boolean {
   let rest = 0
   for (const character of text.slice(4) + text.slice(0, 4)) {

@@ -1,25 +1,34 @@
 import type { Ranges } from '../automaton/code-points.ts'
 
-/** One form of what is looked for. */
+/** One way in which the value that a detector looks for can be written. */
 export interface Form {
-  /** RE2 syntax, with a bounded length. */
+  /** Regular expression in the syntax of RE2; its matches have a maximum length. */
   readonly source: string
-  /** Characters that must not stand directly before. */
+  /** Characters that must not be directly before a match. */
   readonly notAfter?: Ranges
-  /** Characters that must not follow directly. */
+  /** Characters that must not be directly after a match. */
   readonly notBefore?: Ranges
-  /** Whether a text of this form is what it seems to be: checksums, ranges. */
+  /** Checks a text of this form further, for example its checksum; false means that it is not a match. */
   readonly check?: (text: string) => boolean
-  /** Where the match begins within the text: what stands before only tells what it is. */
+  /**
+   * Position in the text at which the value begins; the text before it only identifies the value, like
+   * `password=`.
+   */
   readonly valueAt?: (text: string) => number
-  /** A longer text that contains the form and is something else, as a version of five parts contains an address. */
+  /**
+   * True if this form is something else that can contain the value, as a version number of five parts
+   * contains an IPv4 address. It is not reported, nor is any match within it.
+   */
   readonly isOther?: true
 }
 
-/** What is looked for, in several forms. The longest form at a place counts. */
+/**
+ * Describes the kind of values to look for, in several forms. Of the forms that match at one position, the
+ * longest is used.
+ */
 export interface Detector {
   readonly kind: string
-  /** Maximum length of a match in characters; without checks a match may go on matching beyond it. */
+  /** Maximum length of a match in characters. A form without a check can match beyond it. */
   readonly most: number
   readonly forms: readonly Form[]
 }

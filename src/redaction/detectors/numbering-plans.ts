@@ -12,7 +12,10 @@ export const COUNTRY_CODES: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** First digits and lengths of card numbers, by brand: ISO/IEC 7812 ranges as the brands publish them, June 2025. */
+/**
+ * First digits and lengths of payment card numbers, by brand: ISO/IEC 7812 ranges as the brands publish them,
+ * June 2025.
+ */
 export const CARD_NUMBERS: readonly {
   readonly brand: string
   readonly first: string
@@ -41,7 +44,7 @@ export const CARD_NUMBERS: readonly {
   { brand: 'Troy', first: '9792', last: '9792', lengths: [16] },
 ]
 
-/** Length of an account number by country: SWIFT, IBAN Registry, release 99 (December 2024). */
+/** Number of characters of an IBAN, by country: SWIFT, IBAN Registry, release 99 (December 2024). */
 export const IBAN_LENGTHS: Readonly<Record<string, number>> = {
   AD: 24,
   AE: 23,
@@ -134,7 +137,7 @@ export const IBAN_LENGTHS: Readonly<Record<string, number>> = {
   YE: 30,
 }
 
-/** What ends the names of files, and is no top-level domain: `logo@2x.png` is no address. */
+/** File name extensions that are not top-level domains. Used to tell `logo@2x.png` from an e-mail address. */
 export const FILE_ENDINGS: ReadonlySet<string> = new Set(
   'png jpg jpeg gif svg webp ico css scss less js mjs cjs jsx ts tsx json yaml yml xml html htm vue wasm txt pdf exe dll jar tgz gz tar whl deb rpm ttf woff'.split(
     ' ',

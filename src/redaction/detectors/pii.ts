@@ -8,13 +8,16 @@ export type PII_KIND_NAMES = 'email' | 'phone' | 'credit_card' | 'iban' | 'ip' |
 
 const DIGITS: Ranges = [0x30, 0x39]
 const LETTERS_AND_DIGITS: Ranges = [...DIGITS, 0x41, 0x5a, 0x61, 0x7a]
-/** `_` and letters and digits. */
+/** ASCII letters, digits and `_`. */
 const WORD: Ranges = [...DIGITS, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a]
 const DASH: Ranges = [0x2d, 0x2d]
 const DOT: Ranges = [0x2e, 0x2e]
 const COLON: Ranges = [0x3a, 0x3a]
 
-/** What each kind of personal data looks like. The standards stand beside the forms (`docs/matching.md: Detection data`). */
+/**
+ * The forms of each kind of personal data. The comment at each form names its standard (`docs/matching.md:
+ * Detection data`).
+ */
 export const PII_DETECTORS: Readonly<Record<PII_KIND_NAMES, Detector>> = {
   // RFC 5321 4.5.3.1: 64 characters before the @ and 254 in total. The name may have letters of any script (RFC 6531).
   email: {
@@ -39,7 +42,7 @@ export const PII_DETECTORS: Readonly<Record<PII_KIND_NAMES, Detector>> = {
       String.raw`\d{4}(?: \d{4}){2,3}(?: \d{1,4})?`,
       String.raw`\d{4}(?:-\d{4}){2,3}(?:-\d{1,4})?`,
       String.raw`\d{4}[ -]\d{6}[ -]\d{4,5}`,
-      // The decimals of a fraction are no number of a card.
+      // The decimal places of a number are not a card number.
     ].map((source) => ({ source, notAfter: [...WORD, ...DOT], notBefore: WORD, check: isCardNumber })),
   },
   // ISO 13616: country, two check digits, up to 30 letters and digits; on paper in groups of four.
@@ -65,7 +68,7 @@ export const PII_DETECTORS: Readonly<Record<PII_KIND_NAMES, Detector>> = {
         notBefore: [...WORD, ...DASH],
         check: isAddress,
       },
-      // A version or an object identifier.
+      // A version number or an object identifier, which would otherwise be taken for an address.
       { source: String.raw`\d{1,9}(?:\.\d{1,9}){4,7}`, notAfter: [...WORD, ...DOT, ...DASH], isOther: true },
       {
         source: String.raw`(?i)[0-9a-f:]{2,39}(?:\d{1,3}(?:\.\d{1,3}){3})?`,
@@ -75,7 +78,7 @@ export const PII_DETECTORS: Readonly<Record<PII_KIND_NAMES, Detector>> = {
       },
     ],
   },
-  // 20 CFR 422.103; areas 000, 666 and 900 to 999, group 00 and serial number 0000 are not given out.
+  // 20 CFR 422.103; areas 000, 666 and 900 to 999, group 00 and serial number 0000 are never assigned.
   ssn: {
     kind: 'SSN',
     most: 16,
@@ -91,13 +94,15 @@ export const PII_DETECTORS: Readonly<Record<PII_KIND_NAMES, Detector>> = {
 function isEmail(text: string): boolean {
   const [name = '', host = ''] = text.split('@')
   const ending = host.slice(host.lastIndexOf('.') + 1).toLowerCase()
-  // git@host:repository is an address of a repository, and logo@2x.png is a file.
+  // git@host:repository is the address of a repository, and logo@2x.png is a file; neither is an e-mail
+  // address.
   return name !== 'git' && /[\p{L}\p{N}]/u.test(name) && !FILE_ENDINGS.has(ending)
 }
 
 /**
- * Written with `+` or `00` and a country code; or with the separators that are usual in a country, because digits alone
- * are numbers of orders and times; mobile numbers of China, which are written without any, by their first digits.
+ * Forms of phone numbers: with `+` or `00` and a country code, or with the separators that are usual in a
+ * country. Digits without separators are mostly order numbers or times, so only Chinese mobile numbers are
+ * matched that way, by their first digits.
  */
 function phoneForms(): Detector['forms'] {
   const border = { notAfter: [...WORD, ...DASH, ...DOT, 0x2b, 0x2b], notBefore: [...WORD, ...DASH] }
@@ -109,12 +114,12 @@ function phoneForms(): Detector['forms'] {
       check: international,
     },
     { source: String.raw`00[1-9]\d{0,2}(?:[ ./-]\d{1,12}){2,5}`, ...border, check: international },
-    // North America: 3-3-4 digits, where the first of the area and of the office is 2 to 9.
+    // North America: 3-3-4 digits. The area code and the next group each begin with 2 to 9.
     { source: String.raw`(?:1[ .-])?[2-9]\d{2}-[2-9]\d{2}-\d{4}`, ...border },
     { source: String.raw`(?:1[ .-])?[2-9]\d{2}\.[2-9]\d{2}\.\d{4}`, ...border },
     { source: String.raw`(?:1[ .-])?[2-9]\d{2} [2-9]\d{2}[ -]\d{4}`, ...border },
     { source: String.raw`(?:1[ .-]?)?\([2-9]\d{2}\)[ -]?[2-9]\d{2}[ .-]\d{4}`, ...border },
-    // A leading 0, as in most of Europe and Asia.
+    // Numbers with a leading 0, as in most of Europe and Asia.
     { source: String.raw`0\d(?:[ .-]\d{2}){4}`, ...border },
     {
       source: String.raw`0[1-9]\d{0,3}[ /-]\d{2,5}(?: \d{2,4}){1,3}`,
@@ -130,7 +135,10 @@ function phoneForms(): Detector['forms'] {
   ]
 }
 
-/** ITU-T E.164: a country code, and at most 15 digits in all. */
+/**
+ * Whether these are the digits of an international phone number (ITU-T E.164): a country code, and at most 15
+ * digits in all.
+ */
 function isInternational(digits: string): boolean {
   if (digits.length < 8 || digits.length > 15) return false
   return [1, 2, 3].some((length) => COUNTRY_CODES.has(digits.slice(0, length)))
@@ -153,13 +161,13 @@ function isIban(text: string): boolean {
 }
 
 function isAddress(text: string): boolean {
-  // 120.0.0.0 is a version of a browser, or a network.
+  // 120.0.0.0 is a browser version or a network, not the address of a machine.
   return isIPv4(text) && !text.endsWith('.0.0.0') && text !== '255.255.255.255'
 }
 
 function isAddress6(text: string): boolean {
   if (!isIPv6(text)) return false
-  // `::`, and names of two parts such as `de::ad`, are code.
+  // `::`, and two names such as `de::ad`, occur in program code and are not addresses.
   const groups = text.split(':').filter((group) => group !== '')
   return groups.length > 2 || text.includes('.') || /^(?:::1|f[cde][0-9a-f]{2}:|2[0-9a-f]{3}:)/i.test(text)
 }

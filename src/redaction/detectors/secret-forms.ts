@@ -1,9 +1,12 @@
-/** The form of a key of a provider. */
+/** The form of an API key or token of one provider. */
 export interface SecretForm {
   readonly provider: string
-  /** RE2 syntax. */
+  /** Regular expression in the syntax of RE2. */
   readonly source: string
-  /** `exact`: no letter or digit may follow. `hex`: the part before is also a usual word, so that `-`, `_` and `/` may not stand before either. */
+  /**
+   * `exact`: no letter or digit may follow. `hex`: the prefix is also an ordinary word, so neither letters
+   * and digits nor `-`, `_` and `/` may be before or after the key.
+   */
   readonly border?: 'exact' | 'hex'
 }
 
@@ -12,9 +15,10 @@ const A = '[A-Za-z0-9]'
 const UUID = '[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'
 
 /**
- * Keys whose form tells what they are: a prefix that the provider chose so that scanners find it. After the providers' own
- * pages and what scanners of repositories look for, as of November 2026. Where a provider states no length, the shortest
- * that was seen counts, and what follows belongs to the key as long as its letters go on.
+ * Keys that can be recognized by the prefix that their provider chose for secret scanners. Taken from the
+ * providers' own pages and from the lists of repository scanners, as of November 2026. If a provider does not
+ * state the length, the shortest key seen is the minimum, and all following characters of the same kind
+ * belong to the key.
  */
 export const SECRET_FORMS: readonly SecretForm[] = [
   // Models
@@ -101,7 +105,7 @@ export const SECRET_FORMS: readonly SecretForm[] = [
   { provider: 'Shippo', source: 'shippo_(?:live|test)_[0-9a-f]{40}' },
   { provider: 'EasyPost', source: `EZ[AT]K${A}{54}` },
   { provider: 'Razorpay', source: `rzp_(?:live|test)_${A}{14,}` },
-  // Secrets, infrastructure, observation
+  // Secret stores, infrastructure, monitoring
   { provider: 'HashiCorp Vault', source: `hv[sbr]\\.${W}{24,}` },
   { provider: 'HashiCorp Terraform', source: `${A}{14}\\.atlasv1\\.[A-Za-z0-9_=-]{60,}` },
   { provider: 'Pulumi', source: 'pul-[0-9a-f]{40}' },
@@ -115,7 +119,7 @@ export const SECRET_FORMS: readonly SecretForm[] = [
   { provider: 'Dynatrace', source: `dt0[a-z][0-9]{2}\\.[A-Z0-9]{24}\\.[A-Z0-9]{64}` },
   { provider: 'Prefect', source: `pn[ub]_${A}{36}` },
   { provider: 'Okta', source: `SSWS 00${W}{40}` },
-  // Work
+  // Office and project tools
   { provider: 'Notion', source: `(?:ntn_${A}{40,}|secret_${A}{43})`, border: 'exact' },
   { provider: 'Linear', source: `lin_(?:api|oauth)_${A}{40,}` },
   { provider: 'Airtable', source: `pat${A}{14}\\.[0-9a-f]{64}` },
@@ -127,13 +131,14 @@ export const SECRET_FORMS: readonly SecretForm[] = [
   { provider: 'Facebook', source: `EAA[A-Za-z]${A}{90,}` },
   { provider: 'Typeform', source: `tfp_${W}{40,}` },
   { provider: 'Mapbox', source: `[st]k\\.eyJ${W}{30,}\\.${W}{20,}` },
-  // Of no provider. RFC 7519: header and claims are JSON objects, so that both begin with eyJ.
+  // Tokens that belong to no provider. RFC 7519: header and claims are JSON objects, so both begin with eyJ.
   { provider: 'JSON Web Token', source: `eyJ${W}{8,240}\\.eyJ${W}{8,}(?:\\.${W}*)?` },
 ]
 
 /**
- * RFC 7468 and OpenSSH: the header, then lines of base64. The body may be the value of a JSON string, where line ends are
- * written as `\n`, and may begin with the headers of RFC 1421. The last line may be short if the footer follows.
+ * A private key in the format of RFC 7468 or OpenSSH: the header line, then lines of base64. In a JSON string
+ * the line ends are written as `\n`. The body may begin with the header fields of RFC 1421. The last line may
+ * be short if the footer follows.
  */
 export const PRIVATE_KEY = (() => {
   const line = String.raw`(?:(?:\s|\\[rn]|["'+,]){0,24}[A-Za-z0-9+/=]{16,})`
@@ -142,8 +147,11 @@ export const PRIVATE_KEY = (() => {
   return String.raw`-----BEGIN [A-Z0-9 ]{0,24}PRIVATE KEY(?: BLOCK)?-----${headers}${line}+(?:${end})?`
 })()
 
-/** What is assigned to a name such as `api_key` or `password`; the value is checked further. */
+/**
+ * A value assigned to a name such as `api_key` or `password`. `NAMED_SECRETS` also checks that it looks
+ * random.
+ */
 export const ASSIGNED_SECRET = String.raw`(?i)(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|auth[_-]?token|access[_-]?token|refresh[_-]?token|client[_-]?secret|private[_-]?key|signing[_-]?key|encryption[_-]?key|secret|passwd|password|token)["'\x60]?\s{0,3}(?::=|=>|[:=])\s{0,3}["'\x60]?[A-Za-z0-9_.~+/=-]{20,150}`
 
-/** A token in a header. */
+/** A token after the name of an authentication scheme, as in an `Authorization` header. */
 export const BEARER_TOKEN = String.raw`(?i)(?:bearer|basic|token) {1,2}[A-Za-z0-9_.~+/=-]{20,200}`

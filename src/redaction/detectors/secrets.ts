@@ -3,11 +3,14 @@ import type { Detector } from './detector.ts'
 import { ASSIGNED_SECRET, BEARER_TOKEN, PRIVATE_KEY, SECRET_FORMS } from './secret-forms.ts'
 
 const LETTERS_AND_DIGITS: Ranges = [0x30, 0x39, 0x41, 0x5a, 0x61, 0x7a]
-/** `-`, `/`, `_`. */
+/** `-`, `/` and `_`, which join the parts of a name. */
 const JOINTS: Ranges = [0x2d, 0x2d, 0x2f, 0x2f, 0x5f, 0x5f]
 const WORD_AND_JOINTS: Ranges = [...LETTERS_AND_DIGITS, ...JOINTS]
 
-/** Keys and tokens that their form tells. A long one goes on as long as its letters do. */
+/**
+ * Keys and tokens that are recognized by their form alone. A match may be longer than `most`, as long as the
+ * characters of the key continue.
+ */
 export const KNOWN_SECRETS: Detector = {
   kind: 'SECRET',
   most: 256,
@@ -21,7 +24,10 @@ export const KNOWN_SECRETS: Detector = {
   ],
 }
 
-/** Values that the name before them calls a secret, if they look random. The match is the value alone. */
+/**
+ * Values that are assigned to a name such as `password`, or follow `Bearer`, and look random. The match is
+ * the value alone.
+ */
 export const NAMED_SECRETS: Detector = {
   kind: 'SECRET',
   most: 256,
@@ -34,26 +40,26 @@ export const NAMED_SECRETS: Detector = {
   })),
 }
 
-/** What follows the sign of an assignment, or the name of a scheme. */
+/** The text after the assignment sign, or after the name of an authentication scheme. */
 function valueOf(text: string): string {
   return text.replace(/^(?:\w+ {1,2}(?![:=])|[^:=]*(?::=|=>|[:=])\s*["'`]?)/, '')
 }
 
 /**
- * Random letters and digits have many different characters, digits among the letters, and no words. A path, a name with dots,
- * a UUID or a hash of a name is not a secret because a variable is called `token`.
+ * Random values have many different characters, digits among the letters, and contain no words. A path, a
+ * name with dots or a short name is not a secret merely because its variable is called `token`.
  */
 function looksRandom(value: string): boolean {
   if (value.length < 20 || !/[0-9]/.test(value) || !/[A-Za-z]/.test(value)) return false
   if (/example|placeholder|your[_-]?|x{6}|\.{2}/i.test(value)) return false
   const digits = value.replaceAll(/[^0-9]/g, '').length
-  // Base 62 has a digit among six characters; names with a number have fewer.
+  // About one of six random base 62 characters is a digit; names that contain a number have fewer digits.
   if (digits < 2 || digits / value.length < 0.06) return false
   if (/^(?:[a-z]+[._/-])+[a-z0-9]+$/i.test(value)) return false
   return entropy(value) >= 3.3
 }
 
-/** Bits of a character, by how often each occurs in the text (Shannon). */
+/** Shannon entropy of a text, in bits per character. */
 function entropy(text: string): number {
   const counts = new Map<string, number>()
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1)

@@ -1,7 +1,7 @@
 import { normalized, rangesOf, type Ranges } from '../automaton/code-points.ts'
 import type { Detector, Form } from './detector.ts'
 
-// Scripts that are written without spaces: a word of theirs may stand anywhere.
+// Scripts without spaces between words: a word in them may be found anywhere in a text.
 const WITHOUT_SPACES =
   '\\p{scx=Han}\\p{scx=Hira}\\p{scx=Kana}\\p{scx=Bopo}\\p{scx=Thai}\\p{scx=Laoo}\\p{scx=Khmr}\\p{scx=Mymr}\\p{scx=Tibt}\\p{scx=Talu}\\p{scx=Lana}\\p{scx=Java}\\p{scx=Yiii}'
 const LETTER = new RegExp(`^[[\\p{L}\\p{N}_]--[${WITHOUT_SPACES}]]$`, 'v')
@@ -14,8 +14,9 @@ let borders:
   | undefined
 
 /**
- * Finds words without regard to case. Next to a letter or a digit of a word there must be none, except in scripts that are
- * written without spaces; a mark that changes the last letter must not follow. Space within a phrase is any white space.
+ * Finds words, ignoring case. A letter or digit must not be directly before or after a word, except in
+ * scripts without spaces between words. A combining mark must not follow, because it would change the last
+ * letter. Any white space matches a space within a phrase.
  */
 export function wordsDetector(kind: string, words: readonly string[]): Detector {
   const written = [...new Set(words.flatMap(spellings))]
@@ -26,7 +27,7 @@ export function wordsDetector(kind: string, words: readonly string[]): Detector 
   return { kind, most, forms: written.map(formOf) }
 }
 
-/** The ways of writing a word that differ in more than the case of single letters. */
+/** The spellings of a word that differ in more than the case of single letters, such as `ß` and `ss`. */
 function spellings(word: string): readonly string[] {
   const trimmed = word.trim()
   return [trimmed, trimmed.toUpperCase(), trimmed.toLowerCase()].flatMap((text) =>

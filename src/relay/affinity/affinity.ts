@@ -10,28 +10,39 @@ import { type DigestRules, type DigestStore, searchFor } from '../digests/digest
 import { RecentCalls } from './recent-calls.ts'
 import type { Session, SessionFinder, SessionOwner } from './session.ts'
 
-/** Services of the affinity of sessions. */
+/** Services that `Affinity` needs. */
 export interface AffinityServices {
-  /** Where bindings are kept, as numbers by digest. */
+  /**
+   * Where the bindings of sessions are kept: each is a number, found by the digest of its session and model.
+   */
   readonly store: DigestStore
-  /** Key of the digests. */
+  /** Secret key for the HMACs that identify sessions. */
   readonly key: Buffer
   readonly metrics: Pick<Metrics, 'add'>
   /** The monotonic clock; in milliseconds. */
   readonly nowMs: () => number
 }
 
-/** Minimum number of tokens of a prompt that providers keep in a cache. */
+/** Minimum number of tokens that a prompt must have so that providers cache it. */
 const MIN_CACHED_TOKENS = 1_024
-/** Lifetimes of caches, the shortest first. */
+/** Lifetimes of providers' prompt caches, the shortest first. */
 export const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
 export const LAST_LIFETIME = LIFETIMES_MS.length - 1
-/** Number of answers in a row without a cache read after which a binding is limited to the share of its key. */
+/**
+ * Number of consecutive answers that read nothing from a cache, after which the binding is followed only
+ * within `MAX_SHARES`.
+ */
 const MAX_MISSES = 2
-/** Maximum of the calls that a key takes from such bindings, as a multiple of an equal share. */
+/**
+ * Such a binding is not followed while its key has more than this multiple of an equal share of the channel's
+ * recent calls.
+ */
 const MAX_SHARES = 2
 
-/** How digests of sessions are remembered. A session may move to another account. */
+/**
+ * How bindings are remembered. A binding may change, because a session may move to another account of the
+ * provider.
+ */
 export const SESSION_DIGESTS: DigestRules = {
   kind: 'session',
   minSearched: 1,
@@ -51,18 +62,21 @@ export class Affinity {
     this.#recent = new RecentCalls(services.nowMs)
   }
 
-  /** What the row of a call names its session by, 16 hex digits; empty if it has none. */
+  /**
+   * The name of the call's session in its row of the usage log: 16 hex digits; empty if the call has no
+   * session.
+   */
   tagOf(userId: number, { isFree, session: find }: ParsedRequest): string {
     const session = isFree ? undefined : find?.({ key: this.#key, userId })
     return session?.tag.slice(0, 16) ?? ''
   }
 
-  /** What the client calls the session of a call; undefined if it did not name one. */
+  /** The client's own id of the session; undefined if the client sent none. */
   nameOf(userId: number, { isFree, session: find }: ParsedRequest): string | undefined {
     return isFree ? undefined : find?.({ key: this.#key, userId })?.name
   }
 
-  /** The affinity of a call; undefined if it is turned off or the call has no session. */
+  /** Creates the affinity of a call; undefined if affinity is turned off or the call has no session. */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
     if (!settings.options.affinity.enabled || request.isFree || !request.session) return undefined
@@ -71,28 +85,28 @@ export class Affinity {
   }
 }
 
-/** Where a session's cache is. */
+/** The channel and key where a session's prompt is cached. */
 interface Binding {
-  /** Identifies channel and key. */
+  /** Number of the channel and key, from `placeOf`. */
   readonly place: number
-  /** Index of the longest lifetime that was written. */
+  /** Index in `LIFETIMES_MS` of the longest cache lifetime that was written. */
   readonly lifetime: number
-  /** Answers in a row that read nothing from a cache, up to `MAX_MISSES`. */
+  /** Number of consecutive answers that read nothing from a cache, up to `MAX_MISSES`. */
   readonly misses: number
 }
 
-/** The affinity of one call. */
+/** Sends one call to the channel and key where its session is cached. */
 export class CallAffinity {
   readonly #services: AffinityServices
   readonly #recent: RecentCalls
   readonly #owner: SessionOwner
   readonly #options: Options
   readonly #findSession: SessionFinder
-  /** Whether there is more than one channel or key, without which a binding is of no use. */
+  /** Whether a binding is useful: the call has a session, and more than one channel or key to choose from. */
   readonly #binds: boolean
-  /** Bindings by the model that serves the call. */
+  /** The session's bindings, by the name of the model that serves the call; undefined if there is none. */
   readonly #bindings = new Map<string, Binding | undefined>()
-  /** Names of the bindings, by the same. */
+  /** Digests under which the bindings are stored, by the same model names. */
   readonly #digests = new Map<string, Buffer>()
   #isCounted = false
 
@@ -117,8 +131,8 @@ export class CallAffinity {
   }
 
   /**
-   * Returns the plans with the bound channel before the others of its priority. Returns a promise only if the
-   * binding must be looked up elsewhere.
+   * Returns the plans with the channel of the session's binding before the others of its priority. Returns a
+   * promise only if the binding must be looked up in another process.
    */
   arranged(plans: Plans): Plans | Promise<Plans> {
     if (!this.#binds) return plans
@@ -128,7 +142,10 @@ export class CallAffinity {
       : (found as unknown as Plans)
   }
 
-  /** Puts the bound key before the others. `keys`: those of the channel that can be used. */
+  /**
+   * Puts the key of the session's binding before the others. `keys`: the keys of the channel that can be
+   * used.
+   */
   ordered(plan: Plan, channel: Channel, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
     const binding = this.#bindings.get(plan.request.model)
     if (!binding || keys.length < 2) return keys
@@ -138,7 +155,7 @@ export class CallAffinity {
     return at === 0 ? keys : [bound, ...keys.slice(0, at), ...keys.slice(at + 1)]
   }
 
-  /** Counts an attempt at a key. */
+  /** Counts an attempt with a key. */
   attempted({ request }: Plan, { channel, key }: Target): void {
     if (!this.#binds) return
     if (channel.keys.length > 1) this.#recent.add(channel.name, key.value)
@@ -150,8 +167,8 @@ export class CallAffinity {
   }
 
   /**
-   * Binds the session to the target that answered, even if the client left before the end. `isReported`: whether
-   * the provider reported the usage.
+   * Binds the session to the channel and key that answered, even if the client left before the end.
+   * `isReported`: whether the provider reported the usage.
    */
   answered({ request }: Plan, { channel, key }: Target, usage: Usage, isReported: boolean): void {
     if (!this.#binds) return
@@ -209,7 +226,7 @@ export class CallAffinity {
     return ofKey >= 1 && ofKey + 1 > (MAX_SHARES * (ofChannel + 1)) / usable
   }
 
-  // Cannot be guessed, as the tag cannot.
+  // Nobody can guess this digest, because it contains the session's tag, an HMAC.
   #digestOf(model: string): Buffer {
     let digest = this.#digests.get(model)
     if (!digest) {
@@ -224,11 +241,14 @@ function leavesChoice({ channels }: Plan): boolean {
   return channels.length > 1 || channels.some(({ channel }) => channel.keys.length > 1)
 }
 
-/** Index of the longest lifetime that an answer wrote; -1 if it wrote nothing. */
+/**
+ * Index in `LIFETIMES_MS` of the longest lifetime with which an answer wrote to a cache; -1 if it wrote
+ * nothing.
+ */
 export function writtenLifetime(usage: Usage, cachesForADay: boolean): number {
   const written = [usage.cacheWrite5m, usage.cacheWrite30m, usage.cacheWrite1h, usage.cacheWrite12h]
   const longest = written.findLastIndex((tokens) => tokens > 0)
-  // Providers that keep prompts for a day write them without reporting it.
+  // Providers that keep prompts for a day do not report what they write.
   return cachesForADay && (longest >= 0 || mayBeCached(usage)) ? LAST_LIFETIME : longest
 }
 
@@ -239,7 +259,10 @@ function mayBeCached(usage: Usage): boolean {
 const PLACE_BITS = 27
 const PLACES = new WeakMap<Channel, Map<string, number>>()
 
-/** Number of a channel and one of its keys. A collision only costs a warm cache. */
+/**
+ * Number that stands for a channel and one of its keys. If two of them get the same number, only a cached
+ * prompt may be missed.
+ */
 export function placeOf(channel: Channel, key: string): number {
   let places = PLACES.get(channel)
   if (!places) PLACES.set(channel, (places = new Map()))
@@ -251,7 +274,7 @@ export function placeOf(channel: Channel, key: string): number {
   return place
 }
 
-// A binding is one number of 32 bits: the place, three bits of lifetime, and two of misses.
+// A binding is one number of 32 bits: 27 bits for the place, three for the lifetime, and two for the misses.
 function numberOf({ place, lifetime, misses }: Binding): number {
   return place * 32 + lifetime * 4 + misses
 }

@@ -8,15 +8,15 @@ import type { Plan, Target } from '../request-stages.ts'
 import { LAST_LIFETIME, LIFETIMES_MS, placeOf, writtenLifetime } from './affinity.ts'
 import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
 
-/** Services of the breaks of prompt caches. */
+/** Services that `CacheBreaks` needs. */
 export interface CacheBreaksServices {
   readonly previous: PreviousCalls
-  /** Key of the digests: 32 bytes. */
+  /** Secret key of the digests: 32 bytes. */
   readonly key: Buffer
   readonly metrics: Pick<Metrics, 'add'>
 }
 
-/** The key as digests need it. */
+/** The services, with the key in the form that HMACs take. */
 interface BreakServices extends CacheBreaksServices {
   readonly digestKey: KeyObject
 }
@@ -29,13 +29,13 @@ export class CacheBreaks {
     this.#services = { ...services, digestKey: createSecretKey(services.key) }
   }
 
-  /** Begins to compare a call with the previous one of its session; undefined if it has none. */
+  /** Begins to compare a call with the previous one of its session; undefined if the call has no session. */
   of(session: string, startedMs: number): CallBreaks | undefined {
     return session === '' ? undefined : new CallBreaks(this.#services, session, startedMs)
   }
 }
 
-/** What an answer tells about the cache. */
+/** An answer, and what it states about the cache. */
 export interface CacheAnswer {
   readonly plan: Plan
   readonly target: Target
@@ -57,7 +57,7 @@ export class CallBreaks {
     this.#found = services.previous.find(session)
   }
 
-  /** The provider's id of the previous answer, if the same channel gave it; else empty. */
+  /** The provider's id of the previous answer, if it came from this channel; otherwise empty. */
   answerIdAt(channel: string): string | Promise<string> {
     const idOf = (found: PreviousCall | undefined): string =>
       found?.channel === channel ? found.answerId : ''
@@ -65,9 +65,9 @@ export class CallBreaks {
   }
 
   /**
-   * Remembers an answer whose usage the provider reported, for the next call of the session. Returns why it read
-   * nothing, or too little, from the cache; empty if it did not have to. Returns a promise only if the previous call
-   * must be looked up elsewhere.
+   * Remembers an answer whose usage the provider reported, for the next call of the session. Returns why the
+   * answer read nothing or too little from the cache; empty if it read enough or nothing was cached. Returns
+   * a promise only if the previous call must be looked up in another process.
    */
   answered(answer: CacheAnswer): CacheBreak | '' | Promise<CacheBreak | ''> {
     return this.#found instanceof Promise
@@ -112,7 +112,7 @@ export class CallBreaks {
   }
 }
 
-/** The first reason that applies. */
+/** Returns the first reason that applies. */
 function reasonOf(before: PreviousCall, now: PreviousCall, print: ConversationPrint | undefined): CacheBreak {
   if (now.channel !== before.channel) return 'channel_moved'
   if (now.place !== before.place) return 'key_moved'
@@ -131,8 +131,9 @@ function haveMessagesChanged(before: PreviousCall, now: PreviousCall, print: Con
 }
 
 /**
- * Tokens that an answer read or wrote, by the lifetime of their cache. What is read was cached by the previous call,
- * what lives longest first, because providers have it before the rest.
+ * Tokens that an answer read from or wrote to caches, by index of the lifetime. Read tokens get the lifetimes
+ * with which the previous call had cached them, longest first, because longer-lived parts come first in the
+ * prompt.
  */
 function cachedTokens(usage: Usage, cachesForADay: boolean, previous: PreviousCall | undefined): number[] {
   const { cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h } = usage

@@ -6,7 +6,7 @@ import type { AttemptRequest } from '../request-stages.ts'
 import type { CallAffinity } from './affinity.ts'
 import { SESSION_HEADERS } from './session.ts'
 
-/** Whether requests of a protocol have a `prompt_cache_key`. */
+/** Whether the requests of a protocol can have a `prompt_cache_key`. */
 const HAS_CACHE_KEY: Readonly<Record<ProtocolName, boolean>> = {
   chat: true,
   messages: false,
@@ -20,8 +20,8 @@ const NAME = '"prompt_cache_key"'
 const CLOSE = '}'.charCodeAt(0)
 
 /**
- * Adds the session's `prompt_cache_key` to a request for a channel that takes one, at the end of its body. All
- * other bytes stay.
+ * Returns the body with the session's `prompt_cache_key` added at its end, if the channel takes one. All
+ * other bytes stay the same.
  */
 export function withCacheKey(
   request: AttemptRequest,
@@ -38,7 +38,10 @@ export function withCacheKey(
 
 const TAKES_CACHE_KEY = new WeakMap<Channel, boolean>()
 
-/** Whether a channel takes a key. Remembered, because it depends on the parsed address. */
+/**
+ * Whether a channel takes a `prompt_cache_key`. The result is remembered, because finding it requires parsing
+ * the channel's URL.
+ */
 function takesCacheKey(channel: Channel): boolean {
   let takes = TAKES_CACHE_KEY.get(channel)
   if (takes === undefined) {
@@ -49,10 +52,13 @@ function takesCacheKey(channel: Channel): boolean {
   return takes
 }
 
-/** Header values that may be forwarded. */
+/** Format of header values that may be forwarded. */
 const PRINTABLE = /^[\x20-\x7e]{1,256}$/
 
-/** The headers that name the client's session, for a channel that allows them: names and values in turn. */
+/**
+ * The headers with which the client named its session, if the channel allows them: names and values
+ * alternate.
+ */
 export function sessionHeaders(headers: Headers, { allow }: Channel): readonly string[] {
   if (!allow.has('session')) return []
   return SESSION_HEADERS.flatMap((name) => {

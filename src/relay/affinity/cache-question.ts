@@ -3,13 +3,15 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { AttemptRequest } from '../request-stages.ts'
 
-/** The feature under which Anthropic compares requests, where it is not for everybody. */
+/**
+ * Anthropic's beta feature that reports why a cache was missed; needed where it is not generally available.
+ */
 const BETA = 'cache-diagnosis-2026-04-07'
 
 /**
- * Adds the question why the cache was missed to a request for a channel with `cache_diagnostics`; all other bytes
- * stay. A question of the client stays, too. `previousId`: the provider's id of the answer with which it is to be
- * compared; empty if there is none. `docs/caches.md: Verdict of the provider`.
+ * Adds to a request for a channel with `cache_diagnostics` the question why the cache was missed. All other
+ * bytes stay; so does such a question of the client. `previousId`: the provider's id of the answer to compare
+ * with; empty if there is none. `docs/caches.md: Verdict of the provider`.
  */
 export function withCacheQuestion(request: AttemptRequest, previousId: string): AttemptRequest {
   const { body, path } = request
@@ -19,12 +21,12 @@ export function withCacheQuestion(request: AttemptRequest, previousId: string): 
 
 type Ask = (request: AttemptRequest, body: Buffer, previousId: string) => AttemptRequest
 
-/** By the path of the endpoint. */
+/** How the question is added, by the path of the endpoint. */
 const QUESTIONS: Readonly<Record<string, Ask>> = {
   '/messages': (request, body, previousId) => {
     const scan = scanObject(body)
     if (scan.has('diagnostics')) return request
-    // Null has the provider remember the first request.
+    // With null the provider remembers this request, so that the next one can be compared with it.
     const question = { previous_message_id: previousId === '' ? null : previousId }
     const headers = withBeta(request.headers)
     return { ...request, headers, body: withMember(body, scan, 'diagnostics', question) }
@@ -43,7 +45,7 @@ function withMember(body: Buffer, scan: ScannedObject, name: string, value: obje
   return applyEdits(body, scan, { remove: [], replace: new Map([[name, JSON.stringify(value)]]) })
 }
 
-/** Names and values in turn. */
+/** Adds the beta feature to headers, in which names and values alternate. */
 function withBeta(headers: readonly string[]): readonly string[] {
   const at = headers.findIndex((name, index) => index % 2 === 0 && name === 'anthropic-beta')
   if (at < 0) return [...headers, 'anthropic-beta', BETA]

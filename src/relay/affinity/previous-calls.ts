@@ -1,39 +1,42 @@
 import type { Link } from '../../ipc/link.ts'
 import { LIFETIMES_MS } from './affinity.ts'
 
-/** What the next call of a session is compared with. It has no text of a prompt. */
+/** The facts of a call with which the session's next call is compared. They contain no text of the prompt. */
 export interface PreviousCall {
   /** Start of the call, in Unix milliseconds. */
   readonly atMs: number
   readonly channel: string
-  /** Identifies the key of the channel. */
+  /** Number of the channel and its key, from `placeOf`. */
   readonly place: number
-  /** The upstream's name of the model, and whether it was served fast. */
+  /** The upstream's name of the model, with ` fast` if it was served fast. */
   readonly model: string
-  /** Short digests; empty where nothing was cached. `messages` covers the first `turns` turns. */
+  /**
+   * Short digests of parts of the request; empty if nothing was cached. `messages` covers the first `turns`
+   * turns.
+   */
   readonly tools: string
   readonly system: string
   readonly messages: string
-  /** Number of turns; -1 if they are not all in the request. */
+  /** Number of turns of the conversation; -1 if the request does not contain all of them. */
   readonly turns: number
-  /** Index of the longest lifetime that the session has written to a cache. */
+  /** Index in `LIFETIMES_MS` of the longest lifetime that the session has written to a cache. */
   readonly longest: number
-  /** Tokens that the call read or wrote, by lifetime. */
+  /** Tokens that the call read from or wrote to caches, by index of the lifetime. */
   readonly cached: readonly number[]
-  /** The provider's id of the answer, if the channel asks about caches; else empty. */
+  /** The provider's id of the answer, if the channel has `cache_diagnostics`; otherwise empty. */
   readonly answerId: string
 }
 
-/** The last call of each session, by the name of the session in rows. */
+/** The last call of each session, by the session's name in the usage log. */
 export interface PreviousCalls {
   find(session: string): PreviousCall | undefined | Promise<PreviousCall | undefined>
-  /** `most`: maximum number of sessions; beyond it, the one that was remembered longest ago is forgotten. */
+  /** `most`: maximum number of sessions; beyond it, the session remembered longest ago is forgotten. */
   remember(session: string, call: PreviousCall, most: number): void
 }
 
-/** Calls of this process, forgotten when their caches are. */
+/** Previous calls in the memory of this process. They are forgotten once their caches have expired. */
 export class LocalPreviousCalls implements PreviousCalls {
-  /** In the order in which they were remembered. */
+  /** The last call of each session, in the order in which they were remembered. */
   readonly #calls = new Map<string, PreviousCall>()
 
   /** Number of sessions. */
@@ -57,10 +60,12 @@ export class LocalPreviousCalls implements PreviousCalls {
   }
 }
 
-/** Sessions that one call may displace: two, so that the memory shrinks. */
+/** Maximum number of sessions that are forgotten for one new call. With two, the memory can shrink. */
 const MAX_REMOVED = 2
 
-/** Calls of the workers of one machine, which the owner of their database remembers. */
+/**
+ * Previous calls for a worker. The process that owns the machine's database remembers them for all workers.
+ */
 export class OwnerPreviousCalls implements PreviousCalls {
   readonly #link: Link
 
@@ -72,13 +77,13 @@ export class OwnerPreviousCalls implements PreviousCalls {
     return this.#link.request<PreviousCall | undefined>('find previous', session).catch(() => undefined)
   }
 
-  // The owner reads this before the settlement of the call, which is sent later over the same socket.
+  // The owner reads this message before the call's settlement, which is sent later over the same socket.
   remember(session: string, call: PreviousCall, most: number): void {
     this.#link.send('remember previous', [session, call, most])
   }
 }
 
-/** Answers the requests of a worker. */
+/** Answers the requests that a worker sends with `OwnerPreviousCalls`. */
 export function answerPreviousCalls(link: Link, calls: LocalPreviousCalls): void {
   link.answer('find previous', (session: string) => calls.find(session))
   link.on('remember previous', ([session, call, most]: [string, PreviousCall, number]) =>

@@ -8,9 +8,9 @@ interface Slot {
 
 /** Attempts of the last minute at the keys of one channel. */
 class ChannelCalls {
-  /** Slots of five seconds. */
+  /** Counts of twelve slots of five seconds each. */
   readonly slots: Slot[] = []
-  /** Number of the latest slot. */
+  /** Number of the slot of the last attempt, counted from the clock's zero. */
   latest = -1
 
   advance(slot: number): void {

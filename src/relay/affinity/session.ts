@@ -5,11 +5,14 @@ import type { HeaderName, Headers } from '../../http/request.ts'
 
 /** The conversation to which a call belongs. */
 export interface Session {
-  /** HMAC of the user and of the id that the client sent or how the conversation begins, in hex digits. */
+  /**
+   * HMAC of the user and of the session's id or, if the client sent none, of the beginning of the
+   * conversation; in hex digits.
+   */
   readonly tag: string
   /** The id that the client sent; undefined if it sent none. */
   readonly name: string | undefined
-  /** Whether the client named it, in a header or in the body. */
+  /** Whether the client sent an id, in a header or in the body. */
   readonly isNamed: boolean
   /** Whether the client sent a `prompt_cache_key`. */
   readonly hasCacheKey: boolean
@@ -35,7 +38,7 @@ const MAX_USER_ID_LENGTH = 4_096
 /** The part of a `user_id` of Claude Code that names the session. */
 const USER_ID_PART = /(?:^|_)(session_[\w-]+)/
 
-/** Whose session it is, and the secret that makes its tag. */
+/** The user of a session, and the secret key for its tag. */
 export interface SessionOwner {
   readonly key: KeyObject
   readonly userId: number
@@ -61,7 +64,7 @@ export function sessionOf(
   return { tag: tagOf(owner, isNamed, opening), name: id, isNamed, hasCacheKey: scan.has('prompt_cache_key') }
 }
 
-/** Finds the session when it is first needed, and once. */
+/** Returns a function that finds the session at its first call and then remembers it. */
 export function sessionFinder(headers: Headers, scan: ScannedObject, form: ConversationForm): SessionFinder {
   let session: Session | false | undefined
   return (owner) => (session ??= sessionOf(owner, headers, scan, form) ?? false) || undefined

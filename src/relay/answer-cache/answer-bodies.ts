@@ -3,20 +3,22 @@ import { parseRecord } from '@sluice/wire/json/record'
 import { newResponseId } from '../responses/response-id.ts'
 import type { AnswerKeeping } from './answer-keeping.ts'
 
-/** Form in which a client gets an answer: as a whole, as events, or as one JSON array of them. */
+/**
+ * Form in which a client gets an answer: a whole body, server-sent events, or one JSON array of the events.
+ */
 export type BodyForm = 'whole' | 'events' | 'array'
 
-/** An answer as one client got it. */
+/** An answer in the form in which one client got it. */
 export interface GivenBody {
   readonly keeping: AnswerKeeping
   readonly form: BodyForm
   readonly includeUsage: boolean
   readonly bytes: Buffer
-  /** The usage that was charged, as streams of chat state it. */
+  /** The usage that was charged, in the format of chat streams. */
   readonly usage: object | undefined
 }
 
-/** What a client asks for. */
+/** The form of an answer that a client asks for. */
 export interface WantedBody {
   readonly form: BodyForm
   readonly includeUsage: boolean
@@ -29,13 +31,13 @@ export const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
   array: 'application/json',
 }
 
-/** Whether a client that wants this can be given the bytes as they are. */
+/** Whether an answer that was given in one form can be sent, unchanged, to a client that wants another. */
 export function isSameBody(given: Omit<GivenBody, 'bytes' | 'usage'>, wanted: WantedBody): boolean {
   if (given.keeping.hasOwnIds) return false
   return given.form === wanted.form && (given.form === 'whole' || given.includeUsage === wanted.includeUsage)
 }
 
-/** The same answer in the form that a client wants; undefined if it cannot be put together. */
+/** Converts an answer to the form that a client wants; undefined if it cannot be converted. */
 export function bodyFor(given: GivenBody, wanted: WantedBody): Buffer | undefined {
   const text = given.bytes.toString()
   const converted =
@@ -51,8 +53,8 @@ export function bodyFor(given: GivenBody, wanted: WantedBody): Buffer | undefine
 }
 
 /**
- * Whether an answer may be kept: it came to its own end, without a refusal. Answers of endpoints without streams
- * are whole if they are JSON objects without an error.
+ * Whether an answer may be kept: it is complete and not a refusal. An answer of an endpoint without streams
+ * is complete if it is a JSON object without an error.
  */
 export function mayBeKept(given: GivenBody): boolean {
   const text = given.bytes.toString()

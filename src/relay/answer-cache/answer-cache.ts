@@ -19,14 +19,14 @@ import { type AnswerSource, SharedAnswer } from './shared-answer.ts'
 
 /** Answers up to this size are kept and shared. */
 const MAX_BYTES = 33_554_432
-/** Kept answers above this size are sent as they are read, and are not shared while they are. */
+/** Kept answers above this size are read from the store once for each client, while they are sent. */
 const MAX_READ_AT_ONCE = 1_048_576
 /**
- * Maximum number of failed calls that an equal call waits for. After that it gets the upstream's error, or makes a call
- * of its own, which no other call waits for.
+ * Maximum number of failed calls that an equal call waits for. After that it gets the upstream's error, or
+ * asks the upstream by itself, and no other call waits for it.
  */
 const MAX_MISSES = 3
-/** Headers of an answer that do not belong to its call alone. */
+/** Headers of an answer that are valid for every equal call. */
 const SHARED_HEADERS = [
   'content-type',
   'cache-control',
@@ -41,26 +41,29 @@ export interface AnswerCacheServices extends HitServices {
   readonly reads: StoreReads
   readonly memory: RequestMemory
   readonly claims: Pick<Claims, 'tag'>
-  /** Equal calls of the other processes of this machine; absent if there are none. */
+  /** Equal calls in the other processes of this machine; absent if there are no other processes. */
   readonly elsewhere?: EqualCallsElsewhere | undefined
 }
 
-/** What a call reports while it is carried out for the cache. */
+/** What the relay reports while it makes a call for the cache. */
 export interface Leading {
   /** Set when the call is admitted. */
   call?: Call
 }
 
-/** That another call had no answer to give. */
+/** Result of waiting for another call that gave no answer. */
 interface MissedAnswer {
-  /** The error in which it ended, if it did. */
+  /** The error with which the other call failed, if it did. */
   readonly error?: unknown
 }
 
-/** Carries a call out; the response may be another than its client's. */
+/** Makes a call to an upstream. The response in `incoming` may be a recorder instead of the client's. */
 type AskUpstream = (incoming: IncomingCall, leading: Leading) => Promise<void>
 
-/** Gives equal calls one answer: from the store, or from the first of them under way. `docs/answer-cache.md`. */
+/**
+ * Gives equal calls one answer: a stored one, or that of the first equal call that is running.
+ * `docs/answer-cache.md`.
+ */
 export class AnswerCache {
   readonly #services: AnswerCacheServices
   readonly #hits: Hits
@@ -71,12 +74,12 @@ export class AnswerCache {
     this.#hits = new Hits(services)
   }
 
-  /** A call whose answer may be shared; undefined if it may not. */
+  /** Returns the call if its answer may be shared; otherwise undefined. */
   sharable(admitted: AdmittedRequest): SharableCall | undefined {
     return sharableCall(admitted, (text) => this.#services.claims.tag('answer', text))
   }
 
-  /** Answers a call: from the store, by an equal call under way, or by carrying it out. */
+  /** Answers a call: from the store, with the answer of an equal running call, or by asking the upstream. */
   async answer(call: SharableCall, incoming: IncomingCall, ask: AskUpstream): Promise<void> {
     const mostMisses = call.equal.control.noCache ? 0 : MAX_MISSES
     for (let misses = 1; misses <= mostMisses; misses += 1) {
@@ -88,7 +91,7 @@ export class AnswerCache {
     return this.#askAlone(call, incoming, ask)
   }
 
-  /** Waits for the first of equal calls. */
+  /** Waits for the answer of the first of equal calls. */
   async #join(
     answer: SharedAnswer,
     call: SharableCall,
@@ -102,7 +105,10 @@ export class AnswerCache {
     }
   }
 
-  /** Looks for a kept answer, or carries out the first of equal calls, for which others wait meanwhile. */
+  /**
+   * Looks for a kept answer or asks the upstream, as the first of equal calls; the others wait for it
+   * meanwhile.
+   */
   async #lead(
     call: SharableCall,
     incoming: IncomingCall,
@@ -124,7 +130,7 @@ export class AnswerCache {
     return undefined
   }
 
-  /** Carries out a call for which no others wait. */
+  /** Asks the upstream for a call that no other call waits for. */
   async #askAlone(call: SharableCall, incoming: IncomingCall, ask: AskUpstream): Promise<void> {
     const answer = this.#sharedAnswer(call)
     answer.comesFrom('call')
@@ -142,7 +148,7 @@ export class AnswerCache {
     answer.leave()
   }
 
-  /** Further calls do not wait for this answer. */
+  /** Ensures that later calls do not wait for this answer. */
   #forget(answer: SharedAnswer, { lookup }: SharableCall): void {
     if (this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
     this.#services.elsewhere?.leave(lookup, answer)
@@ -157,21 +163,24 @@ export class AnswerCache {
     )
   }
 
-  /** Looks for the answer where it is kept, and in the other processes of this machine. */
+  /**
+   * Looks for the answer in the store, and among the running calls of the other processes of this machine.
+   */
   async #find(answer: SharedAnswer, call: SharableCall): Promise<AnswerSource | 'other process'> {
     const kept = await this.#findKept(answer, call)
     const { elsewhere } = this.#services
     if (kept !== 'call' || !elsewhere) return kept
     const other = await elsewhere.enter(call.lookup, answer)
     if (await other?.takeOver(answer, () => this.#forget(answer, call))) return 'other process'
-    // It may just have been kept.
+    // The other process may have stored its answer in the meantime.
     return this.#findKept(answer, call)
   }
 
   /** Looks for a kept answer, and reads it. */
   async #findKept(answer: SharedAnswer, { equal, lookup, caller }: SharableCall): Promise<AnswerSource> {
     const { answers, reads } = this.#services
-    // Without its database the cache is empty; the call itself is refused if it cannot be recorded.
+    // If the database is unavailable, the cache counts as empty. Whether the call can be made is decided
+    // elsewhere.
     const kept = await answers.find('cache', lookup).catch(() => undefined)
     const facts = kept && factsIn(kept)
     if (!kept || !facts || isTooOld(kept, equal.control.maxAgeMs)) return 'call'
@@ -181,7 +190,7 @@ export class AnswerCache {
       answer.replay(kept.head, await this.#pieces(kept, read))
       return { kept, facts }
     } catch {
-      // It was removed meanwhile, or cannot be read now: its call is carried out, like any other.
+      // The answer was removed in the meantime or cannot be read now, so the upstream is asked.
       return 'call'
     } finally {
       read.end()
@@ -206,7 +215,7 @@ export class AnswerCache {
       userId: caller.user.id,
       tokenId: caller.token.id,
       model: request.model,
-      // Later calls do not wait for it. Those of other workers may.
+      // Later calls of this process do not wait for this answer. Calls of other workers may.
       onRemoved: () => {
         if (!this.#services.elsewhere && this.#underWay.get(lookup) === answer) this.#underWay.delete(lookup)
       },
@@ -228,7 +237,7 @@ export class AnswerCache {
     const { answer: underWay } = answer
     const leading: Leading = {}
     this.#services.metrics.add('answerCache', 1, 'miss')
-    // An error is thrown below.
+    // The same error is thrown at the end of this method.
     const attached = underWay.attach(incoming.response)?.catch(() => true)
     const led: IncomingCall = { ...incoming, response: underWay.recorder }
     try {
@@ -241,10 +250,10 @@ export class AnswerCache {
     if (led.hasFailed !== undefined) incoming.hasFailed = led.hasFailed
     const end = await underWay.end
     const facts = end.kind === 'complete' ? factsOf(leading.call?.settlement, call) : undefined
-    // Before others know that it is of no use.
+    // Must come before `endedAs`, which tells waiting calls that this answer is useless.
     if (!facts) this.#forget(answer, call)
     answer.endedAs(facts)
-    // Until it is kept, the newest answer is given from here.
+    // Until the answer is stored, later calls get it from memory.
     if (facts && !keeping.isRemoved) this.#underWay.set(call.lookup, answer)
     if (facts && end.kind === 'complete' && end.pieces && end.head.status === 200)
       await this.#keep(call, facts, end.head.headers, end.pieces, leading, keeping)
@@ -260,7 +269,7 @@ export class AnswerCache {
     { call }: Leading,
     keeping: KeepingCall,
   ): Promise<void> {
-    // The answer of a fallback is not that of the model.
+    // The answer of a fallback model is not kept under the name of the requested model.
     if (call?.plan.request.model !== routes.resolutions[0]?.name) return
     const { form, includeUsage, usage } = facts
     const bytes = Buffer.concat(pieces)
@@ -286,7 +295,10 @@ export class AnswerCache {
     this.#services.metrics.add('answerCache', 1, isKept ? 'kept' : 'not_kept')
   }
 
-  /** Gives a client the answer of another call. Resolves to why it got none, once that call is over. */
+  /**
+   * Gives a client the answer of another call. If there is none to give, waits for the end of that call and
+   * resolves to the reason.
+   */
   async #follow(
     answer: SharedAnswer,
     call: SharableCall,
@@ -298,9 +310,9 @@ export class AnswerCache {
       const isOld = isTooOld(source.kept, call.equal.control.maxAgeMs)
       return !isOld && (await this.#giveKept(answer, source, call, incoming)) ? undefined : {}
     }
-    // What has ended in an error is given to nobody else.
+    // An answer that ended with an error is not given to other calls.
     if (answer.answer.hasEnded && !(await answer.facts)) return {}
-    // What a hit costs is known at the end alone; until then only free ones are delivered.
+    // The charge for a hit depends on the final cost, so bytes are sent before the end only if hits are free.
     const isLive =
       call.options.price.digits === 0n &&
       isSameBody({ keeping: answer.keeping, ...answer.given }, call.wanted)
@@ -334,7 +346,7 @@ export class AnswerCache {
       }
       return true
     } catch (error) {
-      // It was removed meanwhile.
+      // The answer was removed in the meantime.
       if (error instanceof GatewayError && error.code === 'not_found') return false
       throw error
     } finally {
@@ -342,7 +354,7 @@ export class AnswerCache {
     }
   }
 
-  /** Charges a hit, and sends a large answer as its client reads it. */
+  /** Charges the call, and sends a large kept answer at the speed at which the client reads it. */
   async #sendKept(
     { kept, facts }: Exclude<AnswerSource, 'call'>,
     read: StoreRead,
@@ -358,7 +370,7 @@ export class AnswerCache {
     })
   }
 
-  /** Sends the bytes as they come. */
+  /** Sends the bytes of a running call as they arrive. */
   async #giveLive(
     answer: SharedAnswer,
     call: SharableCall,
@@ -382,7 +394,7 @@ export class AnswerCache {
     return undefined
   }
 
-  /** Waits for the end of the call, and sends its answer in the form that the client wants. */
+  /** Waits for the end of the running call, and sends its answer in the form that the client wants. */
   async #giveAtEnd(
     answer: SharedAnswer,
     call: SharableCall,
@@ -400,7 +412,7 @@ export class AnswerCache {
     return (await this.#giveWhole(answer, facts, end.head.headers, 0, call, incoming)) ? undefined : {}
   }
 
-  /** Charges a hit, and then sends an answer that is there as a whole. */
+  /** Charges the call, and then sends an answer that is completely in memory. */
   async #giveWhole(
     answer: SharedAnswer,
     facts: AnswerFacts,
@@ -424,7 +436,7 @@ export class AnswerCache {
     const { token, user } = call.caller
     const held = new ResizableAllocation(this.#services.memory, { client: user.id, key: token.id })
     if (!body || !held.take(body.length)) return false
-    // Until its client has read it.
+    // The memory is held until the client has read the answer.
     incoming.response.onClosed(() => held.release())
     const content = this.#hits.capture(call, incoming)
     try {
@@ -449,7 +461,7 @@ export class AnswerCache {
   }
 }
 
-/** Headers of a hit that belong to its call. */
+/** Headers of an answer from the cache that are specific to the call that gets it. */
 function headersOf(
   { dialect, request, guards }: SharableCall,
   { id }: IncomingCall,
@@ -471,7 +483,7 @@ function sharedHeaders(head: ResponseHeaders): Record<string, string> {
   )
 }
 
-/** Whether an upstream has caused an error, so that every equal call may meet it. */
+/** Whether an upstream caused the error, so that other equal calls are likely to get it too. */
 function isOfUpstream(error: unknown): boolean {
   return (
     error instanceof UpstreamRefusal || (error instanceof GatewayError && error.code === 'upstream_error')

@@ -7,33 +7,34 @@ import type { Settlement } from '../../domain/records/usage.ts'
 import { type BodyForm, CONTENT_TYPES } from './answer-bodies.ts'
 import type { SharableCall } from './sharable-call.ts'
 
-/** Reasons of calls that came to their own end. */
+/** Settlement reasons of calls whose answer is complete. */
 const WHOLE_REASONS: readonly SettlementReason[] = ['complete', 'estimated']
 
-/** What is known of a call whose answer is given to others. */
+/** Facts about an answer that is given to other calls. */
 export interface AnswerFacts {
-  /** What it cost, in quota units. */
+  /** Cost of the original call, in quota units. */
   readonly quota: number
-  /** Its tokens, prompt and output. */
+  /** Tokens of the original call: prompt plus output. */
   readonly tokens: number
   /** The model that answered. */
   readonly model: string
-  /** Form in which its client got the answer. */
+  /** Form in which the first client got the answer. */
   readonly form: BodyForm
   readonly includeUsage: boolean
-  /** Verdicts of the guards that checked it; absent if none did. */
+  /** Verdicts of the guards that checked the answer; absent if no guard did. */
   readonly guards?: string | undefined
-  /** The usage as streams of chat state it; absent in other dialects. */
+  /** The usage in the format of chat streams; absent for other dialects. */
   readonly usage?: object | undefined
 }
 
-/** What is told to others of a call that came to its end; undefined of any other. */
+/** Facts of a call with a complete answer, for the calls that get it too; undefined for any other call. */
 export function factsOf(
   settlement: Settlement | undefined,
   { equal, wanted }: SharableCall,
 ): AnswerFacts | undefined {
   if (!settlement || !WHOLE.has(settlement.reason)) return undefined
-  // The service may decide about the next one.
+  // A guard's service failed. At the next call it may work and refuse the answer, so the answer is not
+  // shared.
   if (FAILED_GUARD.test(settlement.guards ?? '')) return undefined
   const { quota, usage, model } = settlement
   return {
@@ -47,12 +48,15 @@ export function factsOf(
   }
 }
 
-/** A verdict of a guard whose service failed, in a list of verdicts. */
+/** Matches a list of guards' verdicts in which a guard's service failed. */
 const FAILED_GUARD = /=failed_/
 
 const WHOLE: ReadonlySet<SettlementReason> = new Set(WHOLE_REASONS)
 
-/** The facts of a kept answer, as another version of the gateway may have written them. */
+/**
+ * The facts stored with a kept answer; undefined if another version of the gateway wrote them in another
+ * format.
+ */
 export function factsIn({ facts }: KeptAnswer): AnswerFacts | undefined {
   const read = parseRecord(facts) as Partial<AnswerFacts> | undefined
   if (!Number.isSafeInteger(read?.quota) || !Number.isSafeInteger(read?.tokens)) return undefined

@@ -11,27 +11,27 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Headers } from '../../http/request.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
 
-/** How the answers of an endpoint are kept for equal requests. */
+/** How answers of an endpoint are kept for equal requests. */
 export interface AnswerKeeping {
-  /** Name that separates its answers from those of other endpoints of the dialect. */
+  /** Name that separates the endpoint's answers from those of other endpoints with the same dialect. */
   readonly endpoint: string
-  /** The two forms of its answers; absent if it has no streams. */
+  /** How the endpoint's answers convert between whole bodies and streams; absent if it has no streams. */
   readonly forms?: AnswerForm
   /** Whether streams end with their usage only for clients that ask for it. */
   readonly hasUsageOption?: true
   /** Whether a channel may store the answer, so that clients can refer to it. */
   readonly mayBeStored?: true
-  /** Whether each answer has an id of its own, by which clients might refer to it. */
+  /** Whether each answer has its own id, by which clients might refer to it. */
   readonly hasOwnIds?: true
 }
 
-/** A request for an answer that may be kept. */
+/** What identifies equal requests, and what a request asks of the cache. */
 export interface EqualRequest {
   readonly keeping: AnswerKeeping
   readonly control: CacheControl
-  /** Whether its stream ends with the usage. */
+  /** Whether the stream of this request ends with the usage. */
   readonly includeUsage: boolean
-  /** Digest of the body, and the headers that go along with it. */
+  /** Digest of the body, followed by the values of `COUNTED_HEADERS`. */
   identity(): readonly string[]
 }
 
@@ -46,28 +46,30 @@ const GEMINI: AnswerKeeping = { endpoint: 'gemini', forms: geminiAnswers }
 const RESPONSES: AnswerKeeping = { endpoint: 'responses', forms: responsesAnswers, hasOwnIds: true }
 const STORED_RESPONSES: AnswerKeeping = { ...RESPONSES, mayBeStored: true }
 
-/** Members by which a response continues another one. */
+/** Members by which a request to the Responses API continues an earlier response. */
 const CONTINUATIONS = ['previous_response_id', 'conversation'] as const
 
-/** Chat completions. */
+/** Keeps chat completions. */
 export const keepsChat = (): AnswerKeeping => CHAT
 
-/** Completions, at whose endpoint older clients send chat requests. */
+/**
+ * Keeps completions. Requests without a prompt are chat requests, which older clients send to that endpoint.
+ */
 export const keepsCompletions = (scan: ScannedObject): AnswerKeeping =>
   scan.has('prompt') ? COMPLETIONS : { ...CHAT, endpoint: 'completions' }
 
-/** Messages. */
+/** Keeps answers of the Messages API. */
 export const keepsMessages = (): AnswerKeeping => MESSAGES
 
-/** Gemini's answers. */
+/** Keeps answers of Gemini's API. */
 export const keepsGemini = (): AnswerKeeping => GEMINI
 
-/** Answers without streams. */
+/** Keeps answers of an endpoint without streams. */
 export const keepsWhole =
   (endpoint: string): (() => AnswerKeeping) =>
   () => ({ endpoint })
 
-/** Responses that neither continue another one nor go on without their client. */
+/** Keeps responses, except those that continue another response or run in the background. */
 export function keepsResponses(scan: ScannedObject): AnswerKeeping | undefined {
   if (scan.kind('background') === 'true') return undefined
   if (CONTINUATIONS.some((name) => scan.has(name) && scan.kind(name) !== 'null')) return undefined
@@ -75,8 +77,8 @@ export function keepsResponses(scan: ScannedObject): AnswerKeeping | undefined {
 }
 
 /**
- * Members that do not count for equality: the model, which counts as it is routed, and what names the form of the
- * answer, the user or the session.
+ * Members of a body that may differ between equal requests. The model is compared after routing; the other
+ * members only determine the form of the answer, the user or the session.
  */
 const UNCOUNTED: ReadonlySet<string> = new Set([
   'metadata',
@@ -87,10 +89,10 @@ const UNCOUNTED: ReadonlySet<string> = new Set([
   'stream_options',
 ])
 
-/** Headers that go along with a request to its upstream. */
+/** Headers that are forwarded to the upstream and therefore must be equal. */
 const COUNTED_HEADERS = ['anthropic-beta', 'anthropic-version', 'vendor-version'] as const
 
-/** The request as it is compared with others. Nothing is computed before it is needed. */
+/** What is compared between requests. `identity` is computed only when it is needed. */
 export function equalRequest(keeping: AnswerKeeping, scan: ScannedObject, headers: Headers): EqualRequest {
   return {
     keeping,

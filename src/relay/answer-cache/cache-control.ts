@@ -1,15 +1,15 @@
 /** What the `cache-control` header of a request says about kept answers. `docs/answer-cache.md: By request`. */
 export interface CacheControl {
-  /** Neither read what is kept nor keep the answer. */
+  /** Neither read kept answers nor keep the new one. */
   readonly noStore: boolean
-  /** Ask again, and keep the new answer where answers are kept. */
+  /** Ask the upstream again, and keep the new answer. */
   readonly noCache: boolean
   /** Maximum age of an answer in milliseconds; undefined if the request names none. */
   readonly maxAgeMs: number | undefined
 }
 
 const NOTHING_SAID: CacheControl = { noStore: false, noCache: false, maxAgeMs: undefined }
-/** Longer headers are ignored. */
+/** Maximum length of the header; longer ones are ignored. */
 const MAX_LENGTH = 1_024
 
 /** Reads the header; directives that cannot be read are ignored. */

@@ -4,9 +4,9 @@ import type { Settings } from '../../domain/settings.ts'
 const VERSIONS = new WeakMap<Settings, string>()
 
 /**
- * Identifies everything in the configuration on which an answer may depend: channels, models, groups and options.
- * Equal configurations have the same version, on every node and after a restart. Contains keys of providers, so
- * that it must only be used inside of an HMAC.
+ * Text that identifies everything in the configuration on which an answer may depend: channels, models,
+ * groups and options. Equal configurations have the same version, on every node and after a restart. It is
+ * derived from provider keys, so it must be used only as part of an HMAC.
  */
 export function configurationVersion(settings: Settings): string {
   let version = VERSIONS.get(settings)
@@ -19,7 +19,7 @@ export function configurationVersion(settings: Settings): string {
   return version
 }
 
-/** Writes what JSON does not have, and members in the order of their names. */
+/** Converts values that JSON lacks, and sorts the members of objects by name. */
 function sorted(_key: string, value: unknown): unknown {
   if (typeof value === 'bigint') return String(value)
   if (value instanceof Set) return [...value].toSorted((one, other) => (one < other ? -1 : 1))

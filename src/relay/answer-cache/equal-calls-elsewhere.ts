@@ -6,51 +6,51 @@ import type { WantedBody } from './answer-bodies.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import type { SharedAnswer } from './shared-answer.ts'
 
-/** Bytes that wait to be read by another process, in addition to one piece. */
+/** Bytes of an answer that may wait to be read by another process; one further piece may exceed this. */
 const MAX_UNREAD_BYTES = 262_144
 
-/** An answer that a worker has under way. */
+/** A worker, and its number for an answer or a reader. */
 interface AnswerId {
   readonly worker: string
   readonly number: number
 }
 
-/** A question for more of an answer. */
+/** A request for the next part of another worker's answer. */
 interface Reading {
   readonly lookup: string
   readonly answer: AnswerId
   readonly reader: AnswerId
 }
 
-/** What came of an answer since it was last read. */
+/** The part of an answer that arrived since the last request. */
 type ReadPart =
-  /** It comes from the store, or is over. */
+  /** There is nothing to read: the answer comes from the store, or its call is over. */
   | { readonly kind: 'nothing' }
   | {
       readonly kind: 'part'
       readonly given: WantedBody
       readonly head: AnswerHead | undefined
       readonly bytes: Uint8Array
-      /** Set at the end; without facts the answer is of no use. */
+      /** Set with the last part. If `facts` is undefined, the answer cannot be given to other calls. */
       readonly end: { readonly facts: AnswerFacts | undefined } | undefined
     }
 
 const NOTHING: ReadPart = { kind: 'nothing' }
 
-/** An answer that another worker has under way. */
+/** The answer of a call that another worker is making. */
 export interface AnswerElsewhere {
   /**
-   * Takes it over, as it comes. Resolves to whether there is an answer to take over; what follows is put into `into`.
-   * `onUseless` is called before others know that it has come to no good end. Never rejects.
+   * Copies the answer into `into` as it arrives. Resolves to false if there is no such answer. `onUseless` is
+   * called before other calls learn that the answer cannot be used. Never rejects.
    */
   takeOver(into: SharedAnswer, onUseless: () => void): Promise<boolean>
 }
 
-/** Equal calls under way in the other workers of this machine. */
+/** Finds equal calls that other workers of this machine are making, and passes answers between workers. */
 export class EqualCallsElsewhere {
   readonly #link: Link
   readonly #worker: string
-  /** Answers that this worker has under way. */
+  /** Answers of calls that this worker is making, by number. */
   readonly #own = new Map<number, SharedAnswer>()
   readonly #numbers = new Map<SharedAnswer, number>()
   readonly #readers = new Map<string, AnswerReader>()
@@ -66,8 +66,8 @@ export class EqualCallsElsewhere {
   }
 
   /**
-   * Announces that this worker is about to ask an upstream. Resolves to the answer of another worker that already
-   * does; to undefined if this one is the first.
+   * Announces that this worker is about to ask an upstream. If another worker is already doing so for an
+   * equal call, resolves to its answer; otherwise to undefined.
    */
   async enter(lookup: string, answer: SharedAnswer): Promise<AnswerElsewhere | undefined> {
     const id = this.#next()
@@ -82,7 +82,7 @@ export class EqualCallsElsewhere {
     return { takeOver: (into, onUseless) => this.#takeOver(reading, into, onUseless) }
   }
 
-  /** Announces that an answer is over. */
+  /** Announces that a call of this worker is over. */
   leave(lookup: string, answer: SharedAnswer): void {
     const number = this.#forget(answer)
     if (number !== undefined) this.#link.send('end equal', [lookup, { worker: this.#worker, number }])
@@ -116,7 +116,7 @@ export class EqualCallsElsewhere {
     for (let part = first; part.kind === 'part' && !recorder.isAborted; ) {
       const { head, bytes, end } = part
       if (head && !recorder.headersSent) recorder.writeHead(head.status, head.headers)
-      // A copy, because the bytes are part of what was received together.
+      // A copy, because `bytes` is a view of a larger received message.
       if (bytes.length > 0 && !recorder.write(Buffer.from(bytes))) await drained(recorder)
       facts = end?.facts
       if (end || recorder.isAborted) break
@@ -128,7 +128,7 @@ export class EqualCallsElsewhere {
     else recorder.destroy()
   }
 
-  /** More of an answer; its end if the other worker is gone. */
+  /** Requests the next part of an answer; if the other worker has gone, resolves to `NOTHING`. */
   async #ask(reading: Reading): Promise<ReadPart> {
     return this.#link.request<ReadPart>('read equal', reading).catch(() => NOTHING)
   }
@@ -149,7 +149,7 @@ export class EqualCallsElsewhere {
     return answer.answer.hasEnded && !(await answer.facts) ? undefined : AnswerReader.of(answer)
   }
 
-  /** Ends readers of other workers, by their names. */
+  /** Ends the readers of other workers that match by name. */
   #leave(isMeant: (name: string) => boolean): void {
     for (const [name, reader] of this.#readers) {
       if (!isMeant(name)) continue
@@ -159,7 +159,7 @@ export class EqualCallsElsewhere {
   }
 }
 
-/** Takes an answer as a client would, for another worker. */
+/** Reads an answer, like a client, on behalf of another worker. */
 class AnswerReader {
   readonly #answer: SharedAnswer
   readonly #recorder: AnswerRecorder
@@ -180,7 +180,7 @@ class AnswerReader {
     })
   }
 
-  /** Begins to read an answer; undefined if its start is no longer held. */
+  /** Begins to read an answer; undefined if its beginning is no longer in memory. */
   static of(answer: SharedAnswer): AnswerReader | undefined {
     const reader = new AnswerReader(answer)
     const attached = answer.answer.attach(reader.#recorder)
@@ -191,7 +191,7 @@ class AnswerReader {
     return attached && reader
   }
 
-  /** Resolves to what has come since the last time, as soon as there is something. */
+  /** Resolves to the part that arrived since the last call, waiting if there is none yet. */
   async read(): Promise<Extract<ReadPart, { kind: 'part' }>> {
     if (this.#pieces.length === 0 && this.#state === 'under way')
       await new Promise<void>((resolve) => (this.#wake = resolve))
@@ -207,7 +207,7 @@ class AnswerReader {
     return { kind: 'part', given: this.#answer.given, head: this.#head, bytes, end }
   }
 
-  /** The other worker has no more clients. */
+  /** Ends the reading, because the other worker no longer has clients for the answer. */
   leave(): void {
     this.#recorder.onConnectionEnd('aborted')
     this.#over('broken')
@@ -231,13 +231,16 @@ class AnswerReader {
   }
 }
 
-/** Knows which worker has which call under way, and passes answers from one to the other. */
+/**
+ * Records which worker is making which call, and passes answers between workers. Runs in the process that the
+ * workers are connected to.
+ */
 export class EqualCallsOfWorkers {
   readonly #links = new Map<string, Link>()
-  /** The answer under way for each kind of call. */
+  /** The running call for each lookup key, whose answer equal calls get. */
   readonly #first = new Map<string, AnswerId>()
 
-  /** Answers a worker that has started. */
+  /** Registers a worker that has started, and answers its requests. */
   add(worker: string, link: Link): void {
     this.#links.set(worker, link)
     void link.closed.then(() => this.#drop(worker))

@@ -17,7 +17,7 @@ import { tracedHit } from '../telemetry/traced-hit.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import type { SharableCall } from './sharable-call.ts'
 
-/** Services that charging hits needs. */
+/** Services that `Hits` needs. */
 export interface HitServices {
   readonly ledger: Ledger
   readonly limits: CallLimits
@@ -27,7 +27,7 @@ export interface HitServices {
   readonly telemetry: Telemetry | undefined
 }
 
-/** Charges calls that get the answers of others, and writes their rows. */
+/** Charges and records calls that get the answer of another call. */
 export class Hits {
   readonly #services: HitServices
 
@@ -35,7 +35,7 @@ export class Hits {
     this.#services = services
   }
 
-  /** Begins to collect what a hit says; undefined if nothing of it is kept. */
+  /** Begins to collect the content of a call for the content log; undefined if it is not logged. */
   capture(
     { caller, settings, routes, body, received = body }: SharableCall,
     { id, response }: IncomingCall,
@@ -53,8 +53,9 @@ export class Hits {
   }
 
   /**
-   * Charges a part of what the call cost whose answer this one gets; without `facts` nothing. Resolves when that is
-   * durable; rejects if the balances cannot cover it. The row has no tokens, because no provider counted any.
+   * Charges the configured part of the original call's cost; nothing without `facts`. Resolves when the
+   * charge is durable; rejects if the balances are too low. The usage row has no tokens, because no provider
+   * counted any.
    */
   async settle(
     call: SharableCall,

@@ -19,7 +19,7 @@ export interface AdmittedRequest {
   readonly settings: Settings
   readonly request: ParsedRequest
   readonly routes: Routes
-  /** The guards that have checked the request, and check its answer; absent if none apply. */
+  /** The guards that have checked the request and will check its answer; absent if no guard applies. */
   readonly guards?: CallGuards
   /** The request as it was received, if guards have changed it. */
   readonly received?: Body | FormBody
@@ -30,14 +30,15 @@ export interface SharableCall extends AdmittedRequest {
   readonly options: CacheOptions
   readonly equal: EqualRequest
   readonly wanted: WantedBody
-  /** How long its answer is kept, in milliseconds. */
+  /** Time for which the answer is kept, in milliseconds. */
   readonly ttlMs: number
-  /** Finds equal calls. */
+  /** HMAC that is the same for equal calls. */
   readonly lookup: string
 }
 
 /**
- * A call whose answer may be shared; undefined if it may not. `tag` computes an HMAC with the gateway's secret.
+ * Returns the call if its answer may be shared; otherwise undefined. `tag` computes an HMAC with the
+ * gateway's secret.
  */
 export function sharableCall(
   admitted: AdmittedRequest,
@@ -58,7 +59,7 @@ export function sharableCall(
     [options.scope, owner, first.group.name],
     [dialect.name, equal.keeping.endpoint, first.name],
     [configurationVersion(settings), first.model.priceMoment ?? ''],
-    // Those with other guards would get another answer, and those with other values another one put back.
+    // Other guards might change the answer, and other pseudonyms would put other values back into it.
     admitted.guards?.all.map(({ guard }) => guard) ?? [],
     [...(admitted.guards?.pseudonyms.entries() ?? [])],
     equal.identity(),
@@ -78,7 +79,7 @@ function formOf({ stream, streamType }: ParsedRequest): BodyForm {
   return streamType === undefined ? 'events' : 'array'
 }
 
-/** Whether a channel or the gateway stores a response that its request does not want unstored. */
+/** Whether a channel or the gateway may store a response whose request does not forbid it. */
 function mayStore({ options }: Settings, channels: readonly Channel[]): boolean {
   return (
     options.keep_responses > 0 ||
@@ -86,7 +87,10 @@ function mayStore({ options }: Settings, channels: readonly Channel[]): boolean 
   )
 }
 
-/** How long an answer is kept; 0 if nothing says so. A model with the time 0 is turned out. */
+/**
+ * Time for which an answer is kept, in milliseconds; 0 if it is not. A model with the time 0 is excluded from
+ * the cache.
+ */
 function ttlOf(
   { ttl, max_ttl }: CacheOptions,
   ofModel: number | undefined,

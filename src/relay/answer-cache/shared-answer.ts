@@ -6,29 +6,32 @@ import type { AnswerKeeping } from './answer-keeping.ts'
 import type { AnswerFacts } from './answer-facts.ts'
 import { bodyFor, type GivenBody, isSameBody, type WantedBody } from './answer-bodies.ts'
 
-/** Where an answer comes from: it is kept, or the call is under way. */
+/** Where an answer comes from: the store, or a running call. */
 export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFacts } | 'call'
 
 type AnswerUnderWayInputs = Omit<ConstructorParameters<typeof AnswerUnderWay>[0], 'staysWithoutClients'>
 
-/** One answer for equal calls of this process: of the first one, which looks for it and asks, and of all that come meanwhile. */
+/**
+ * The answer that equal calls of this process share. The first call looks for it in the store or asks an
+ * upstream; the calls that arrive meanwhile wait for it.
+ */
 export class SharedAnswer {
   readonly answer: AnswerUnderWay
   readonly keeping: AnswerKeeping
-  /** What the client of the call gets; known once the source is. */
+  /** The form in which the answer is produced; final once `source` is resolved. */
   given: WantedBody
   /** Resolves once the first call knows where the answer comes from. Never rejects. */
   readonly source: Promise<AnswerSource>
-  /** Resolves at the end of the call; to undefined if its answer is of no use to others. */
+  /** Resolves at the end of the call; to undefined if its answer cannot be given to other calls. */
   readonly facts: Promise<AnswerFacts | undefined>
-  /** The body in the forms that were wanted so far. */
+  /** The whole body in the forms that clients have wanted so far. */
   readonly #bodies = new Map<string, Buffer | undefined>()
   readonly #isFrom: (source: AnswerSource) => void
   readonly #isKnown: (facts: AnswerFacts | undefined) => void
-  /** The first call, and those that wait for it. */
+  /** Number of calls that use the answer: the first one, and those that wait. */
   #users = 1
 
-  /** `given`: what the client of the first call gets. */
+  /** `given`: the form that the client of the first call wants. */
   constructor(inputs: AnswerUnderWayInputs, keeping: AnswerKeeping, given: WantedBody) {
     const source = Promise.withResolvers<AnswerSource>()
     const facts = Promise.withResolvers<AnswerFacts | undefined>()
@@ -41,18 +44,18 @@ export class SharedAnswer {
     this.#isKnown = facts.resolve
   }
 
-  /** A further call begins to use the answer. */
+  /** Counts another call that uses the answer. */
   enter(): void {
     this.#users += 1
   }
 
-  /** A call no longer needs the answer. */
+  /** Ends the use by one call. */
   leave(): void {
     this.#users -= 1
     if (this.#users === 0) this.answer.release()
   }
 
-  /** Replays a kept answer. */
+  /** Writes a kept answer, as if it came from an upstream. */
   replay({ status, headers }: AnswerHead, pieces: readonly Buffer[]): void {
     const { recorder } = this.answer
     recorder.writeHead(status, headers)
@@ -60,19 +63,19 @@ export class SharedAnswer {
     recorder.end()
   }
 
-  /** Tells the others where the answer comes from. */
+  /** Informs the waiting calls where the answer comes from. */
   comesFrom(source: AnswerSource): void {
     this.#isFrom(source)
   }
 
-  /** Tells the others what the call was, once it is over. */
+  /** Informs the waiting calls of the answer's facts, once its call is over. */
   endedAs(facts: AnswerFacts | undefined): void {
     this.#isKnown(facts)
   }
 
   /**
-   * Waits for the end in the name of a client that cannot be sent the bytes as they come. Resolves to whether the client
-   * is still there, and the answer too; rejects with the error of the call.
+   * Waits for the end of the call for a client that needs the answer in another form. Resolves to false if
+   * the client has left or the answer is no longer in memory; rejects with the error of the call.
    */
   async waitFor(response: Response): Promise<boolean> {
     const waiting = new Response(NO_SINK, { method: 'POST', version: '1.1', keepAlive: false, headers: {} })
@@ -87,7 +90,10 @@ export class SharedAnswer {
     return !response.isAborted
   }
 
-  /** The whole answer in the form that a client wants; undefined if there is none. */
+  /**
+   * The whole answer in the form that a client wants; undefined if it is incomplete, not in memory or cannot
+   * be converted.
+   */
   async bodyFor(facts: AnswerFacts, wanted: WantedBody): Promise<Buffer | undefined> {
     const end = await this.answer.end
     if (end.kind !== 'complete' || !end.pieces) return undefined
@@ -100,7 +106,10 @@ export class SharedAnswer {
     return this.#bodies.get(form)
   }
 
-  /** The answer of these pieces in the form that a client wants; undefined if it cannot be put together. */
+  /**
+   * Converts the answer made of these pieces to the form that a client wants; undefined if that is
+   * impossible.
+   */
   converted(facts: AnswerFacts, wanted: WantedBody, pieces: readonly Buffer[]): Buffer | undefined {
     return bodyFor(this.#given(facts, pieces), wanted)
   }

@@ -1,17 +1,17 @@
 import { Response, type ResponseHeaders } from '@sluice/http1'
 import type { AnswerHead } from '../../domain/kept-answer.ts'
 
-/** What is done with a recorded response. */
+/** Receives what is written to an `AnswerRecorder`. */
 interface Recording {
   begin(head: AnswerHead): void
-  /** Returns false if the call should wait until it is drained. */
+  /** Returns false if the writer should pause until `onDrain`. */
   write(piece: Buffer): boolean
   complete(): void
   breakOff(): void
   needsUpstream(): void
 }
 
-/** Accepts what it is sent, and sends it nowhere. */
+/** A connection that accepts everything and sends it nowhere. */
 export const NO_SINK = {
   isOpen: true,
   send: () => true,
@@ -22,7 +22,7 @@ export const NO_SINK = {
 } as const
 const NO_TRAITS = { method: 'POST', version: '1.1', keepAlive: false, headers: {} } as const
 
-/** A response that is recorded instead of sent. To the relay it is like any other. */
+/** A response whose content is recorded instead of sent. The relay writes to it as to any other response. */
 export class AnswerRecorder extends Response {
   readonly #recording: Recording
   #hasRecordedEnd = false

@@ -4,34 +4,40 @@ import type { PoolOwner } from '../../limits/fair-pool.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import { AnswerRecorder } from './answer-recorder.ts'
 
-/** How long data sent to a client may remain unread; less than a relayed call may wait for its client. */
+/**
+ * Time for which data sent to a client may remain unread, before the client is disconnected. Shorter than the
+ * time for which a relayed call may wait for its client.
+ */
 const MAX_UNREAD_MS = 50_000
-/** Memory of a piece in addition to its bytes. */
+/** Memory that a piece takes in addition to its bytes, in bytes. */
 const PIECE_OVERHEAD = 128
-/** Bytes that the slowest client may be behind, once the start of the answer is no longer held. */
+/** Bytes by which the slowest client may be behind, once the beginning of the answer has been dropped. */
 const MAX_BEHIND = 1_048_576
 
 /** How an answer ended. */
 export type AnswerEnd =
-  /** `pieces` is undefined if the answer became too large to be held as a whole. */
+  /** `pieces` is undefined if not all of the answer is in memory. */
   | {
       readonly kind: 'complete'
       readonly head: AnswerHead
       readonly pieces: readonly Buffer[] | undefined
       readonly bytes: number
     }
-  /** Nobody can know its end: it broke off, or nobody waited for it. */
+  /** The answer broke off, or all clients left. */
   | { readonly kind: 'broken' }
-  /** The call failed before there was an answer. */
+  /** The call failed before it gave an answer. */
   | { readonly kind: 'failed'; readonly error: unknown }
 
 interface AnswerUnderWayInputs {
   readonly memory: RequestMemory
-  /** The client in whose share of memory the answer is held. */
+  /** The client in whose share of memory the answer is kept. */
   readonly owner: PoolOwner
-  /** Bytes up to which an answer is held as a whole. */
+  /** Maximum size at which an answer is kept in memory completely. */
   readonly maxBytes: number
-  /** Asked when no client is left: whether the call goes on, or ends as if its only client had left. */
+  /**
+   * Called when the last client has left. Returns whether the call continues; otherwise it ends like a call
+   * whose only client left.
+   */
   readonly staysWithoutClients: () => boolean
 }
 
@@ -39,21 +45,21 @@ interface AnswerUnderWayInputs {
 interface AttachedClient {
   readonly response: Response
   readonly extra: ResponseHeaders
-  /** Number of pieces that it was sent. */
+  /** Number of pieces that were sent to the client. */
   sent: number
-  /** Set while it has not read what it was sent. */
+  /** Timer that runs while the client has not read what was sent. */
   stalled: NodeJS.Timeout | undefined
   readonly resolve: (isServed: boolean) => void
   readonly reject: (error: unknown) => void
 }
 
 /**
- * The answer of a call under way, held from its start, for any number of clients. What is held is taken from
- * one client's share of memory; when that is used up, the start is given up: the clients that are attached get
- * the rest as they read it, and no further ones can attach.
+ * The answer of a running call, kept in memory from its beginning, for any number of clients. The memory is
+ * taken from one client's share. When that is used up, the beginning is dropped: attached clients get the
+ * rest as they read it, and no further client can attach.
  */
 export class AnswerUnderWay {
-  /** The response that the call writes to. */
+  /** The response to which the call writes. */
   readonly recorder: Response
   readonly end: Promise<AnswerEnd>
   readonly #inputs: AnswerUnderWayInputs
@@ -62,7 +68,7 @@ export class AnswerUnderWay {
   readonly #resolveEnd: (end: AnswerEnd) => void
   #head: AnswerHead | undefined
   #pieces: Buffer[] = []
-  /** Number of the first pieces that are no longer held. */
+  /** Number of pieces at the beginning that are no longer in memory. */
   #dropped = 0
   #heldBytes = 0
   #takenBytes = 0
@@ -87,31 +93,31 @@ export class AnswerUnderWay {
     })
   }
 
-  /** Number of clients that wait for it. */
+  /** Number of clients that are getting the answer. */
   get clients(): number {
     return this.#clients.size
   }
 
-  /** Whether nothing more will be added. */
+  /** Whether the answer is over, complete or not. */
   get hasEnded(): boolean {
     return this.#state !== 'under way'
   }
 
-  /** Whether it has ended before it was complete. */
+  /** Whether the answer ended before it was complete. */
   get isLost(): boolean {
     return this.#state === 'broken' || this.#state === 'failed'
   }
 
-  /** Whether all of it is held, so that further clients can attach. */
+  /** Whether all of it is in memory, so that further clients can attach. */
   get isWhole(): boolean {
     return this.#isWhole
   }
 
   /**
-   * Sends everything from the start to a client, as it arrives. Resolves to true when its response has ended, and to
-   * false if the answer broke off before the client was sent anything, so that it can get another one; rejects with
-   * the error of the call if there is no answer. Returns undefined if the start is no longer held.
-   * `extra`: headers that win over those of the answer.
+   * Sends the answer to a client from its beginning, as it arrives. Resolves to true when the client's
+   * response has ended, and to false if the answer broke off before the client was sent anything, so that the
+   * client can be given another. Rejects with the error of the call if there is no answer. Returns undefined
+   * if the beginning is no longer in memory. `extra`: headers that replace those of the answer.
    */
   attach(response: Response, extra: ResponseHeaders = {}): Promise<boolean> | undefined {
     if (!this.#isWhole || this.isLost) return undefined
@@ -126,7 +132,7 @@ export class AnswerUnderWay {
     return promise
   }
 
-  /** Ends the call's answer with an error, which its clients get. */
+  /** Ends the call with an error, which its clients get. */
   fail(error: unknown): void {
     if (!this.#over('failed', { kind: 'failed', error })) return
     for (const client of this.#clients) {
@@ -137,7 +143,9 @@ export class AnswerUnderWay {
     this.#giveWay()
   }
 
-  /** Gives up what is not needed by the clients that are attached, with its memory. No further ones can attach. */
+  /**
+   * Drops pieces that no attached client still needs, and frees their memory. No further client can attach.
+   */
   release(): void {
     this.#giveWay()
   }
@@ -165,7 +173,7 @@ export class AnswerUnderWay {
     this.#drop()
   }
 
-  /** Drops the pieces that all clients were sent. */
+  /** Drops the pieces that have been sent to all clients. */
   #drop(): void {
     let least = this.#dropped + this.#pieces.length
     for (const { sent } of this.#clients) if (sent < least) least = sent
@@ -230,7 +238,7 @@ export class AnswerUnderWay {
 
   #sent(client: AttachedClient, last: Buffer | undefined): void {
     this.#sendHead(client)
-    // The client is no longer waited for, even if it still has to read what was sent.
+    // The call no longer waits for this client, even if it still has to read what was sent.
     this.#clients.delete(client)
     clearTimeout(client.stalled)
     client.response.end(last)
@@ -257,7 +265,7 @@ export class AnswerUnderWay {
     this.#breakOff()
   }
 
-  /** Lets the call go on after its slowest client has read something, or has left. */
+  /** Lets the call continue after its slowest client has read something or has left. */
   #moveOn(): void {
     this.#drop()
     if (this.#heldBytes <= MAX_BEHIND) this.recorder.onDrain()

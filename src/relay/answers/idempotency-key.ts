@@ -2,8 +2,8 @@ import type { Settings } from '../../domain/settings.ts'
 import type { IncomingCall } from '../request-stages.ts'
 
 /**
- * The idempotency key of a call; undefined if it has none, or if the operator has turned them off. Throws the error
- * of a caller who may only get answers that were kept, if none are.
+ * The idempotency key of a call; undefined if it has none or the operator has turned idempotency keys off. In
+ * the latter case, throws `unlessKept` for a caller who may get only kept answers.
  */
 export function idempotencyKeyOf(
   { request, unlessKept }: IncomingCall,

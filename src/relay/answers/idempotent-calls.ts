@@ -17,27 +17,27 @@ import type { KeptAnswers } from './kept-answers.ts'
 /** Maximum characters of a key. */
 const MAX_KEY_LENGTH = 255
 /**
- * Time after which the calls of a process that was not heard of are free again, and the interval at which it is
- * heard of. The clocks of two nodes may differ by the half of a minute.
+ * Time after which a claim expires unless its process renews it, and the interval of renewals. The clocks of
+ * two nodes may differ by half a minute.
  */
 const LEASE_MS = 60_000
 const RENEWAL_MS = 20_000
-/** Claims that one write renews. */
+/** Number of claims that one write renews. */
 const RENEWED_AT_A_TIME = 500
-/** First and longest pause between two looks at a call that another process makes. */
+/** First and longest pause before a call that another process is making is checked again. */
 const FIRST_PAUSE_MS = 50
 const MAX_PAUSE_MS = 1_000
-/** Maximum number of calls of one user that go on although nobody waits for them. */
+/** Maximum number of calls of one user that continue although all their clients have left. */
 const MAX_LEFT = 64
-/** Statuses of a provider's refusals that every further attempt would meet again. */
+/** Statuses of a provider's refusal that repeating the request cannot change. */
 const LASTING_REFUSALS: ReadonlySet<number> = new Set([400, 404, 422])
-/** Header of an answer that this call did not ask the provider for. */
+/** Header of an answer that was produced for an earlier call. */
 const REPLAYED = { 'idempotency-replayed': 'true' } as const
 
-/** Where it is recorded which calls are under way. */
+/** Records in the database which process is making which call. */
 export interface Claims {
   readonly rows: Pick<Rows, 'write'>
-  /** Name of this process among those that share the database. */
+  /** Name of this process among the processes that share the database. */
   readonly node: string
   /** Computes a keyed hash. */
   readonly tag: (purpose: 'answer', text: string) => string
@@ -52,37 +52,37 @@ interface IdempotentCallServices {
   readonly metrics: Metrics
 }
 
-/** An attempt at a call. */
+/** A request with an idempotency key. A client may send it several times. */
 export interface AttemptOfCall {
   readonly key: string
   /** Computes the fingerprint of path and body. */
   readonly fingerprint: () => Promise<string>
-  /** The memory of the request, whose owner's share the answer is held in. */
+  /** The memory of the request; the answer is held in its owner's share. */
   readonly allocation: MemoryAllocation
   readonly incoming: IncomingCall
   readonly caller: Caller
   readonly settings: Settings
-  /** Throws if the caller may not use a model. */
+  /** Throws an error if the caller may not use the model. */
   readonly requirePermission: (model: string) => void
-  /** Makes the call. */
+  /** Makes the call to an upstream. */
   readonly run: (incoming: IncomingCall) => Promise<void>
 }
 
-/** A call that this process makes, or wants to make. */
+/** A call that this process is making, or for which it is requesting a claim. */
 interface CallUnderWay {
   readonly fingerprint: string
   readonly claim: string
   readonly userId: number
-  /** Settles when the claim is decided. */
+  /** Resolves when the database has granted or denied the claim. */
   readonly decided: PromiseWithResolvers<void>
-  /** Settles when nothing is left to do. */
+  /** Resolves when the call is over and its claim is ended. */
   readonly over: PromiseWithResolvers<void>
   readonly incoming: IncomingCall
-  /** Undefined until the claim is decided. */
+  /** Undefined until the claim is granted. */
   answer: AnswerUnderWay | undefined
-  /** The call as it is made, with the response in which it is recorded. */
+  /** The call with the response that records its answer. */
   made: IncomingCall | undefined
-  /** Whether it goes on although nobody waits for it. */
+  /** Whether the call continues although all its clients have left. */
   isLeft: boolean
 }
 
@@ -94,7 +94,7 @@ export class IdempotentCalls {
   readonly #services: IdempotentCallServices
   readonly #underWay = new Map<string, CallUnderWay>()
   readonly #leftOfUsers = new Map<number, number>()
-  /** Ends of claims; they are repeated while the database is unavailable. */
+  /** Writes that end claims; they are repeated while the database is unavailable. */
   readonly #writes = new RetriedWrites(() => {})
   #renewal: NodeJS.Timeout | undefined
 
@@ -102,14 +102,14 @@ export class IdempotentCalls {
     this.#services = services
   }
 
-  /** Number of calls that go on although nobody waits for them. */
+  /** Number of calls that continue although all their clients have left. */
   get left(): number {
     let sum = 0
     for (const count of this.#leftOfUsers.values()) sum += count
     return sum
   }
 
-  /** Answers an attempt. Rejects with the error for its client. */
+  /** Answers a request. Rejects with the error for its client. */
   async answer(attempt: AttemptOfCall): Promise<void> {
     const { key, incoming, caller } = attempt
     if (key === '' || key.length > MAX_KEY_LENGTH)
@@ -145,7 +145,7 @@ export class IdempotentCalls {
     clearInterval(this.#renewal)
   }
 
-  /** Resolves to whether the attempt got its answer from a call that is under way here. */
+  /** Resolves to whether the request got the answer of a call that is running in this process. */
   async #attached(here: CallUnderWay, { incoming, requirePermission }: AttemptOfCall): Promise<boolean> {
     await here.decided.promise
     const { answer } = here
@@ -155,7 +155,7 @@ export class IdempotentCalls {
       requirePermission(model)
       incoming.record.model = model
     }
-    // What has ended in an error is not repeated, although its claim is not released yet.
+    // An answer that ended with an error is not given again, even though its claim is not released yet.
     const isRepeated = !answer.hasEnded || here.made?.hasFailed !== true
     const attached = isRepeated ? answer.attach(incoming.response, REPLAYED) : undefined
     if (attached) {
@@ -166,7 +166,7 @@ export class IdempotentCalls {
       delete incoming.record.replayOf
     }
     if (!answer.hasEnded) throw this.#notKept()
-    // It broke off, or was not kept: one of those that have received nothing makes the next call.
+    // The answer broke off or was not kept. One of the requests that received nothing makes the next call.
     await here.over.promise
     return false
   }
@@ -196,7 +196,7 @@ export class IdempotentCalls {
     }
   }
 
-  /** Makes a claimed call, and keeps its answer. */
+  /** Makes a call whose claim was granted, and keeps its answer. */
   async #make(lookup: string, call: CallUnderWay, attempt: AttemptOfCall): Promise<void> {
     const { incoming, allocation, settings } = attempt
     const answer = new AnswerUnderWay({
@@ -208,7 +208,7 @@ export class IdempotentCalls {
     call.answer = answer
     this.#renewal ??= setInterval(() => void this.#renew(), RENEWAL_MS).unref()
     call.decided.resolve()
-    // An error is thrown below.
+    // The same error is thrown at the end of this method.
     const delivered = answer.attach(incoming.response)?.catch(() => true)
     const made: IncomingCall = { ...incoming, response: answer.recorder, isIdempotent: true }
     call.made = made
@@ -237,7 +237,10 @@ export class IdempotentCalls {
     if ((await delivered) === false) incoming.response.destroy()
   }
 
-  /** Keeps the answer of a call, or releases its claim. `end` is undefined if another attempt may differ. */
+  /**
+   * Keeps the answer of a call, or releases its claim. `end` is undefined if repeating the call may give
+   * another result.
+   */
   async #end(
     lookup: string,
     { claim }: CallUnderWay,
@@ -285,12 +288,12 @@ export class IdempotentCalls {
       await answers.send(found, response, reads.of(caller.user.id), { headers: REPLAYED })
       this.#count('replayed')
     } catch (error) {
-      // The answer has just given way to others.
+      // The answer was removed in the meantime, for instance to make room.
       throw error instanceof GatewayError && error.code === 'not_found' ? this.#notKept() : error
     }
   }
 
-  /** Whether a call goes on although nobody waits for it any more. */
+  /** Whether a call continues although all its clients have left; counts it if so. */
   #stays(call: CallUnderWay): boolean {
     const left = this.#leftOfUsers.get(call.userId) ?? 0
     if (left >= MAX_LEFT) return false
@@ -308,7 +311,7 @@ export class IdempotentCalls {
     else this.#leftOfUsers.delete(call.userId)
   }
 
-  // A failure is corrected at the next renewal, or by the claim's end.
+  // If a renewal fails, the next one corrects it, unless the claim ends before.
   async #renew(): Promise<void> {
     const lookups = [...this.#underWay.keys()]
     const { rows, node } = this.#services.claims
@@ -357,7 +360,10 @@ function newCall(fingerprint: string, { incoming, caller }: AttemptOfCall): Call
   }
 }
 
-/** A refusal of the provider that every further attempt would meet, as the client gets it. */
+/**
+ * A refusal of the provider that repeating the request cannot change, rendered for the client; otherwise
+ * undefined.
+ */
 function lastingRefusal(error: unknown, { render }: IncomingCall): RenderedRefusal | undefined {
   const isLasting = error instanceof UpstreamRefusal && LASTING_REFUSALS.has(error.facts.status)
   return isLasting ? render?.(error) : undefined

@@ -7,13 +7,16 @@ import type { Rows } from '../../store/store.ts'
 import { drained } from './drained.ts'
 import type { StorageLimit } from '../responses/storage-limit.ts'
 
-/** Memory for one part while it is read, as it is stored and decrypted: at most so much, and for each byte. */
+/**
+ * Bytes of memory allocated to read and decrypt one part of an answer: the maximum, and the number per byte
+ * of the answer.
+ */
 const MAX_PART_MEMORY = 655_360
 const MEMORY_PER_BYTE = 2.5
-/** Rows that one write removes. */
+/** Maximum number of rows that one write removes. */
 const REMOVED_AT_A_TIME = 20
 
-/** Which answers are removed; all that is given must match. */
+/** Which answers are removed: those that match all given fields. */
 interface RemovalFilter {
   readonly kind: AnswerKind
   readonly userId?: number | undefined
@@ -21,23 +24,26 @@ interface RemovalFilter {
   readonly model?: string | undefined
 }
 
-/** A call under way, whose answer may be kept. */
+/** A running call whose answer may be kept. */
 export interface CallToKeep extends Required<RemovalFilter> {
-  /** Called when answers like its own are removed. */
+  /** Called when answers with this kind, user, token and model are removed. */
   readonly onRemoved?: () => void
 }
 
-/** Whether answers like that of a call were removed while it was under way. */
+/**
+ * State of a running call whose answer may be kept. `isRemoved` is true if answers like it were removed since
+ * the call began.
+ */
 export interface KeepingCall {
   readonly isRemoved: boolean
-  /** The call is over, and its answer is kept or not. */
+  /** Must be called when the call is over, whether or not its answer was kept. */
   end(): void
 }
 
-/** First word of what processes tell each other of removals. */
+/** First word of the announcements by which processes inform each other of removals. */
 const REMOVED = 'answers-removed'
 
-/** Tells all processes on the same database, this one included. */
+/** Sends texts to all processes on the same database, including this one. */
 interface Announcer {
   announce(text: string): Promise<void> | void
   listen(listener: { received(text: string): void }): unknown
@@ -46,13 +52,13 @@ interface Announcer {
 /** Services that the store of answers needs. */
 interface KeptAnswersDependencies {
   readonly rows: Pick<Rows, 'read' | 'write'>
-  /** Limits of what is kept, by kind. */
+  /** Storage limits, by kind of answer. */
   readonly bounds: Readonly<Record<AnswerKind, StorageLimit>>
-  /** Absent if there is no other process. */
+  /** Absent if there are no other processes. */
   readonly announcer?: Announcer | undefined
 }
 
-/** Answers that are kept to be given again, encrypted and within bounds. Every node sees the same. */
+/** Stores answers, encrypted and within limits, so that they can be given again. All nodes share them. */
 export class KeptAnswers {
   readonly #rows: KeptAnswersDependencies['rows']
   readonly #bounds: KeptAnswersDependencies['bounds']
@@ -69,8 +75,8 @@ export class KeptAnswers {
   }
 
   /**
-   * Stores an answer; one that is found by the same lookup is replaced. Resolves to false if there is no room
-   * for it, or if answers like it were removed since its call began. Rejects if the database is unavailable.
+   * Stores an answer, replacing one with the same lookup key. Resolves to false if there is no room for it,
+   * or if answers like it were removed since its call began. Rejects if the database is unavailable.
    */
   async keep(answer: AnswerToStore, call?: KeepingCall): Promise<boolean> {
     const bound = this.#bounds[answer.kind]
@@ -84,7 +90,7 @@ export class KeptAnswers {
     return false
   }
 
-  /** A call begins whose answer may be kept: what is removed meanwhile applies to it too. */
+  /** Registers a call whose answer may be kept. Removals during the call apply to its answer too. */
   begin(call: CallToKeep): KeepingCall {
     const underWay = { ...call, isRemoved: false }
     this.#underWay.add(underWay)
@@ -114,14 +120,14 @@ export class KeptAnswers {
     this.#removedUnderWay(JSON.parse(text.slice(REMOVED.length + 1)) as RemovalFilter)
   }
 
-  /** An answer that has not expired, without its content. */
+  /** Finds an answer that has not expired, without its content. */
   async find(kind: AnswerKind, lookup: string): Promise<KeptAnswer | undefined> {
     return (await this.#rows.read('findAnswer', { kind, lookup, nowMs: Date.now() })) ?? undefined
   }
 
   /**
-   * The content, part by part. Memory for a part is taken from the client's share before it is read. Rejects
-   * with `not_found` if the content was removed meanwhile.
+   * Yields the content part by part. Before the first part is read, memory for one part is taken from the
+   * client's share. Throws `not_found` if the content has been removed.
    */
   async *parts(
     { answerId, parts, bytes: size, expiresMs }: KeptAnswer,
@@ -138,9 +144,9 @@ export class KeptAnswers {
   }
 
   /**
-   * Sends an answer, no faster than its client reads it. `headers`: in addition to the answer's own; `begin` is awaited
-   * before anything is sent, once the first part was read. Rejects if that part cannot be read, or with the error of
-   * `begin`; breaks the response off if a later part cannot be read.
+   * Sends an answer at the speed at which the client reads it. `headers` are added to the answer's own.
+   * `begin` is awaited after the first part was read and before anything is sent. Rejects if the first part
+   * cannot be read, or with the error of `begin`. If a later part cannot be read, the connection is closed.
    */
   async send(
     answer: KeptAnswer,
@@ -172,12 +178,12 @@ export class KeptAnswers {
   }
 
   /**
-   * Removes the answers to which all that is given applies, and forbids keeping those of calls under way. Resolves to the
-   * number of removed ones.
+   * Removes the answers that match the filter, and prevents running calls that match from keeping theirs.
+   * Resolves to the number of removed answers.
    */
   async remove(filter: RemovalFilter): Promise<number> {
     this.#removedUnderWay(filter)
-    // A process that is out of reach keeps what it has under way.
+    // A process that cannot be reached may still keep the answers of its running calls.
     await Promise.resolve(this.#announcer?.announce(`${REMOVED} ${JSON.stringify(filter)}`)).catch(() => {})
     for (let count = 0; ; ) {
       const removed = await this.#rows.write('removeAnswers', { ...filter, limit: REMOVED_AT_A_TIME })

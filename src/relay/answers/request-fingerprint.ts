@@ -2,11 +2,11 @@ import { createHash, type Hash } from 'node:crypto'
 import type { Body, FormBody } from '../body-reader.ts'
 import { readBytes } from '../form-body.ts'
 
-/** Query parameters that identify the caller, and are no part of the request. */
+/** Query parameters that identify the caller and are not part of the request. */
 const CREDENTIALS: ReadonlySet<string> = new Set(['key'])
 
 /**
- * SHA-256 of a request: of its path and its body. Of a form the parts count, in their order, and not the
+ * SHA-256 of a request's path and body, as base64url. For a form, its parts are hashed in order, without the
  * boundary between them. `docs/api.md: Idempotency keys`.
  */
 export async function requestFingerprint(url: string, body: Pick<Body, 'bytes'> | FormBody): Promise<string> {

@@ -3,7 +3,10 @@ import type { ClientProtocol, ConversionProtocol, ProtocolName, ServedProtocol }
 import { ENDPOINTS } from '../../domain/endpoints.ts'
 import type { Channel } from '../../domain/records/channel.ts'
 
-/** Dialects of models on Vertex by the upstream's model name; the first pattern that matches counts. */
+/**
+ * Dialects of models on Vertex AI, by the upstream's name of the model; the first pattern that matches
+ * decides.
+ */
 const ON_VERTEX: readonly (readonly [pattern: RegExp, dialect: ProtocolName])[] = [
   [/^claude/i, 'messages'],
   [/^gemini|embedding/i, 'gemini'],
@@ -26,8 +29,8 @@ export function channelProtocols(
 }
 
 /**
- * The dialects to which each client's calls can be converted, with a distance. The smaller the distance, the
- * less is lost.
+ * The dialects to which the calls of each client dialect can be converted, each with a distance. The smaller
+ * the distance, the less is lost.
  */
 const DISTANCES: {
   readonly [Client in ServedProtocol]: Readonly<Partial<Record<ProtocolName, number>>> &

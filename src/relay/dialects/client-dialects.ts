@@ -10,12 +10,12 @@ import { rerankDialect } from './rerank/client-dialect.ts'
 import { responsesDialect } from './responses/client-dialect.ts'
 
 /**
- * Dialects of the endpoints whose bodies name the model, by endpoint; `rerank v2` is a second form of one.
- * Gemini is not among them, because its paths name the model.
+ * Dialects of the endpoints whose request bodies name the model, by endpoint. `rerank v2` is a second form of
+ * rerank. Gemini is missing, because its paths name the model.
  */
 export type ClientDialects = ReturnType<typeof clientDialects>
 
-/** Creates these dialects. */
+/** Creates the dialects of `ClientDialects`. */
 export function clientDialects(conversions: Conversions, services: Parameters<typeof responsesDialect>[1]) {
   const chat = chatDialect(conversions)
   return {

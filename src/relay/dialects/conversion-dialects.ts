@@ -49,11 +49,11 @@ export interface UpstreamDialect {
   readonly codec: UpstreamCodec
   /** Describes which members of its requests are part of the prompt. */
   readonly prompt: PromptLevels
-  /** How its conversations are compared with those of earlier calls. */
+  /** Describes how its conversations are compared with those of earlier calls. */
   readonly conversation: ConversationForm
   /** Path of its endpoint, relative to a channel's base URL. `model`: the upstream's name for it. */
   readonly path: (model: string, stream: boolean) => string
-  /** Headers of a converted request in addition to those of the channel: names and values in turn. */
+  /** Headers of a converted request in addition to those of the channel: names and values alternate. */
   readonly headers: readonly string[]
   /**
    * Whether a thinking suffix of the model's name becomes a field of the request, so that upstreams get the
@@ -63,8 +63,8 @@ export interface UpstreamDialect {
   /** The cache marks that a channel's upstream accepts; undefined if it accepts none. */
   cacheMarks(channel: Channel, capabilities: Capabilities): CacheMarkRules | undefined
   /**
-   * Reports whether a channel's upstream accepts a field that chat and responses share; absent if the codec
-   * decides.
+   * Whether a channel's upstream accepts a field that the chat and responses protocols share. If absent, the
+   * codec decides.
    */
   readonly takesSharedField?: (field: SharedField, channel: Channel, capabilities: Capabilities) => boolean
   /** The web search tool offered to an upstream for a conversation; undefined if it is left out. */
@@ -73,19 +73,19 @@ export interface UpstreamDialect {
   outputMaximum(conversation: Conversation, capabilities: Capabilities): number | undefined
 }
 
-/** A dialect in calls whose client and channel speak different ones. */
+/** A dialect of clients whose calls can be converted for channels with another dialect. */
 export interface ConversionDialect extends UpstreamDialect {
   readonly codec: Codec
   /** Whether the first event of a stream contains the tokens of the prompt. */
   readonly beginsWithPrompt: boolean
   /**
-   * Whether clients treat the last part as the answer, so that it must not be followed by a thought that only
-   * signs a text.
+   * Whether clients treat the last part as the answer. After a text, no empty thought may then follow that
+   * only carries a signature.
    */
   readonly endsWithAnswer: boolean
 }
 
-/** Chat completions, for conversion to and from other dialects. */
+/** The chat completions protocol, for conversion to and from other dialects. */
 export const chatConversion: ConversionDialect = {
   name: 'chat',
   codec: chatCodec,
@@ -104,7 +104,7 @@ export const chatConversion: ConversionDialect = {
 }
 
 /**
- * The cache marks of chat requests. Strict providers refuse `cache_control`, especially its `ttl`, and OpenAI has
+ * The cache marks of chat requests. Strict providers refuse `cache_control`, especially its `ttl`; OpenAI has
  * breakpoints instead. `docs/configuration.md: Channels`, `allow`.
  */
 function chatMarks(
@@ -117,8 +117,8 @@ function chatMarks(
 }
 
 /**
- * Reports whether a channel's upstream accepts a shared field in chat requests. Servers of models other than
- * OpenAI's refuse unknown fields.
+ * Whether a channel's upstream accepts a shared field in chat requests. Servers of models from vendors other
+ * than OpenAI refuse unknown fields.
  */
 export function takesSharedField(
   field: SharedField,
@@ -128,7 +128,7 @@ export function takesSharedField(
   return channel.allow.has(field) || isOpenAi || isRouter(channel.base_url)
 }
 
-/** Messages, for conversion to and from other dialects. */
+/** The messages protocol, for conversion to and from other dialects. */
 export const messagesConversion: ConversionDialect = {
   name: 'messages',
   codec: messagesCodec,
@@ -144,7 +144,7 @@ export const messagesConversion: ConversionDialect = {
   outputMaximum: messagesMaxTokens,
 }
 
-/** Responses, for conversion to and from other dialects. */
+/** The responses protocol, for conversion to and from other dialects. */
 export const responsesConversion: ConversionDialect = {
   name: 'responses',
   codec: responsesCodec,
@@ -188,7 +188,7 @@ export const converseConversion: UpstreamDialect = {
   conversation: CONVERSE_CONVERSATION,
   path: (_model, stream) => (stream ? '/converse-stream' : '/converse'),
   headers: [],
-  // Model names of some vendors end like this suffix.
+  // Names of some vendors' models end in the same way as a thinking suffix.
   hasThinkingField: false,
   cacheMarks: (_channel, capabilities) => converseMarks(capabilities.converse),
   search: () => undefined,

@@ -52,7 +52,7 @@ interface DecodeOptions extends Beside {
   /** The maximum of output tokens if the request cannot be decoded. */
   readonly maxTokens: number | undefined
   readonly reader: Reader
-  /** Dialects of the channels' requests. */
+  /** The dialects in which the channels receive requests. */
   readonly spoken: ReadonlySet<ProtocolName>
   /** Whether the client reads its stream as one JSON array. */
   readonly jsonArray?: boolean
@@ -66,13 +66,13 @@ interface Fitted {
   readonly spoken: ProtocolName
   readonly conversation: Conversation
   readonly upstream: UpstreamModel
-  /** The `provider` member, which is sent as the client wrote it. */
+  /** JSON text of the request's `provider` member, which is sent as the client wrote it. */
   readonly provider: string | undefined
   readonly dropped: Dropped
   readonly history: SignedHistory
 }
 
-/** A conversation as a request of the channel. */
+/** A conversation encoded as a request for the channel. */
 interface Encoded {
   /** The conversation with all media included. */
   readonly inline: Conversation
@@ -80,7 +80,7 @@ interface Encoded {
   readonly dropped: ReadonlySet<string>
 }
 
-/** Properties of a client on which its responses depend. */
+/** Properties of the client's dialect on which its responses depend. */
 interface Client extends Pick<ConversionDialect, 'codec' | 'beginsWithPrompt' | 'endsWithAnswer'> {
   readonly jsonArray: boolean
   readonly keeping: RetentionOptions | undefined
@@ -107,9 +107,9 @@ export class Conversions {
   }
 
   /**
-   * Decodes a request of the dialect `from` for all channels that speak another one, and restores what models
-   * have signed in it. If decoding fails, the error is thrown only when a channel's request is prepared,
-   * because a channel that speaks `from` may still serve the call.
+   * Decodes a request of the dialect `from` for all channels that speak another one, and restores the
+   * signatures of models in it. If decoding fails, the error is thrown only when a channel's request is
+   * prepared, because a channel that speaks `from` may still serve the call.
    */
   async decode(
     from: ConversionDialect,
@@ -222,10 +222,10 @@ export class Conversions {
   }
 }
 
-/** For conversations without files to fetch. */
+/** Requester for encoding conversations that have no files to fetch. */
 const NOBODY: MediaRequester = { client: 0, takeMemory: () => {}, onClientGone: () => () => {} }
 
-/** Reports whether a conversation has files that must be fetched. */
+/** Whether a conversation has files that must be fetched. */
 function hasFiles({ turns }: Conversation, mustFetch: (part: MediaPart) => boolean): boolean {
   const isFile = (part: Part): boolean =>
     part.kind === 'media' ? mustFetch(part) : part.kind === 'tool-result' && part.parts.some(isFile)
@@ -244,7 +244,10 @@ const NO_HEADERS: readonly string[] = []
 
 const ANY_TURN: Conversation['turns'] = [{ role: 'user', parts: [{ kind: 'text', text: '.' }] }]
 
-/** The settings of thinking in a converted request, which is encoded without its turns on the first use. */
+/**
+ * The thinking settings of a converted request. On first use, the request is encoded without its turns to
+ * read them.
+ */
 function sentThinking(
   spoken: ProtocolName,
   conversation: Conversation,
@@ -321,7 +324,7 @@ function streamEncoder(
   return endsWithAnswer ? new UnsignedTexts(encoder) : encoder
 }
 
-/** What is known of the request when its reply arrives. */
+/** Facts about the request that are needed when its reply arrives. */
 interface ReplyTo {
   /** The upstream's dialect. */
   readonly spoken: ProtocolName
@@ -388,7 +391,7 @@ function convertedReply(
   return whole
 }
 
-/** What a converted reply states about itself, its reasons in the words of chat. */
+/** The id, model and finish reasons that a converted reply states; the reasons are chat's. */
 function namesOfReply({ id, model, stop, others = [] }: Reply): AnswerNames {
   const names = new AnswerNames()
   names.note(id, model)

@@ -48,7 +48,7 @@ export class ConvertingTap implements Tap {
   readonly isMidEvent = false
   /** Always true, because only events are written, never comments. */
   readonly sawEvent = true
-  /** What the upstream has stated about its answer; the reasons in the words of chat. */
+  /** The id, model and finish reasons that the upstream has stated; the reasons are chat's. */
   readonly names = new AnswerNames()
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
@@ -61,7 +61,7 @@ export class ConvertingTap implements Tap {
   #lastFrames = ''
   #finalBytes: Buffer | undefined
   #isComplete = false
-  /** Bytes of thoughts that arrived as text since the last encrypted ones. */
+  /** Bytes of thoughts that arrived as text since the last encrypted thoughts. */
   #thinkingBytes = 0
 
   constructor(
@@ -172,7 +172,7 @@ export class ConvertingTap implements Tap {
     WRITER.text(this.#encoder.push([completed]))
   }
 
-  /** Copies the bytes of a text as far as the encoder allows. */
+  /** Lets the encoder copy the bytes of a text. Frames that it cannot copy are encoded one by one. */
   #copy(event: CopiedText): void {
     this.emittedBytes += this.#text.addCopied(event)
     this.contentFrames += event.frames
@@ -238,7 +238,7 @@ export class ConvertingTap implements Tap {
     }
   }
 
-  /** Counts encrypted thoughts, minus the text that came with them. */
+  /** Counts the bytes of encrypted thoughts, minus those that also arrived as text. */
   #noteHidden(encrypted: string): void {
     this.arrived.addHidden(encrypted.length, this.#thinkingBytes)
     this.#thinkingBytes = 0
@@ -251,7 +251,7 @@ export class ConvertingTap implements Tap {
   }
 }
 
-/** The encrypted thoughts of a block that contains nothing else; otherwise ''. */
+/** The encrypted thoughts of a block that contains only these; otherwise ''. */
 function redactedIn(block: unknown): string {
   const { data, redactedContent, reasoningContent } = asRecord(block) ?? {}
   const found = [data, redactedContent, asRecord(reasoningContent)?.['redactedContent']]

@@ -15,7 +15,7 @@ import type { AttemptRequest, ParsedRequest } from '../request-stages.ts'
 
 /** Thrown if no channel of the model can count tokens; the gateway then counts them itself. */
 export class CountingUnsupported extends Error {
-  /** The request with everything that the gateway keeps of what it refers to. */
+  /** The request in which references are replaced by the content that the gateway keeps. */
   readonly composed: ScannedObject
 
   constructor(composed: ScannedObject) {
@@ -28,22 +28,23 @@ export class CountingUnsupported extends Error {
 /** Earlier responses to which a request to count tokens refers. */
 export interface CountingContext {
   /**
-   * The request with everything that the gateway keeps of what it refers to; undefined if it keeps nothing.
+   * The request in which references are replaced by the content that the gateway keeps; undefined if it keeps
+   * none of it.
    */
   readonly composed: ScannedObject | undefined
   /** Members that are changed for the upstream, as JSON texts. */
   readonly replace: ReadonlyMap<string, string>
   /** Names of members that are not sent to the upstream. */
   readonly dropped: readonly string[]
-  /** Filters the channels that know the response. Throws if there are none. */
+  /** Returns the channels that can resolve the request's references. Throws if there are none. */
   channelsFor(channels: readonly Channel[]): readonly Channel[]
-  /** Reports whether a key of one of those channels may be used. */
+  /** Whether this key of one of those channels may be used. */
   isOfKey(key: UpstreamKey, channel: Channel): boolean
-  /** Returns the body of an upstream's error with the ids that the client knows. */
+  /** Returns the body of an upstream's error, in which ids are replaced by those that the client knows. */
   errorBody(body: Buffer): Buffer
 }
 
-/** An endpoint of a protocol that counts the tokens of a request. */
+/** An endpoint of a protocol at which clients have the tokens of a request counted. */
 export interface CountTokensEndpoint {
   readonly protocol: ClientProtocol
   /** Names of the fields of its requests. */
@@ -56,20 +57,22 @@ export interface CountTokensEndpoint {
   body?(scan: ScannedObject, upstreamModel: string): Buffer
   /** Name of the member of the upstream's response that contains the count. */
   readonly countedIn: string
-  /** Headers for the upstream, names and values in turn. */
+  /** Headers for the upstream; names and values alternate. */
   upstreamHeaders(headers: Headers): readonly string[]
   /** Finds the earlier responses to which a checked request refers; absent if the protocol has none. */
   contextOf?(scan: ScannedObject, reader: Reader): Promise<CountingContext>
   /**
-   * Returns the text for the gateway to count. Throws if the request does not contain all of its text.
-   * `isComposed`: references were already replaced by what they refer to.
+   * Returns the text whose tokens the gateway counts. Throws if the request does not contain all of its text.
+   * `isComposed`: whether references were already replaced by their content.
    */
   countable(scan: ScannedObject, isComposed: boolean): PromptText
   /** Creates the response that contains the count. */
   response(tokens: number): object
 }
 
-/** Dialect of such an endpoint, for channels that speak its protocol. Its calls are free. */
+/**
+ * Creates the dialect of a token-counting endpoint, for channels that speak its protocol. Its calls are free.
+ */
 export function countingDialect(counting: CountTokensEndpoint): Dialect {
   return {
     name: counting.protocol,
@@ -88,7 +91,7 @@ export function countingDialect(counting: CountTokensEndpoint): Dialect {
 interface CountedRequest {
   readonly scan: ScannedObject
   readonly model: string
-  /** Headers for the upstream, names and values in turn. */
+  /** Headers for the upstream; names and values alternate. */
   readonly headers: readonly string[]
   readonly context: CountingContext | undefined
 }
@@ -145,7 +148,10 @@ function withModel(scan: ScannedObject, upstreamModel: string, context: Counting
   return applyEdits(scan.bytes, scan, { remove: [], replace })
 }
 
-/** Reports whether an upstream of the messages protocol cannot count tokens; the endpoint is optional. */
+/**
+ * Whether an error means that an upstream of the messages protocol cannot count tokens; the endpoint is
+ * optional.
+ */
 export function isCountingUnsupported(error: unknown): boolean {
   return (
     error instanceof CountingUnsupported || (error instanceof UpstreamRefusal && error.facts.status === 404)

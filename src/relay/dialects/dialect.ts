@@ -26,16 +26,16 @@ import type { Call } from '../call.ts'
 import type { CallGuards } from '../guards/call-guards.ts'
 import type { ParsedRequest, Target } from '../request-stages.ts'
 
-/** Response to which clients may refer after its call. */
+/** A response to which later requests of the client may refer. */
 export interface StorableResponse {
   /**
-   * Stores what clients may refer to, before they receive the end; never rejects. `charged` is the usage for
-   * which the call was charged.
+   * Stores the response for later requests, before the client receives its end; never rejects. `charged` is
+   * the usage for which the call was charged.
    */
   keep?(target: Target, call: Call, charged: Promise<Usage>): Promise<void>
   /**
-   * Origin of the response as far as it came, stored with its charge; undefined if clients cannot refer to
-   * it.
+   * Where the response comes from, even if it is incomplete; stored with its charge. Undefined if clients
+   * cannot refer to the response.
    */
   provenance?(target: Target, call: Call, charged: Usage): Provenance | undefined
   /**
@@ -44,9 +44,9 @@ export interface StorableResponse {
    * anything.
    */
   readonly goOn?: ((target: Target, call: Call) => Promise<boolean>) | undefined
-  /** Peculiarity of the response for the call's row in the usage log. */
+  /** Special outcome of the response that is noted in the call's row in the usage log. */
   readonly note?: CallNote | undefined
-  /** Set by guards: returns the bytes in which the response is stored, as the client receives it. */
+  /** Set by guards: converts bytes for the client to the bytes that are stored. */
   keptForm?: ((bytes: Buffer) => Buffer) | undefined
 }
 
@@ -58,16 +58,19 @@ export interface WholeReply extends StorableResponse {
    * charged.
    */
   body(charged: Usage): Buffer
-  /** Returns the bytes as they would be for another usage; absent if `body` does not depend on it. */
+  /**
+   * Returns the body with the usage that the upstream reported, before the charge is known; absent if `body`
+   * does not depend on the usage.
+   */
   preview?(): Buffer
   /**
-   * Set if services of guards must be asked before it is charged: resolves to the response as it may be sent.
-   * Rejects with `CheckCancelled` if `signal` is aborted.
+   * Set if guards must ask their services before the response is charged: resolves to the response as it may
+   * be sent. Rejects with `CheckCancelled` if `signal` is aborted.
    */
   readonly check?: (signal: AbortSignal) => Promise<WholeReply>
   /**
-   * Set if another request to the upstream is needed: its body, sent like the first, and the reader of its
-   * response, whose facts include those of this one.
+   * Set if another request to the upstream is needed: its body, which is sent like the first one, and the
+   * reader of its response. The facts of the next reply include those of this one.
    */
   readonly next?: { readonly body: Buffer; reply(bytes: Buffer): WholeReply }
 }
@@ -75,30 +78,30 @@ export interface WholeReply extends StorableResponse {
 /** Watches or converts a stream on its way to the client. */
 export interface Tap extends StorableResponse {
   /**
-   * Set if the stream was charged when its response was generated, so that nothing of it is charged or counted
-   * again.
+   * Set if the stream repeats a response that was charged when it was generated. Nothing of it is charged or
+   * counted again.
    */
   readonly isReplay?: true | undefined
-  /** The last valid usage. */
+  /** The last valid usage that the stream has reported. */
   readonly usage: ReportedUsage | undefined
-  /** What the stream has stated about how it is served; absent if only `usage` states it. */
+  /** How the provider serves the stream, such as its service tier; absent if only `usage` states it. */
   readonly served?: Served | undefined
   /** What the stream has stated about the prompt cache; absent if its dialect has no such statement. */
   readonly diagnosis?: Diagnosis | undefined
-  /** What the stream has stated about itself; absent if its dialect has no such statement. */
+  /** The id, model and finish reasons that the stream has stated; absent if its dialect has none. */
   readonly names?: AnswerNames
   /** Uses of the provider's tools so far. */
   readonly tools: SeenTools
   readonly error: StreamError | undefined
-  /** The error's frame unchanged, if the client's dialect is the upstream's. */
+  /** The upstream's error frame, unchanged, if the client speaks the upstream's dialect. */
   readonly errorFrame: Buffer | undefined
-  /** Whether clients treat that frame as the end of the stream; otherwise `failureFrame` follows. */
+  /** Whether clients treat `errorFrame` as the end of the stream; otherwise `failureFrame` follows. */
   readonly endsWithError: boolean
   /** Number of events sent to the client so far, if the dialect needs it; comments do not count. */
   readonly sentEvents: number
   /** Whether an event has arrived, even if it is not forwarded; comments do not count. */
   readonly sawEvent: boolean
-  /** Whether the beginning of an event was forwarded and its end is still to come. */
+  /** Whether only the beginning of an event has been forwarded so far. */
   readonly isMidEvent: boolean
   /** UTF-8 bytes of generated text. */
   readonly emittedBytes: number
@@ -111,30 +114,36 @@ export interface Tap extends StorableResponse {
   push(chunk: Buffer): TapStep
   end(): Pick<TapEnd, 'complete'>
   /**
-   * Set while services of guards check what is held of the stream: settles when they have decided, and rejects
-   * only with a bug. Until then nothing may be pushed; after that, pushing nothing returns what may be sent.
+   * Set while guards' services check the part of the stream that is held back. Settles when they have
+   * decided, and rejects only because of a bug. Nothing may be pushed until then; afterwards, pushing an
+   * empty chunk returns what may be sent.
    */
   readonly checking?: Promise<void> | undefined
-  /** Whether text is held for services of guards. */
+  /** Whether text is held back until guards' services have checked it. */
   readonly holdsText?: boolean
-  /** Ends checks under way, because nobody reads the stream any more. */
+  /** Cancels running checks, because nobody reads the stream any more. */
   stopChecking?(): void
-  /** Returns the events of `finalBytes` that may have new texts, which services check before the charge. */
+  /**
+   * Returns the events of `finalBytes` that may contain new texts, so that guards' services can check them
+   * before the charge.
+   */
   lastTexts?(): Buffer
-  /** Set if events are held for services: returns those that were not sent. */
+  /** Set if events are held back for guards' services: returns the events that were not sent. */
   heldFrames?(): readonly string[]
-  /** Takes the events that are held for services which change nothing, because the stream breaks off. */
+  /**
+   * When the stream breaks off: returns the events held back for services that cannot change the response.
+   */
   takeUnjudged?(): Buffer
   /**
    * Returns an event that only shows that the reply is in progress; undefined if none can be sent now, or if
-   * the dialect has none.
+   * the dialect has no such event.
    */
   keepAliveFrame(): Buffer | undefined
   /** Returns the bytes that end a complete stream, after it was charged. `charged` is the usage to report. */
   finalBytes(charged: Usage): Buffer
   /** Returns the frame that ends a broken stream. */
   failureFrame(error: ErrorContent): Buffer
-  /** Whether a guard has ended the stream, which `refusalBytes` then completes. */
+  /** Whether a guard has ended the stream; `refusalBytes` then completes it. */
   readonly isBlocked?: boolean
   /** Returns the bytes that end a stream which a guard has blocked. `charged` is the usage to report. */
   refusalBytes?(charged: Usage): Buffer
@@ -142,13 +151,13 @@ export interface Tap extends StorableResponse {
   release(): void
 }
 
-/** Author of a request, and the settings by which it is read. */
+/** The caller whose request is read, and what reading it needs. */
 export interface Reader {
   readonly caller: Caller
   readonly settings: Settings
   /** Allocates memory in addition to the body until the call ends. Throws `overloaded` if none is left. */
   readonly hold: (bytes: number) => void
-  /** Waits for the memory of the copies that a conversion of so many bytes makes; see `Body`. */
+  /** Waits for the memory of the copies that a conversion of a request of `bytes` bytes makes; see `Body`. */
   readonly holdCopies: (bytes: number) => Promise<void> | undefined
   /** Begins a read of the store for the request. Its memory is held until the call ends. */
   readonly readStore: () => StoreRead
@@ -159,23 +168,29 @@ export interface Reader {
 /** An endpoint's protocol as clients speak it. */
 export interface DialectFacts {
   readonly name: ServedProtocol
-  /** Endpoint under which its calls are logged. */
+  /** Endpoint name under which its calls are recorded. */
   readonly endpoint: Endpoint
-  /** Protocols of the channels that serve it; absent if all protocols to which calls are converted do. */
+  /**
+   * Protocols of the channels that serve the endpoint; absent if calls can be converted to all protocols that
+   * have conversions.
+   */
   readonly servedBy?: readonly ProtocolName[]
   /** Names of the fields of its requests, which are checked before anything else. */
   readonly names: KnownNames
   /** Limits of its requests, if they differ from the common ones. */
   readonly scanLimits?: ScanLimits
-  /** Whether a model without a price is free here, independent of the operator's setting. */
+  /** Whether a model without a price is free at this endpoint, independent of the operator's setting. */
   readonly isFreeUnpriced?: true
 }
 
 /** A dialect whose requests are JSON. */
 export interface Dialect extends DialectFacts {
-  /** How its conversations are compared; absent if its requests are none. */
+  /** How its conversations are compared with earlier ones; absent if its requests contain no conversation. */
   readonly conversation?: ConversationForm
-  /** How the answer to a request may be kept for equal ones; undefined if it may not. Absent if none may be. */
+  /**
+   * Returns how the answer to a request may be kept for equal requests; undefined if it may not be kept.
+   * Absent if no answer of this dialect may be kept.
+   */
   readonly keeping?: (scan: ScannedObject) => AnswerKeeping | undefined
   /** Checks a request. Throws `invalid_request` that names the field. */
   read(scan: ScannedObject, headers: Headers, reader: Reader): ParsedRequest | Promise<ParsedRequest>

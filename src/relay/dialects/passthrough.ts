@@ -23,7 +23,7 @@ export interface PassedBytes {
   readonly isOver: boolean
 }
 
-/** A response that is read on its way to the client, but neither changed nor held as a whole. */
+/** A response that is read on its way to the client. It is neither changed nor kept in memory as a whole. */
 export interface Passthrough {
   /**
    * Whether the bytes are known to be a response of this endpoint; until then another upstream may be tried.
@@ -31,18 +31,21 @@ export interface Passthrough {
   readonly hasBegun: boolean
   /** The upstream's error, in place of the response or in the middle of it. */
   readonly error: StreamError | undefined
-  /** Bytes that it holds back in memory; undefined if they are few. */
+  /** Bytes that are held back in memory; undefined if they are negligible. */
   readonly held?: number
-  /** Whether a guard has ended the answer: only `rest` is sent of it. */
+  /** Whether a guard has ended the answer. Only `rest` is sent then. */
   readonly isBlocked?: boolean
-  /** The tap of a stream of events, whose clients can be informed why it ends. */
+  /** The tap of a stream of events. Its clients can be informed why the stream ends. */
   readonly tap?: Tap
   push(chunk: Buffer): PassedBytes
-  /** Ends the reading. Returns whether the response is complete and valid for its endpoint. */
+  /**
+   * Must be called at the end of the upstream's response. Returns whether it is complete and valid for its
+   * endpoint.
+   */
   end(): boolean
   /**
-   * Has services of guards judge a complete response, before it is charged. Rejects with `CheckCancelled` once the
-   * signal is aborted.
+   * Lets guards' services judge a complete response before it is charged. Rejects with `CheckCancelled` once
+   * the signal is aborted.
    */
   check?(signal: AbortSignal): Promise<void>
   /** Returns the body of the next request, if one response is not enough. */
@@ -51,17 +54,20 @@ export interface Passthrough {
   rest(): Buffer
   /** Whether anything chargeable was forwarded. */
   readonly hasContent: boolean
-  /** Measures the usage to charge, at the end of the call or where it broke off. */
+  /** Measures the usage to charge, at the end of the call or after it broke off. */
   measure(call: Call, isComplete: boolean, ending: ResponseEnding): ChargedUsage | Promise<ChargedUsage>
 }
 
 /** The responses of an endpoint that are passed through unchanged. */
 export interface PassedResponses {
-  /** What its texts are about, which guards check; undefined if it has none. */
+  /** What the texts of the responses are, for guards that check them; undefined if there are no texts. */
   readonly about?: MediaAnswer
   /** Media types to request from the upstream. */
   readonly accept: string
-  /** Begins a response of this type; undefined if the endpoint does not have the type. */
+  /**
+   * Begins to read a response with this content type; undefined if the endpoint has no responses of that
+   * type.
+   */
   begin(contentType: string): Passthrough | undefined
   /** Measures the usage to charge if the client left before a response began. */
   measureUnanswered(call: Call): ChargedUsage | Promise<ChargedUsage>

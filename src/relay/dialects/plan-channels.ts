@@ -10,8 +10,8 @@ import type { UpstreamDialect } from './conversion-dialects.ts'
 import type { ConversionPlanner } from './conversions.ts'
 
 /**
- * Creates a client's request for the model `name` to each channel: `native` for channels of its dialect,
- * converted ones for the others. `decode` is called once, and only if there are others, with their dialects.
+ * Creates the requests for the model `name` to each channel: by `native` for channels that speak the client's
+ * dialect, converted for the others. `decode` is called only if there are others, once, with their dialects.
  * The channel that signed the latest turn comes first among those of its priority.
  */
 export function planChannels(
@@ -34,7 +34,8 @@ export function planChannels(
 }
 
 /**
- * Moves the origin before the converted channels of its priority, because others cannot read its signatures.
+ * Moves the channel `origin`, which signed the latest turn, before the converted channels of its priority,
+ * because these cannot read its signatures.
  */
 function withOriginFirst(
   channels: readonly Channel[],
@@ -51,7 +52,7 @@ function withOriginFirst(
   return to < 0 || to >= from ? channels : channels.toSpliced(from, 1).toSpliced(to, 0, own)
 }
 
-/** A native request to a channel, for the model `name`. */
+/** The members of a native (not converted) request to a channel, for the model `name`. */
 export function nativeRequest(
   channel: Channel,
   dialect: ProtocolName,
@@ -68,7 +69,10 @@ export function nativeRequest(
   }
 }
 
-/** The provider's tools in a native request to a channel, for the model `name`; empty if there are none. */
+/**
+ * The provider's tools in a native (not converted) request to a channel, for the model `name`; empty if there
+ * are none.
+ */
 export function nativeTools(
   { model_mapping }: Channel,
   dialect: ProtocolName,
@@ -78,7 +82,7 @@ export function nativeTools(
   return offered ? { tools: { ...offered, dialect, model: model_mapping.get(name) ?? name } } : {}
 }
 
-/** The conversation of a native request to a channel, for the model `name`. */
+/** The conversation of a native (not converted) request to a channel, for the model `name`. */
 export function nativeConversation(
   { model_mapping }: Channel,
   { name: dialect, conversation: form }: Pick<UpstreamDialect, 'name' | 'conversation'>,

@@ -13,28 +13,31 @@ import type { Target } from '../request-stages.ts'
 /** The conversation for one account of a channel. */
 export interface AccountConversation {
   readonly conversation: Conversation
-  /** Reports whether a key belongs to that account; absent if all keys do. */
+  /** Whether a key belongs to that account; absent if the conversation is for all keys. */
   readonly isOfKey?: (key: UpstreamKey) => boolean
 }
 
-/** Signatures of a conversation that the client sends back without them. */
+/**
+ * A conversation whose turns models have signed. Clients send it back without the signatures, which are
+ * restored here.
+ */
 export interface SignedHistory {
-  /** Channel that signed last; undefined if unknown. */
+  /** Name of the channel that signed the latest turn; undefined if unknown. */
   readonly origin: string | undefined
-  /** The conversation for each account of a channel, with the signatures of that account. */
+  /** The conversation for each account of a channel, with the signatures made by that account. */
   conversationsFor(channel: Channel, spoken: ProtocolName): readonly AccountConversation[]
   /**
-   * Stores what a reply has signed. Resolves when the other nodes know it, or after a maximum time. Undefined
-   * if nothing is stored.
+   * Stores the signatures of a reply. Resolves when the other nodes can find them, or after a maximum time.
+   * Undefined if signatures are not stored.
    */
   readonly keep: ((parts: readonly ReplyPart[], target: Target, call: Call) => Promise<void>) | undefined
 }
 
-/** Signatures of a streamed reply. */
+/** Collects the signatures of a streamed reply. */
 export interface StreamSignatures {
-  /** Reads an event. */
+  /** Collects what an event has signed. */
   add(event: ReplyEvent): void
-  /** Stores what the events have signed. */
+  /** Stores the collected signatures. */
   keep(target: Target, call: Call): Promise<void>
 }
 
@@ -60,7 +63,7 @@ export function unsignedHistory(conversation: Conversation): SignedHistory {
   }
 }
 
-/** Looks up what was signed in a conversation, for channels that speak the dialects `spoken`. */
+/** Looks up the signatures of a conversation, for channels that speak the dialects `spoken`. */
 export async function signedHistory(
   conversation: Conversation,
   spoken: ReadonlySet<ProtocolName>,
@@ -80,7 +83,7 @@ export async function signedHistory(
 
 const NOTHING: FoundSignatures = new Map()
 
-/** Signatures that were found, and the store for those of the reply. */
+/** The signatures that were found, and the store for the signatures of the reply. */
 interface Found {
   readonly known: FoundSignatures
   readonly store: SignatureStore
@@ -98,7 +101,7 @@ class KnownHistory implements SignedHistory {
     this.#found = found
   }
 
-  // The latest signature was found first.
+  // `known` begins with the latest signature.
   get origin(): string | undefined {
     const [latest] = this.#found.known.values()
     return latest?.channel
@@ -120,7 +123,7 @@ class KnownHistory implements SignedHistory {
     const isOfKey = ({ value }: UpstreamKey): boolean => store.keyTag(value) === tag
     return [
       { conversation: restored, isOfKey },
-      // Other accounts get the conversation without what they cannot read.
+      // Keys of other accounts get the conversation without signatures, because they cannot read them.
       { conversation: this.#conversation, isOfKey: (key) => !isOfKey(key) },
     ]
   }

@@ -1,8 +1,9 @@
 import { type DigestEntry, DigestTable } from '../../domain/digest-table.ts'
 
 /**
- * Digests that are searched, the most wanted first. A digest begins with its mark, 32 bits in little-endian order;
- * it may cost much to compute, and is only needed where something with that mark is remembered.
+ * Digests that are searched, in order of preference. The first 32 bits of a digest, in little-endian order,
+ * are its mark. Computing a digest may be expensive, so it is computed only if the store has an entry with
+ * its mark.
  */
 export interface DigestSearch {
   readonly count: number
@@ -10,21 +11,21 @@ export interface DigestSearch {
   digest(index: number): Buffer
 }
 
-/** A digest that was found: its position in the search, and its number. */
+/** A digest that was found: its position in the search, and the number stored with it. */
 export interface FoundDigest {
   readonly index: number
   readonly value: number
 }
 
-/** How long and how many digests are remembered. */
+/** For how long, in milliseconds, and up to which number digests are remembered. */
 export interface Retention {
   readonly ms: number
   readonly most: number
 }
 
 /**
- * Numbers by digest, shared by the processes of one gateway: what is remembered of prompts and sessions. What it
- * returns is not trusted.
+ * Remembers a number for each digest of a prompt or a session, for all processes of a gateway. Its results
+ * may be wrong, so they are checked.
  */
 export interface DigestStore {
   /** Finds the first digest that is remembered with a number for which `isPlausible` returns true. */
@@ -36,29 +37,31 @@ export interface DigestStore {
   close(): Promise<void>
 }
 
-/** What a store remembers; also a part of its names in Redis. */
+/** What the digests stand for; also a part of the keys in Redis. */
 export type DigestKind = 'prompt' | 'session'
 
-/** How a kind of digests is remembered. */
+/** How digests of one kind are remembered. */
 export interface DigestRules {
   readonly kind: DigestKind
-  /** Minimum number of digests for which Redis is read if this node knows none of them. */
+  /** Minimum number of searched digests for which Redis is asked if this node knows none of them. */
   readonly minSearched: number
-  /** For how long an entry of this number is remembered, if that is not the same for all. */
+  /**
+   * Time in milliseconds for which an entry with this number is remembered; absent if it is the same for all.
+   */
   readonly lifetimeMs?: (value: number) => number
-  /** Whether the number of a digest may change, which nodes that have it in memory must learn. */
+  /** Whether the number of a digest may change, so that nodes that have it in memory must be informed. */
   readonly changes: boolean
 }
 
-/** Maximum digests that are computed for one search. */
+/** Maximum number of digests that are computed for one search. */
 export const MAX_COMPARED = 8
 
-/** Whether a remembered key is that of the digest at this position of the search. */
+/** Whether a remembered key belongs to the digest at this position of the search. */
 export function isDigestAt(search: DigestSearch, index: number, key: Uint8Array): boolean {
   return search.digest(index).compare(key, 0, key.length, 0, key.length) === 0
 }
 
-/** Searches one digest. */
+/** Creates a search for one digest. */
 export function searchFor(digest: Buffer): DigestSearch {
   return { count: 1, mark: () => digest.readUInt32LE(), digest: () => digest }
 }
@@ -68,7 +71,7 @@ export class LocalDigests implements DigestStore {
   readonly #table: DigestTable
   readonly #nowMs: () => number
 
-  /** `nowMs`: a monotonic clock that began at 0. */
+  /** `nowMs`: a monotonic clock in milliseconds that began at 0. */
   constructor({ lifetimeMs }: Pick<DigestRules, 'lifetimeMs'>, nowMs = () => performance.now()) {
     this.#table = new DigestTable(lifetimeMs)
     this.#nowMs = nowMs
@@ -86,7 +89,10 @@ export class LocalDigests implements DigestStore {
     return undefined
   }
 
-  /** The entries that begin with one of these marks, each with the index of its mark. */
+  /**
+   * The entries whose digests begin with one of these marks, each with the index of its mark; no further mark
+   * is searched once there are `most`.
+   */
   startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[] {
     const nowMs = this.#nowMs()
     const found: (DigestEntry & { readonly index: number })[] = []

@@ -11,15 +11,15 @@ import {
   type Retention,
 } from './digest-store.ts'
 
-/** Maximum digests that are searched in one request. */
+/** Maximum number of digests that are searched in one request. */
 const MAX_MARKS = 4_096
 
-/** A remembered digest, and the position in the search at which it may be. */
+/** A remembered digest, and the position in the search at which it may belong. */
 interface IndexedEntry extends FoundDigest {
   readonly key: Uint8Array
 }
 
-/** Digests of the workers of one machine, which the owner of their database remembers. */
+/** Digests for a worker. The process that owns the machine's database remembers them for all workers. */
 export class OwnerDigests implements DigestStore {
   readonly #link: Link
   readonly #kind: DigestKind
@@ -42,7 +42,7 @@ export class OwnerDigests implements DigestStore {
     return entries.find((entry) => isDigestAt(search, entry.index, entry.key) && isPlausible(entry))
   }
 
-  // The owner reads this before the settlement of the call, which is sent later over the same socket.
+  // The owner reads this message before the call's settlement, which is sent later over the same socket.
   remember(digest: Buffer, value: number, { ms, most }: Retention): void {
     const key = Buffer.from(digest.subarray(0, DIGEST_KEY_BYTES))
     this.#link.send(`remember ${this.#kind}`, [key, value, ms, most])
@@ -51,7 +51,7 @@ export class OwnerDigests implements DigestStore {
   async close(): Promise<void> {}
 }
 
-/** Answers the requests of a worker. */
+/** Answers the requests that a worker sends with `OwnerDigests`. */
 export function answerDigests(link: Link, kind: DigestKind, store: LocalDigests): void {
   link.answer(`find ${kind}`, (marks: Uint32Array) => store.startingWith(marks, MAX_COMPARED))
   link.on(`remember ${kind}`, ([key, value, ms, most]: [Uint8Array, number, number, number]) =>

@@ -14,35 +14,38 @@ import {
   searchFor,
 } from './digest-store.ts'
 
-/** Maximum digests that are looked up in Redis: those of the latest turns. */
+/** Maximum number of digests that are looked up in Redis: those of the latest turns. */
 const MAX_DIGESTS = 256
-/** Maximum wait for Redis; without it a call holds more, and nothing else. */
+/** Maximum wait for Redis. Without its answer, a call may only reserve more quota than needed. */
 const TIMEOUT_MS = 100
 
-/** Input of `RedisDigests`. */
+/** Options of `RedisDigests`. */
 interface RedisDigestsOptions {
   readonly url: string
   readonly namespace: string
   readonly key: Buffer
-  /** Called for each entry that was not sealed by a node of this gateway. */
+  /** Called for each entry in Redis that was not signed by a node of this gateway. */
   readonly onUntrusted: () => void
-  /** Unix milliseconds. */
+  /** Returns the time of day in Unix milliseconds. */
   readonly nowMs?: () => number
 }
 
 /**
- * Digests of several nodes: remembered by the node that saw them, and in Redis for the others. Entries there are
- * sealed; what Redis returns beyond them is ignored.
+ * Digests of several nodes. Each node remembers its own in memory and shares them in Redis. Entries in Redis
+ * are signed; all others are ignored.
  */
 export class RedisDigests implements DigestStore {
   readonly #local: LocalDigests
-  /** Receives changes of other nodes; undefined if there are none. Subscribing needs a separate connection. */
+  /**
+   * Connection for changes by other nodes; undefined if numbers do not change. Subscribing needs its own
+   * connection.
+   */
   readonly #changes: RedisConnection | undefined
   readonly #connection: RedisConnection
   readonly #rules: DigestRules
   readonly #options: RedisDigestsOptions
   readonly #nowMs: () => number
-  /** Maximum number of entries, as it was last stated. */
+  /** Maximum number of entries, as given in the last call of `remember`. */
   #most = 0
 
   /** Starts to connect at once. */
@@ -58,7 +61,7 @@ export class RedisDigests implements DigestStore {
     if (!rules.changes) return
     this.#changes = new RedisConnection(options.url, {
       onConnected: (client) =>
-        // Received as bytes, so that no string is made of a message that is too long.
+        // Messages are received as bytes, so that one that is too long is not converted to a string.
         client.subscribe(this.#channel, (message) => this.#onChange(message), true),
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
@@ -70,7 +73,8 @@ export class RedisDigests implements DigestStore {
     isPlausible: (found: FoundDigest) => boolean,
   ): FoundDigest | undefined | Promise<FoundDigest | undefined> {
     const own = this.#local.find(search, isPlausible)
-    // Another node may know more of it, unless all but the appended turns are known here.
+    // Another node may know a longer part of the conversation. Redis is not asked if only newly appended
+    // turns are unknown here.
     const newer = Math.min(own?.index ?? search.count, MAX_DIGESTS)
     const { client } = this.#connection
     if (!client || newer < (own ? MIN_NEWER : this.#rules.minSearched)) return own
@@ -96,7 +100,10 @@ export class RedisDigests implements DigestStore {
     await Promise.all([this.#connection.close(), this.#changes?.close()])
   }
 
-  /** Takes over a change of another node, if this node knows the entry and would not ask Redis for it. */
+  /**
+   * Applies another node's change if this node has the entry in memory, because it would then not ask Redis
+   * for it.
+   */
   #onChange(message: Buffer): void {
     const opened =
       message.length > MAX_ENTRY_LENGTH
@@ -144,21 +151,24 @@ export class RedisDigests implements DigestStore {
   }
 }
 
-/** Clients usually append two turns: the answer, and what follows it. */
+/**
+ * Clients usually append two turns: the answer, and what follows it. From three unknown turns on, Redis is
+ * asked.
+ */
 const MIN_NEWER = 3
 
-/** Number, expiry, digest and seal. */
+/** Format of an entry: number, expiry in Unix milliseconds, digest, and HMAC. */
 const ENTRY = /^(\d{1,10})\.(\d{1,15})\.([\w-]{32})\.([\w-]{43})$/
 const MAX_ENTRY_LENGTH = 112
 
-/** What a node remembers for the others. */
+/** An entry that a node shares with the others. */
 interface SharedEntry {
   readonly digest: Buffer
   readonly value: number
   readonly expiresMs: number
 }
 
-/** `digest`: covers user, channel, model and conversation. */
+/** Creates a signed entry. The digest covers user, channel, model and conversation. */
 function sealed(key: Buffer, digest: Buffer, value: number, expiresMs: number): string {
   const entry = `${value}.${expiresMs}.${digest.toString('base64url', 0, DIGEST_KEY_BYTES)}`
   return `${entry}.${sealOf(key, entry).toString('base64url')}`
@@ -168,7 +178,7 @@ function sealOf(key: Buffer, entry: string): Buffer {
   return createHmac('sha256', key).update('entry\n').update(entry).digest()
 }
 
-/** Opens an entry; undefined if it was not sealed with this key. */
+/** Reads a signed entry; undefined if it was not signed with this key. */
 function openedEntry(key: Buffer, entry: unknown): SharedEntry | undefined {
   if (typeof entry !== 'string' || entry.length > MAX_ENTRY_LENGTH) return undefined
   const [, value, expires, digest = '', seal = ''] = ENTRY.exec(entry) ?? []

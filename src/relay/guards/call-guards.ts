@@ -11,7 +11,10 @@ import type { ServiceChecks } from './services/service-checks.ts'
 /** Header with the verdicts; `docs/guards.md: Verdicts`. */
 export const GUARDS_HEADER = 'x-gateway-guards'
 
-/** Maximum length of the verdicts in a header and in a row, and what is left for the number of others. */
+/**
+ * Maximum length of the verdicts in a header and in a row of the usage log, and the part of it that is
+ * reserved for `...;more=12`.
+ */
 const MAX_TEXT = 4096
 const MORE_LENGTH = 24
 
@@ -20,9 +23,9 @@ export class ActiveGuard {
   readonly guard: Guard
   verdict: GuardVerdict = 'allowed'
   matches = 0
-  /** Whether it has checked anything. */
+  /** Whether the guard has checked any text. */
   hasRun = false
-  /** Time that its checks took, in milliseconds. */
+  /** Time that the guard's checks took, in milliseconds. */
   tookMs = 0
 
   constructor(guard: Guard) {
@@ -37,7 +40,7 @@ export class ActiveGuard {
   }
 }
 
-/** Thrown where a guard blocks. */
+/** Thrown when a guard blocks a request or an answer. */
 export class GuardBlock extends Error {
   readonly active: ActiveGuard
 
@@ -47,21 +50,21 @@ export class GuardBlock extends Error {
   }
 }
 
-/** Where a text is. */
+/** Where a text was found. */
 export interface TextSpot {
   readonly place: GuardPlace
-  /** Whether it is signed reasoning, which cannot be changed. */
+  /** Whether the text is signed reasoning, which must not be changed. */
   readonly isSigned: boolean
 }
 
-/** The guards of one place, as one pass over its texts. */
+/** The text guards of one place in requests or answers, combined so that a text is searched only once. */
 export interface PlaceScreen {
   readonly screen: Screen
-  /** In the order of the rules of the screen. */
+  /** The guards, in the order of the screen's rules. */
   readonly guards: readonly ActiveGuard[]
 }
 
-/** Makes the screen of guards, each with what it does about a match. */
+/** Combines guards, each with its action for a match, to one screen that searches texts for all of them. */
 export type ScreenMaker = (
   rules: readonly { readonly guard: TextGuard; readonly do: GuardAction }[],
 ) => Screen
@@ -69,11 +72,14 @@ export type ScreenMaker = (
 /** The guards that apply to one call, in the order of the configuration. */
 export class CallGuards {
   readonly all: readonly ActiveGuard[]
-  /** The tokens that stand for values of this call's request. */
+  /** Placeholders that stand for values of this call's request, and the values. */
   readonly pseudonyms: Pseudonyms
-  /** Texts of the user in which guards have found nothing. */
+  /** Texts of the user's earlier requests in which guards have found nothing. */
   readonly known: KnownTextsOfUser
-  /** The guards that services decide; undefined if there are none. */
+  /**
+   * Checks by the guards whose decisions external services or models make; undefined if there are no such
+   * guards.
+   */
   readonly services: ServiceChecks | undefined
   readonly #makeScreen: ScreenMaker
   readonly #screens = new Map<string, PlaceScreen | undefined>()
@@ -92,7 +98,7 @@ export class CallGuards {
     this.#makeScreen = makeScreen
   }
 
-  /** The guards of a place; undefined if there are none. */
+  /** Returns the text guards of a place; undefined if there are none. */
   screenOf({ place, isSigned }: TextSpot): PlaceScreen | undefined {
     const key = isSigned ? `${place} signed` : place
     if (!this.#screens.has(key)) this.#screens.set(key, this.#screenFor(place, isSigned))
@@ -111,14 +117,18 @@ export class CallGuards {
     return guards.length === 0 ? undefined : { screen: this.#makeScreen(rules), guards }
   }
 
-  /** Checks a whole text of the request. Returns it as it goes on, the same one if nothing changes. Throws `GuardBlock`. */
+  /**
+   * Checks a whole text of the request. Returns the text to send on, which is the same one if no guard
+   * changes it. Throws `GuardBlock`.
+   */
   checkRequest(text: string, spot: TextSpot): string {
     return this.#check(spot, text, ({ screen }) => screen.apply(text, this.pseudonyms))
   }
 
   /**
-   * Checks a text of the request step by step: each returns what goes on, up to a position of the text, and throws
-   * `GuardBlock`. Undefined if no guard checks it.
+   * Checks a text of the request step by step. Each call of the returned function checks up to position
+   * `end`, and returns the part that can be sent on or throws `GuardBlock`. Returns undefined if no guard
+   * checks the text.
    */
   requestSteps(
     text: string,
@@ -148,12 +158,12 @@ export class CallGuards {
     }
   }
 
-  /** Checks the arguments of a tool call in the request: the strings in their JSON. */
+  /** Checks the arguments of a tool call in the request, that is the strings in their JSON. */
   checkRequestJson(text: string, spot: TextSpot): string {
     return this.#check(spot, text, ({ screen }) => applyToJson(screen, text, this.pseudonyms))
   }
 
-  /** Checks a whole text of the answer, and puts back what was replaced in the request. */
+  /** Checks a whole text of the answer, and replaces placeholders with the values of the request. */
   checkAnswer(text: string, spot: TextSpot): string {
     const checked = this.#check(spot, text, ({ screen }) => screen.apply(text))
     return this.pseudonyms.size === 0 || spot.isSigned ? checked : this.pseudonyms.restore(checked)
@@ -166,8 +176,8 @@ export class CallGuards {
   }
 
   /**
-   * Does to a text of the answer that repeats another what was done to that one. Nothing is recorded. Undefined if it
-   * is blocked.
+   * Changes a text of the answer that repeats another one in the same way as that one. Nothing is recorded.
+   * Returns undefined if it is blocked.
    */
   repeat(text: string, spot: TextSpot & { readonly isJson: boolean }): string | undefined {
     const checked = this.screened(text, spot)
@@ -176,7 +186,10 @@ export class CallGuards {
     return spot.isJson ? this.pseudonyms.restoreJson(checked) : this.pseudonyms.restore(checked)
   }
 
-  /** A text of the answer without what is found in it. Nothing is recorded, and nothing put back. Undefined if it is blocked. */
+  /**
+   * Changes a text of the answer as guards require. Nothing is recorded, and placeholders stay. Returns
+   * undefined if it is blocked.
+   */
   screened(text: string, spot: TextSpot & { readonly isJson: boolean }): string | undefined {
     const screen = this.screenOf(spot)?.screen
     const applied = screen && (spot.isJson ? applyToJson(screen, text) : screen.apply(text))
@@ -188,7 +201,7 @@ export class CallGuards {
     return spot.isJson ? this.checkAnswerJson(text, spot) : this.checkAnswer(text, spot)
   }
 
-  /** Checks a text of the answer that is in several parts, such as the lines of subtitles. */
+  /** Checks a text of the answer that consists of several parts, such as the lines of subtitles. */
   checkAnswerParts(parts: readonly string[], spot: TextSpot): readonly string[] {
     let checked = parts
     this.#check(spot, '', ({ screen }) => {
@@ -200,8 +213,8 @@ export class CallGuards {
   }
 
   /**
-   * Does to the parts of a text of the answer what was done to the whole text. Nothing is recorded. Undefined if it is
-   * blocked.
+   * Changes the parts of a text of the answer in the same way as the whole text. Nothing is recorded. Returns
+   * undefined if it is blocked.
    */
   repeatParts(parts: readonly string[], spot: TextSpot): readonly string[] | undefined {
     const screen = this.screenOf(spot)?.screen
@@ -213,12 +226,12 @@ export class CallGuards {
     return this.pseudonyms.size === 0 ? parts : parts.map((part) => this.pseudonyms.restore(part))
   }
 
-  /** The matches so far, of all guards. */
+  /** The number of matches of all guards so far. */
   get matches(): number {
     return this.all.reduce((sum, { matches }) => sum + matches, 0)
   }
 
-  /** Whether an answer may have anything to check or to put back. */
+  /** Whether an answer may contain anything to check, or placeholders to replace. */
   get concernsAnswer(): boolean {
     return (
       this.pseudonyms.size > 0 ||
@@ -228,7 +241,7 @@ export class CallGuards {
     )
   }
 
-  /** Whether an answer may be changed, so that nothing that repeats its texts token by token can be sent. */
+  /** Whether an answer may be changed. If so, lists that repeat its texts token by token must not be sent. */
   get changesAnswer(): boolean {
     return (
       this.pseudonyms.size > 0 ||
@@ -250,7 +263,7 @@ export class CallGuards {
     return checked
   }
 
-  /** Notes that a text of the answer cannot be checked. Returns whether it passes nevertheless. */
+  /** Records that a text of the answer cannot be checked. Returns whether it may be sent nevertheless. */
   failed(spot: TextSpot): boolean {
     let passes = true
     for (const active of this.screenOf(spot)?.guards ?? []) {
@@ -261,7 +274,7 @@ export class CallGuards {
     return passes
   }
 
-  /** Records what a screen has found in a part of a text. */
+  /** Records the matches that a screen has found in a part of a text. */
   record({ guards }: PlaceScreen, counts: readonly number[], isSigned: boolean, tookMs: number): void {
     for (const [index, active] of guards.entries()) {
       const count = counts[index] ?? 0
@@ -271,12 +284,13 @@ export class CallGuards {
     }
   }
 
-  /** The verdicts about the request. */
+  /** The verdicts about the request, in the form of `text`. */
   ofRequest = ''
 
   /**
-   * The verdicts so far: `name=redacted;count=2, other=flagged;count=1`. Empty if no guard has checked anything. If it
-   * would be too long, the most severe ones, and how many others there are: `...;more=12`.
+   * The verdicts so far: `name=redacted;count=2, other=flagged;count=1`. Empty if no guard has checked
+   * anything. If the text would be too long, it has only the most severe verdicts and ends with the number of
+   * the others: `...;more=12`.
    */
   get text(): string {
     const run = this.all.filter(({ hasRun }) => hasRun)
@@ -299,7 +313,7 @@ export class CallGuards {
     return this.all.some(({ verdict }) => verdict === 'blocked' || verdict === 'failed_blocked')
   }
 
-  /** The error for a client whose request a guard blocks. */
+  /** The error for a client whose request was blocked by a guard. */
   refusal({ active }: GuardBlock): GatewayError {
     return new GatewayError('guard_blocked', `the guard "${active.guard.name}" refused this request`, {
       headers: { [GUARDS_HEADER]: this.text },
@@ -307,7 +321,10 @@ export class CallGuards {
   }
 }
 
-/** What a guard does about a match: `monitor` only reports, and so do changes of signed texts. */
+/**
+ * The action of a guard for a match. With mode `monitor` it only reports; a guard that would change a signed
+ * text only reports, too.
+ */
 export function actionOf({ mode, do: action }: Guard, isSigned: boolean): GuardAction {
   if (mode === 'monitor') return 'flag'
   return isSigned && action !== 'block' ? 'flag' : action
@@ -320,12 +337,12 @@ const VERDICTS: Readonly<Record<GuardAction, GuardVerdict>> = {
   block: 'blocked',
 }
 
-/** The verdict about a match. */
+/** The verdict that follows from an action. */
 export function verdictOf(action: GuardAction): GuardVerdict {
   return VERDICTS[action]
 }
 
-/** Whether what a guard cannot check goes on. */
+/** Whether a text that the guard cannot check may be sent. */
 export function passesFailures({ guard }: ActiveGuard): boolean {
   return actionOf(guard, false) === 'flag' || guard.on_failure === 'pass'
 }

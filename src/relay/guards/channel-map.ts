@@ -1,7 +1,10 @@
-/** Maximum number of texts of a stream that arrive in pieces. */
+/** Maximum number of texts of a stream that are checked while they arrive in pieces. */
 export const MAX_CHANNELS = 1024
 
-/** What is known of the texts of a stream that are under way, by the keys of their channels. */
+/**
+ * Values for the texts of a stream that are still arriving, by the keys of their channels. A channel is one
+ * text that arrives in pieces.
+ */
 export class ChannelMap<Value> {
   readonly #groups = new Map<string, Map<string, Value>>()
   #size = 0
@@ -30,7 +33,10 @@ export class ChannelMap<Value> {
     if (group.size === 0) this.#groups.delete(name)
   }
 
-  /** The channels that these ends name: all (`''`), those of a group, or one. */
+  /**
+   * The channels that have ended: all for the end `''`, those of a group for `group/`, or the channel with
+   * that key.
+   */
   *endedBy(ends: Iterable<string>): Generator<[key: string, value: Value]> {
     for (const end of ends) {
       if (end === '') {
@@ -47,7 +53,7 @@ export class ChannelMap<Value> {
   }
 }
 
-/** Whether these ends name a channel. */
+/** Whether these ends include the channel with this key; see `endedBy`. */
 export function isEndedBy(ends: ReadonlySet<string>, key: string): boolean {
   return ends.has('') || ends.has(groupOf(key)) || ends.has(key)
 }

@@ -3,7 +3,10 @@ import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { isEndedBy } from './channel-map.ts'
 
-/** The channels of an event, and which of its texts are the last of theirs. */
+/**
+ * The keys of the channels in an event (a channel is one text that arrives in pieces), and the texts that are
+ * the last piece of their channel.
+ */
 export function channelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
   readonly own: ReadonlySet<string>
   readonly last: ReadonlySet<EventText>
@@ -20,12 +23,12 @@ export function channelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>):
   return { own, last }
 }
 
-/** An element of an array as an event. */
+/** Writes an element of a JSON array as an event. */
 export function eventOf(element: Buffer): string {
   return `data: ${element.toString().replace(/\r\n|\n|\r/g, '\ndata: ')}\n\n`
 }
 
-/** The data of an event; undefined if it is not a JSON object. */
+/** The JSON object in the data of an event; undefined if the data is something else. */
 export function scanned(data: string): ScannedObject | undefined {
   try {
     return scanObject(Buffer.from(data), RESPONSE_LIMITS)
@@ -34,7 +37,7 @@ export function scanned(data: string): ScannedObject | undefined {
   }
 }
 
-/** A frame with other data, in one line; its other fields stay. */
+/** Returns a frame with other data, in one line; its other fields stay. */
 export function withData(frame: string, data: string): string {
   const others = frame.split(/\r\n|\n|\r/).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
   return `${[...others, `data: ${data}`].join('\n')}\n\n`

@@ -7,7 +7,7 @@ import { guardedReply, restoredReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
 import { HeldTap } from './held-tap.ts'
 
-/** Whether providers sign their reasoning, so that a changed one is refused when it comes back. */
+/** Whether providers of a protocol sign their reasoning. They refuse changed reasoning in later requests. */
 const SIGNS_REASONING: Readonly<Record<ProtocolName, boolean>> = {
   chat: false,
   messages: true,
@@ -17,7 +17,10 @@ const SIGNS_REASONING: Readonly<Record<ProtocolName, boolean>> = {
   rerank: false,
 }
 
-/** The request of a call whose answer is checked, whatever the protocols of client and channel are. */
+/**
+ * Returns the request with a reader of the answer that lets the guards check it, whatever the protocols of
+ * client and channel are.
+ */
 export function guardedAttempt(
   request: AttemptRequest,
   { guards, plan }: Pick<Call, 'guards' | 'plan'>,
@@ -25,10 +28,11 @@ export function guardedAttempt(
   if (!guards?.concernsAnswer) return request
   if (request.passed) return { ...request, passed: guardedPassed(request.passed, guards) }
   const { name } = plan.dialect
-  // A stream that does not consist of events is one JSON array.
+  // With a stream type, the stream is one JSON array instead of events.
   const isArray = plan.request.streamType !== undefined
   const dialect = CLIENT_PROTOCOLS.find((one): one is ClientProtocol => one === name)
-  // Results of rerank may repeat the documents of the request.
+  // Answers of rerank are not checked, but they may repeat documents of the request with placeholders in
+  // them.
   if (!dialect)
     return { ...request, reply: (bytes) => restoredReply(request.reply(bytes), guards.pseudonyms) }
   const signsReasoning = SIGNS_REASONING[request.protocol]
@@ -47,7 +51,7 @@ export function guardedAttempt(
   }
 }
 
-/** Accounts of events that share one. */
+/** Splits the memory account of a stream's events into three parts, whose sum is charged to it. */
 function sharedMemory(memory: EventMemory): readonly [EventMemory, EventMemory, EventMemory] {
   const held = [0, 0, 0]
   const part = (index: number): EventMemory => ({

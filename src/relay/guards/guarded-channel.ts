@@ -1,31 +1,34 @@
 import { JsonTextStream } from '../../redaction/json-text.ts'
 import type { CallGuards, PlaceScreen, TextSpot } from './call-guards.ts'
 
-/** A stream of text: what may be sent now, and the rest at its end. */
+/** Processes a text in pieces. `push` returns what may be sent now, `end` the rest. */
 interface TextStream {
   push(text: string): string
   end(): string
 }
 
-/** A stream of text that is checked. */
+/** Checks a text in pieces, and counts the matches of each guard. */
 interface ScreenedStream extends TextStream {
   readonly counts: readonly number[]
   readonly blockedBy: number | undefined
 }
 
-/** One text of a streamed answer: checked while it arrives, with what the request replaced put back. */
+/**
+ * One text of a streamed answer. It is checked while it arrives, and placeholders are replaced with the
+ * values of the request.
+ */
 export class GuardedChannel {
   readonly #guards: CallGuards
   readonly #spot: TextSpot
   readonly #place: PlaceScreen | undefined
   readonly #screened: ScreenedStream | undefined
   readonly #restored: TextStream | undefined
-  /** Matches that were recorded already, by the position of their guard. */
+  /** Numbers of matches that were already recorded, in the order of the guards. */
   #counted: readonly number[] = []
   #isOver = false
   readonly #isRepeated: boolean
 
-  /** @param isRepeated Whether it repeats another text, so that its matches are not counted again. */
+  /** @param isRepeated Whether the text repeats another one, so that its matches are not counted again. */
   constructor(guards: CallGuards, spot: TextSpot & { readonly isJson: boolean }, isRepeated = false) {
     this.#isRepeated = isRepeated
     this.#guards = guards
@@ -37,18 +40,18 @@ export class GuardedChannel {
       this.#restored = guards.pseudonyms.restorer({ json: spot.isJson })
   }
 
-  /** Whether a guard has blocked it: what was returned until then is all that may be sent. */
+  /** Whether a guard has blocked the text. Then only what was returned before may be sent. */
   get isBlocked(): boolean {
     return this.#screened?.blockedBy !== undefined
   }
 
-  /** Takes a piece; returns what may be sent now. */
+  /** Adds a piece; returns what may be sent now. */
   push(text: string): string {
     const checked = this.#checked((stream) => stream.push(text), text)
     return this.#restored ? this.#restored.push(checked) : checked
   }
 
-  /** Ends the text; returns what was held back of it. */
+  /** Ends the text; returns the part that was held back. */
   end(): string {
     if (this.#isOver) return ''
     this.#isOver = true

@@ -19,14 +19,17 @@ import { ServedPassed, servedEvents, servedJson, servedText } from './served-pas
 
 const OUTPUT = { place: 'output', isSigned: false } as const
 const NOTHING = Buffer.alloc(0)
-/** The error that ends a blocked stream of pictures. */
+/** The error that ends a blocked stream of images. */
 const BLOCKED = {
   message: 'a guard refused the answer',
   type: 'invalid_request_error',
   code: 'guard_blocked',
 } as const
 
-/** Answers about pictures and transcripts with their texts checked. Other answers that pass have no texts. */
+/**
+ * Returns responses in which guards check the texts that accompany images, and transcripts. Other responses
+ * that pass through unchanged have no texts.
+ */
 export function guardedPassed(passed: PassedResponses, guards: CallGuards): PassedResponses {
   const { about } = passed
   if (about === undefined) return passed
@@ -59,7 +62,10 @@ export function guardedPassed(passed: PassedResponses, guards: CallGuards): Pass
   }
 }
 
-/** A whole answer: held until it has been checked, so that nothing of a blocked one is sent. */
+/**
+ * An answer that is not a stream. It is held back until it has been checked, so that nothing of a blocked
+ * answer is sent.
+ */
 class GuardedWhole implements Passthrough {
   readonly error: undefined
   readonly hasContent = false
@@ -102,7 +108,10 @@ class GuardedWhole implements Passthrough {
   }
 }
 
-/** Undefined if the texts of an answer cannot be found. */
+/**
+ * Checks an answer in JSON; returns the answer to send. Undefined if the bytes are not a JSON object, so that
+ * its texts cannot be found.
+ */
 function checkedJson(bytes: Buffer, about: MediaAnswer, guards: CallGuards): Buffer | undefined {
   let scan: ScannedObject
   try {
@@ -137,7 +146,7 @@ function checkedJson(bytes: Buffer, about: MediaAnswer, guards: CallGuards): Buf
   )
 }
 
-/** The parts of a text; undefined if a guard blocks. */
+/** Returns the checked parts of a text; undefined if a guard blocks it. */
 function checkedParts(parts: readonly string[], guards: CallGuards): readonly string[] | undefined {
   try {
     return guards.checkAnswerParts(parts, OUTPUT)
@@ -147,7 +156,10 @@ function checkedParts(parts: readonly string[], guards: CallGuards): readonly st
   }
 }
 
-/** A transcript as text: plain, or the texts of subtitles, in which a sentence goes on from cue to cue. */
+/**
+ * Checks a transcript: plain text, or subtitles, whose texts are checked together because a sentence may
+ * continue from one to the next.
+ */
 function checkedText(bytes: Buffer, guards: CallGuards): Buffer {
   const { lines, texts } = subtitleLines(bytes.toString())
   const parts = texts.map((index) => (lines[index] ?? '').replace(/\r?\n$/, ''))
@@ -160,7 +172,7 @@ function checkedText(bytes: Buffer, guards: CallGuards): Buffer {
   return Buffer.from(result.join(''))
 }
 
-/** A stream of events of pictures or of a transcript. */
+/** A stream of events of images or of a transcript, checked while it arrives. */
 class GuardedEvents implements Passthrough {
   readonly tap: Tap
   readonly #inner: Passthrough
@@ -203,7 +215,7 @@ class GuardedEvents implements Passthrough {
 
   end(): boolean {
     const isComplete = this.#inner.end()
-    // What the last event repeats is checked before the call is charged.
+    // The last event repeats the texts; they are checked before the call is charged.
     if (isComplete) this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
     return isComplete
   }

@@ -11,7 +11,8 @@ import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
 /**
- * A stored answer as it may be read, in the client's dialect. Rejects with `CheckCancelled` if the client has left.
+ * Checks a stored answer, in the client's dialect, each time it is read. Resolves to the answer to send.
+ * Rejects with `CheckCancelled` if the client has left.
  */
 export async function guardedAnswer(bytes: Buffer, guards: CallGuards): Promise<Buffer> {
   const { services } = guards
@@ -22,7 +23,7 @@ export async function guardedAnswer(bytes: Buffer, guards: CallGuards): Promise<
   return withPassed(served, checkedTexts(served, guards, false), guards, false)
 }
 
-/** An answer with its texts as they passed; a refusal without them. */
+/** Returns an answer with the texts that passed the guards; without texts, a refusal in its place. */
 function withPassed(
   bytes: Buffer,
   passed: readonly string[] | undefined,
@@ -48,7 +49,7 @@ export function guardedReply(reply: WholeReply, guards: CallGuards, signsReasoni
     : screenedReply(reply, guards, signsReasoning)
 }
 
-/** Checks a whole answer by what the gateway itself finds. */
+/** Checks a whole answer with the guards that the gateway evaluates itself. */
 function screenedReply(reply: WholeReply, guards: CallGuards, signsReasoning: boolean): WholeReply {
   const checked = checkedTexts(reply.preview?.() ?? reply.body(NO_USAGE), guards, signsReasoning)
   const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, signsReasoning)
@@ -56,20 +57,20 @@ function screenedReply(reply: WholeReply, guards: CallGuards, signsReasoning: bo
   return {
     ...reply,
     body: (charged) => form(reply.body(charged)),
-    // What a guard has blocked must not be read later.
+    // A blocked answer is not stored, so that it cannot be read later.
     keep: async (target, call, charged) => {
       if (checked !== undefined) await reply.keep?.(target, call, charged)
     },
   }
 }
 
-/** A whole answer that repeats texts of the request, with what was replaced there put back. */
+/** Replaces placeholders with the values of the request in a whole answer that is not checked. */
 export function restoredReply(reply: WholeReply, pseudonyms: Pseudonyms): WholeReply {
   if (pseudonyms.size === 0) return reply
   return { ...reply, body: (charged) => Buffer.from(pseudonyms.restoreJson(reply.body(charged).toString())) }
 }
 
-/** An answer that services check before it goes on. The other guards check what they let pass. */
+/** Checks a whole answer with guards' services first. The other guards then check the result. */
 function servedReply(
   reply: WholeReply,
   checks: ServiceChecks,
@@ -102,7 +103,10 @@ function servedReply(
   }
 }
 
-/** The texts of an answer as services let them pass, in order; undefined if one blocks. */
+/**
+ * Resolves to the texts of an answer in order, as services have changed them; undefined if one of them
+ * blocks.
+ */
 async function servedTexts(
   bytes: Buffer,
   checks: ServiceChecks,
@@ -124,7 +128,7 @@ async function servedTexts(
   }
 }
 
-/** The texts of an answer as they may be sent, in order; undefined if a guard blocks. */
+/** The texts of an answer in order, as guards have changed them; undefined if one of them blocks. */
 function checkedTexts(
   bytes: Buffer,
   guards: CallGuards,

@@ -8,12 +8,12 @@ import { type CallGuards, GuardBlock, type TextSpot } from './call-guards.ts'
 import { checkedParts, checkedScan } from './services/checked-request.ts'
 import { CheckRefused } from './services/service-checks.ts'
 
-/** Characters that are checked before other calls may have their turn. */
+/** Number of characters that are checked before other calls may run. */
 const TURN_CHARACTERS = 16_384
 
 /**
- * Checks the texts of a request. Resolves to the request with the texts that guards have changed, and all other bytes
- * as they were; to the same request if nothing changes. Rejects with `guard_blocked`.
+ * Checks the texts of a request. Resolves to the request with the texts that guards have changed; all other
+ * bytes stay. Resolves to the same object if nothing changes. Rejects with `guard_blocked`.
  */
 export async function guardedScan(guards: CallGuards, scan: ScannedObject): Promise<ScannedObject> {
   const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
@@ -24,7 +24,10 @@ export async function guardedScan(guards: CallGuards, scan: ScannedObject): Prom
   })
 }
 
-/** Checks the fields of a form that are not files. Resolves to the parts; those that guards have changed are marked. */
+/**
+ * Checks the fields of a form that are not files. Resolves to its parts; those that guards have changed are
+ * marked with `isChanged`.
+ */
 async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Promise<readonly FormPart[]> {
   return refusing(guards, async () => {
     const checked: FormPart[] = []
@@ -37,8 +40,8 @@ async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Pro
 }
 
 /**
- * Checks the body of a request. Resolves to the body as it goes on, the same one if nothing changes. Rejects with
- * `guard_blocked`.
+ * Checks the body of a request. Resolves to the body to send on, which is the same object if nothing changes.
+ * Rejects with `guard_blocked`.
  */
 export async function guardedRequest(
   guards: CallGuards,
@@ -57,14 +60,14 @@ export async function guardedRequest(
   return { ...body, bytes }
 }
 
-/** Whether a part of a form is a text, and no term. */
+/** Whether a part of a form is free text, rather than a file or a setting. */
 function isText(part: FormPart): part is FormPart & { readonly text: string } {
   const { text, name, filename } = part
   return text !== undefined && filename === undefined && !PLAIN_FIELDS.has(name)
 }
 
 const INPUT = { place: 'input', isSigned: false } as const
-/** Fields of forms that are terms. */
+/** Fields of forms that are settings, not free text. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'n',
@@ -116,7 +119,7 @@ async function changesOf(
   return changes
 }
 
-// A long text is checked in pieces, so that other calls have their turn in between.
+// A long text is checked in pieces, so that other calls can run in between.
 async function longChange(
   guards: CallGuards,
   bytes: Buffer,

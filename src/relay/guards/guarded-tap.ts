@@ -16,15 +16,18 @@ import { channelsOf, eventOf, scanned, withData } from './event-frames.ts'
 import { GuardedChannel } from './guarded-channel.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
-/** Texts that were repeated and may be again: in the end of a part, of an item, and of the response. */
+/**
+ * Maximum number of remembered texts that events may repeat: at the end of a part, of an item, and of the
+ * response.
+ */
 const MAX_REPEATED = 1024
-/** Characters of such texts that are remembered as they were changed. */
+/** Maximum number of characters of the changed versions of these texts that are remembered. */
 const MAX_REPEATED_LENGTH = 1024 * 1024
-/** Memory of a channel and of a text that was repeated, in bytes. */
+/** Bytes of memory for a channel, and for a remembered text. */
 const CHANNEL_BYTES = 8192
 const REPEATED_BYTES = 256
 
-/** Whether events of a dialect repeat what came in pieces. */
+/** Whether later events of a dialect repeat texts that arrived in pieces. */
 const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
   chat: false,
   messages: false,
@@ -34,10 +37,10 @@ const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
 
 const NO_BYTES = Buffer.alloc(0)
 
-/** A text that goes on as it came. */
+/** Stands for a text that guards have not changed. */
 const SAME = Symbol('same')
 
-/** How the stream of a call is guarded. */
+/** What is needed to check the stream of a call. */
 export interface GuardedStream extends AnswerOrigin {
   readonly guards: CallGuards
   readonly dialect: ClientProtocol
@@ -45,38 +48,52 @@ export interface GuardedStream extends AnswerOrigin {
   readonly isArray: boolean
 }
 
-/** A channel with its last event, from which an event with the rest is made. */
+/**
+ * A text that is arriving in pieces. `channel` comes from its last event, and writes further events of the
+ * text.
+ */
 interface OpenChannel {
   readonly guarded: GuardedChannel
   channel: Channel
-  /** The digest of what has arrived, in a dialect whose events repeat it. */
+  /** Digest of what has arrived of the text, in a dialect whose events repeat it. */
   readonly digest: Hash | undefined
 }
 
-/** Checks what another tap sends: rewrites the texts in its events, in the client's dialect. */
+/**
+ * Checks the events that another tap sends, and changes the texts in them. The events are in the client's
+ * dialect.
+ */
 export class GuardedTap extends WrappedTap {
   readonly #stream: GuardedStream
   readonly #frames: FrameSplitter
   readonly #begun: BegunStream
-  /** The number of the next event, in a dialect that numbers them. */
+  /** The sequence number of the next event, in a dialect that numbers events. */
   #sequence = 0
   readonly #open = new ChannelMap<OpenChannel>()
-  /** What became of texts that were repeated, by digest: another text, the same one, or blocked. */
+  /**
+   * Results for texts that may be repeated, by digest: a changed text, `SAME`, or undefined if the text is
+   * blocked.
+   */
   readonly #repeated = new Map<string, string | typeof SAME | undefined>()
   #repeatedLength = 0
-  /** Digests of texts that came in pieces. */
+  /** Digests of texts that arrived in pieces and were checked. */
   readonly #seen = new Set<string>()
   readonly #memory: EventMemory
   #splitBytes = 0
-  /** Events that were added, by which the numbers of later ones are larger. */
+  /**
+   * Number of events that were added to the stream. The sequence numbers of later events are increased by it.
+   */
   #added = 0
   #isBlocked = false
-  /** What is sent before the last bytes. */
+  /** Events to send before the last bytes. */
   #rest = ''
   #final: Buffer | undefined
-  /** The last bytes of the other tap, and what became of them. They are asked for once to be stored and once to be sent. */
+  /**
+   * The last bytes of the other tap, and the result of checking them. They are needed twice: to be stored and
+   * to be sent.
+   */
   #last: { readonly given: Buffer; readonly sent: string } | undefined
-  /** Set if the stream is one JSON array: what reads its elements, and what writes them. */
+  /** Set if the stream is one JSON array: reads the array's elements, and writes them. */
   readonly #array: { readonly elements: ArrayElements | undefined; readonly writer: JsonArray } | undefined
 
   constructor(inner: Tap, stream: GuardedStream, memory: EventMemory) {
@@ -90,7 +107,7 @@ export class GuardedTap extends WrappedTap {
       this.#array = { elements: inner.heldFrames ? undefined : new ArrayElements(), writer: new JsonArray() }
   }
 
-  /** Whether a guard has ended the stream. `refusalBytes` is its end. */
+  /** Whether a guard has ended the stream. `refusalBytes` returns its end. */
   get isBlocked(): boolean {
     return this.#isBlocked
   }
@@ -123,7 +140,10 @@ export class GuardedTap extends WrappedTap {
     return unjudged.length > 0 ? Buffer.concat([unjudged, last]) : last
   }
 
-  /** What is held for services which change nothing, as the other guards let it pass. */
+  /**
+   * When the stream breaks off: returns the events that were held back for services that cannot change the
+   * answer, checked by the other guards.
+   */
   takeUnjudged(): Buffer {
     const held = this.inner.takeUnjudged?.()
     if (!held || held.length === 0) return NO_BYTES
@@ -131,7 +151,7 @@ export class GuardedTap extends WrappedTap {
     return this.#written(this.#isBlocked ? sent : sent + this.#endAll())
   }
 
-  // A service has blocked what it was asked about: choices that it would have begun end too.
+  // A guard's service has blocked the held events. The choices that they would have begun must be ended, too.
   #blockHeld(): void {
     if (this.#isBlocked) return
     this.#isBlocked = true
@@ -141,7 +161,7 @@ export class GuardedTap extends WrappedTap {
     }
   }
 
-  /** The events that end a stream which a guard has blocked, with the usage that was charged. */
+  /** Returns the events that end a blocked stream, with the usage that was charged. */
   refusalBytes(charged: Usage): Buffer {
     return this.#lastWritten(this.#begun.refusal(charged, this.#sequence + this.#added))
   }
@@ -165,7 +185,7 @@ export class GuardedTap extends WrappedTap {
     return sent
   }
 
-  /** Events as the client receives them. */
+  /** Converts events to the bytes that the client receives. */
   #written(events: string): Buffer {
     const bytes = Buffer.from(events)
     return this.#array ? this.#array.writer.push(bytes) : bytes
@@ -176,7 +196,7 @@ export class GuardedTap extends WrappedTap {
     return this.#array ? Buffer.concat([bytes, this.#array.writer.end()]) : bytes
   }
 
-  /** The events in bytes of the other tap. */
+  /** Converts bytes of the other tap to events. */
   #framesOf(bytes: Buffer): string {
     const elements = this.#array?.elements
     return elements ? elements.push(bytes).map(eventOf).join('') : bytes.toString()
@@ -203,7 +223,7 @@ export class GuardedTap extends WrappedTap {
     const frame = bytes.toString()
     const data = dataOf(frame)
     const scan = data === undefined ? undefined : scanned(data)
-    // The terminator of chat streams, and comments.
+    // The frame is a comment, or the terminator of chat streams.
     if (!scan) return (data === undefined ? '' : this.#endAll()) + (this.#isBlocked ? '' : frame)
     return this.#guardEvent(frame, scan)
   }
@@ -263,7 +283,7 @@ export class GuardedTap extends WrappedTap {
     return whole ?? ''
   }
 
-  /** A text that came at once; undefined if it is blocked. */
+  /** Checks a text that arrived in one piece. Returns undefined if it is blocked. */
   #checkedWhole(given: string, text: EventText): string | undefined {
     try {
       return this.#stream.guards.checkAnswerText(given, text)
@@ -273,7 +293,7 @@ export class GuardedTap extends WrappedTap {
     }
   }
 
-  /** Ends a channel; returns what was held back of it. */
+  /** Ends a channel; returns the part of its text that was held back. */
   #ended(key: string, { guarded, digest }: OpenChannel): string {
     this.#open.delete(key)
     if (digest && this.#seen.size < MAX_REPEATED) this.#seen.add(digest.digest('base64'))
@@ -301,14 +321,14 @@ export class GuardedTap extends WrappedTap {
     return next
   }
 
-  // More texts are under way than are checked at once.
+  // More texts are arriving at the same time than can be checked.
   #unchecked(given: string, spot: EventText): string {
     if (this.#stream.guards.failed(spot)) return given
     this.#isBlocked = true
     return ''
   }
 
-  /** Undefined if there are too many. */
+  /** Returns the channel's entry, creating it if necessary; undefined if there are already `MAX_CHANNELS`. */
   #channelOf(channel: Channel): OpenChannel | undefined {
     let open = this.#open.get(channel.key)
     if (!open && this.#open.size >= MAX_CHANNELS) return undefined
@@ -325,7 +345,7 @@ export class GuardedTap extends WrappedTap {
     return open
   }
 
-  /** What is left of all channels. */
+  /** Ends all channels; returns events with the parts of their texts that were held back. */
   #endAll(): string {
     let sent = ''
     for (const [key, open] of this.#open.endedBy([''])) {
@@ -345,13 +365,16 @@ export class GuardedTap extends WrappedTap {
     return text === '' || !channel ? '' : this.#addedFrame(channel, text)
   }
 
-  /** A further event of a channel. Events after it have larger numbers. */
+  /**
+   * Adds an event to the stream with further text of a channel. The sequence numbers of later events
+   * increase.
+   */
   #addedFrame(channel: Channel, text: string): string {
     const frame = channel.frame(text)
     const scan = scanned(dataOf(frame) ?? '')
     const number = scan?.span('sequence_number')
     if (!scan || !number) return frame
-    // It takes the number of the event before which it stands.
+    // The added event takes the number of the event before which it is inserted.
     this.#added += 1
     const next = this.#sequence + this.#added - 1
     const changed = withTexts(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])

@@ -20,9 +20,9 @@ import type { Service } from './services/service.ts'
 import { ServiceChecks, type CheckServices } from './services/service-checks.ts'
 import { serviceOf } from './services/services.ts'
 
-/** Services of guards. */
+/** Services that `Guards` needs. */
 export interface GuardServices extends CheckServices {
-  /** Makes the tokens that stand for replaced values. */
+  /** Secret key with which placeholders for replaced values are created. */
   readonly key: Buffer
   readonly metrics: Metrics
   readonly figures: GuardFigures
@@ -32,20 +32,26 @@ export interface GuardServices extends CheckServices {
 export class Guards {
   readonly #services: GuardServices
   readonly #random: () => number
-  /** Compiled once for each declaration, which a reload replaces. */
+  /**
+   * Compiled rules of guards. A reload of the configuration replaces the guards, so their rules are compiled
+   * again.
+   */
   readonly #rules = new WeakMap<Guard, Rule>()
   readonly #known = new KnownTexts()
   readonly #asked = new WeakMap<Guard, Service>()
-  /** Screens by the guards and what they do, for each version of the configuration. */
+  /** Screens by the names and actions of their guards, for each version of the configuration. */
   readonly #screens = new WeakMap<Settings, Map<string, Screen>>()
 
-  /** `random` returns numbers in [0, 1), for samples. */
+  /** `random` returns numbers in [0, 1), for guards that check only a sample of calls. */
   constructor(services: GuardServices, random: () => number = Math.random) {
     this.#services = services
     this.#random = random
   }
 
-  /** The guards of a call for this model, which any of the routes may serve; undefined if there are none. */
+  /**
+   * Finds the guards of a call to the model `requested`, which any of the routes may serve; undefined if no
+   * guard applies.
+   */
   of(settings: Settings, caller: Caller, requested: string, routes: Routes): CallGuards | undefined {
     const { requestedModel, resolutions } = routes
     const models = [requested, requestedModel.name, ...resolutions.map(({ model }) => model.name)]
@@ -54,8 +60,9 @@ export class Guards {
   }
 
   /**
-   * The guards of a call for these models, charged to one of these groups; undefined if there are none. `read`: the id of
-   * the response that is read, so that a guard with a sample checks it at each read or at none.
+   * Finds the guards of a call to these models, charged to one of these groups; undefined if no guard
+   * applies. `read`: id of a stored response that is read; a guard with a sample then checks that response at
+   * each read or never.
    */
   for(
     settings: Settings,
@@ -88,13 +95,13 @@ export class Guards {
     return new CallGuards(active, pseudonyms, known, (rules) => this.#screenOf(settings, rules), services)
   }
 
-  /** A number in [0, 1): by chance, or always the same for a guard and an id. */
+  /** A number in [0, 1): random, or, if there is an id, always the same for that guard and id. */
   #drawn({ name }: Guard, id: string | undefined): number {
     if (id === undefined) return this.#random()
     return createHmac('sha256', this.#services.key).update(`${name} ${id}`).digest().readUInt32BE() / 2 ** 32
   }
 
-  /** Counts the verdicts of a call that has ended. */
+  /** Adds the verdicts of an ended call to the metrics and figures. */
   ended(guards: CallGuards): void {
     const { metrics, figures } = this.#services
     for (const { guard, verdict, matches, hasRun, tookMs } of guards.all) {

@@ -3,93 +3,102 @@ import { WINDOW_OVERLAP } from '../../domain/guard.ts'
 import { difference } from './services/apply-judgement.ts'
 import type { CheckedText } from './services/service-checks.ts'
 
-/** Where a text of a held event is. Nothing of the event itself, which would stay in memory with it. */
+/**
+ * Position of a text in a held event. It does not refer to the event itself, which would otherwise stay in
+ * memory.
+ */
 export interface HeldSpot extends Omit<CheckedText, 'text'> {
   readonly from: number
   readonly to: number
-  /** Whether it repeats what came in pieces. */
+  /** Whether the text repeats one that arrived in pieces. */
   readonly isRepeated: boolean
 }
 
 /** A text in a held event. */
 export interface HeldText {
   readonly spot: HeldSpot
-  /** The text as it came. */
+  /** The text as it arrived. */
   readonly given: string
-  /** The text as it is sent; undefined until it is decided. */
+  /** The text to send; undefined until services have decided about it. */
   next: string | undefined
-  /** The channel whose whole text it repeats. */
+  /** The channel whose whole text this one repeats. */
   repeats?: HeldChannel | undefined
 }
 
-/** A piece of a channel's text, with the offset of its end. */
+/** A piece of a channel's text, and the offset in the text at which it ends. */
 interface Piece {
   readonly held: HeldText
   readonly to: number
 }
 
-/** Memory of a channel without its text, in bytes. */
+/** Memory of a channel in bytes, without its text. */
 const CHANNEL_BYTES = 1024
-/** Memory of a character of the text. */
+/** Memory of a character of the text, in bytes. */
 const CHARACTER_BYTES = 2
 
-/** One text of a stream that arrives in pieces, and that services check whole or in windows. */
+/** One text of a stream that arrives in pieces. Services check it as a whole or in windows. */
 export class HeldChannel {
   readonly spot: Omit<CheckedText, 'text'>
   isEnded = false
-  /** What has arrived and is not decided yet. */
+  /** The part of the text about which services have not decided yet. */
   undecided = ''
-  /** What has arrived before. It is read only if something repeats the text, so that its parts are rarely joined. */
+  /**
+   * The part of the text that was decided, as it arrived. It is read only if another text may repeat this
+   * one, so its parts are rarely joined.
+   */
   #before = ''
-  /** What was decided in its place; undefined while that is the same. */
+  /** The text that is sent for `#before`; undefined while both are the same. */
   #out: string | undefined
-  /** The pieces that are not wholly decided, and what was decided of the first one. */
+  /** The pieces of which a part is undecided, and the decided part of the first one. */
   readonly #pieces: Piece[] = []
   #begun = ''
-  /** The length of the text when it was last checked. */
+  /** The length of the text that had arrived when it was last checked. */
   #checked = 0
 
   constructor({ place, isSigned, isJson }: Channel) {
     this.spot = { place, isSigned, isJson }
   }
 
-  /** Takes a piece. */
+  /** Adds a piece of the text. */
   add(held: HeldText): void {
     this.undecided += held.given
     this.#pieces.push({ held, to: this.length })
   }
 
-  /** The length of what has arrived. */
+  /** The length of the text that has arrived. */
   get length(): number {
     return this.#before.length + this.undecided.length
   }
 
-  /** What has arrived. */
+  /** The text that has arrived. */
   get text(): string {
     return this.#before + this.undecided
   }
 
-  /** The memory that its text takes, in bytes. */
+  /** The memory of the channel in bytes. */
   get bytes(): number {
     return CHANNEL_BYTES + CHARACTER_BYTES * (this.length + (this.#out?.length ?? 0))
   }
 
-  /** Whether this is all that has arrived. */
+  /** Whether this is exactly the text that has arrived. */
   isText(text: string): boolean {
     return text.length === this.length && text === this.text
   }
 
-  /** Whether all of it is decided, and nothing more follows. */
+  /** Whether the text is complete and all of it is decided. */
   get isDecided(): boolean {
     return this.isEnded && this.undecided === ''
   }
 
-  /** The whole text as it is sent; undefined until that is decided. */
+  /** The whole text to send; undefined until all of it is decided. */
   get decidedText(): string | undefined {
     return this.isDecided ? (this.#out ?? this.#before) : undefined
   }
 
-  /** Whether there is a window to check: so many characters, or the last ones. Arguments of tools are checked whole. */
+  /**
+   * Whether there is enough to check: `window` new characters, or the rest of an ended text. Arguments of
+   * tool calls are checked only as a whole.
+   */
   isDue(window: number): boolean {
     if (this.undecided === '') return false
     if (this.isEnded) return true
@@ -98,8 +107,8 @@ export class HeldChannel {
   }
 
   /**
-   * Decides about what was undecided: `next` goes on in its place. While more follows, the last characters wait for the
-   * next window, in which a match that the window has cut is whole.
+   * Ends a check of the undecided part: `next` is sent in its place. While more text follows, the last
+   * characters stay undecided until the next window, so that a match that crosses the border is found whole.
    */
   decide(next: string, window: number): void {
     const given = this.undecided
@@ -110,7 +119,10 @@ export class HeldChannel {
     this.#settle(given, length, out)
   }
 
-  /** Decides so many characters. What is not as it came goes to the first event that has any of them. */
+  /**
+   * Decides about the next `length` characters: `out` is sent in their place. If it was changed, it is sent
+   * in the first event that has any of these characters.
+   */
   #settle(given: string, length: number, out: string): void {
     const isSame = out.length === length && given.startsWith(out)
     const from = this.#before.length
@@ -136,14 +148,15 @@ export class HeldChannel {
   }
 }
 
-/** The same text in memory of its own: a part of a text keeps the whole one. */
+/** Copies a text, because a part of a string keeps the whole string in memory. */
 function owned(text: string): string {
   return JSON.parse(JSON.stringify(text)) as string
 }
 
 /**
- * The part of a window that is decided while more follows, and what goes on in its place. A change in the overlap may be
- * about a part of a match: it waits for the rest, unless twice a window waits already.
+ * Returns how much of a window is decided while more text follows, and what is sent in its place. A change in
+ * the overlap may concern only a part of a match, so it waits for the rest, unless twice the window is
+ * already waiting.
  */
 function settledPart(
   given: string,
@@ -165,7 +178,7 @@ function settledPart(
 
 const NOTHING = { length: 0, out: '' } as const
 
-/** The offset of the character that has the code unit at this offset. */
+/** The offset at which the character begins that has a code unit at this offset. */
 function characterStart(text: string, at: number): number {
   return (text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at - 1 : at
 }

@@ -17,42 +17,42 @@ import { checkedAnswer } from './services/checked-answer.ts'
 import { CheckCancelled, type CheckedText, type ServiceChecks } from './services/service-checks.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
-/** Maximum bytes of the events of a stream that are held. */
+/** Maximum bytes of a stream's events that are held back. */
 const MAX_HELD_BYTES = 64 * 1024 * 1024
-/** Memory of a held event per character: its text, and the texts in it. */
+/** Copies of a held event's characters in memory, in bytes per character. */
 const COPIES = 4
-/** Memory of a held event besides, of a text in it, and of a call of a tool, in bytes. */
+/** Further memory in bytes: of a held event, of a text in it, and of a tool call. */
 const EVENT_BYTES = 256
 const TEXT_BYTES = 256
 const CALL_BYTES = 512
-/** A comment, which clients ignore. */
+/** Sent while a check is running. Clients ignore comments. */
 const COMMENT = ': checking\n\n'
 
-/** How a stream is held for services. */
+/** What is needed to hold back a stream until services have checked it. */
 export interface HeldStream extends AnswerOrigin {
   readonly checks: ServiceChecks
-  /** The guards of texts, which check what services let pass. */
+  /** The text guards, which check the texts that services let pass. */
   readonly guards: CallGuards
   readonly dialect: ClientProtocol
-  /** Whether the inner tap writes one JSON array; events are written all the same. */
+  /** Whether the inner tap writes one JSON array. This tap writes events in either case. */
   readonly isArray: boolean
 }
 
-/** An event, and what it has of texts. */
+/** A held event, and its texts. */
 interface HeldFrame {
   readonly frame: string
   readonly texts: readonly HeldText[]
 }
 
-/** A call of a tool, and the channel of its arguments. */
+/** A tool call, and the channel in which its arguments arrive. */
 interface HeldCall {
   readonly call: FoundCall
   channel?: HeldChannel
 }
 
 /**
- * Holds the events of a stream until services have checked their texts: the whole stream, or windows of it. Events that
- * come before any text are sent at once.
+ * Holds back the events of a stream until guards' services have checked their texts, either the whole stream
+ * or windows of it. Events before the first text are sent at once.
  */
 export class HeldTap extends WrappedTap {
   keptForm: Tap['keptForm']
@@ -62,40 +62,40 @@ export class HeldTap extends WrappedTap {
   readonly #elements: ArrayElements | undefined
   readonly #window: number
   readonly #stop = new AbortController()
-  /** Events that were not read yet, because services are asked about those before them. */
+  /** Events that were not examined yet, because a check of earlier ones is running. */
   readonly #waiting: string[] = []
   #waitingBytes = 0
   #held: HeldFrame[] = []
-  /** Characters of the held events with `EVENT_BYTES` for each, and the number of their texts. */
+  /** Characters of the held events plus `EVENT_BYTES` for each; and the number of their texts. */
   #heldBytes = 0
   #heldTexts = 0
   #splitBytes = 0
   #released = ''
   #releasedFrames = 0
-  /** Channels with text that may still grow. */
+  /** Channels whose texts may still grow. A channel is one text that arrives in pieces. */
   readonly #open = new ChannelMap<HeldChannel>()
   readonly #channels: HeldChannel[] = []
-  /** Memory of all channels and calls. */
+  /** Memory of all channels and tool calls, in bytes. */
   #channelBytes = 0
-  /** Channels that have grown or ended since windows were last looked for. */
+  /** Channels that have grown or ended since they were last examined for due windows. */
   readonly #touched = new Set<HeldChannel>()
-  /** Whole texts that were not checked yet. */
+  /** Texts that arrived in one piece and were not checked yet. */
   #whole: HeldText[] = []
-  /** Calls that were not checked yet, by what they are known by; those whose arguments have not begun; and all. */
+  /** Tool calls not checked yet; those whose arguments have not begun; keys of all calls and images. */
   #calls: HeldCall[] = []
   readonly #begun: HeldCall[] = []
   readonly #knownCalls = new Set<string>()
-  /** Addresses of images that services were not asked about. */
+  /** Addresses of images that services have not checked yet. */
   #images: string[] = []
-  /** Texts of the last events, which are sent after the charge, in order. */
+  /** Texts of the last events, in order. These events are sent after the charge. */
   #last: HeldText[] = []
   #checking: Promise<void> | undefined
   #isBlocked = false
   #isTerminal = false
-  /** Whether services were asked about the end. */
+  /** Whether the end of the stream was given to the services. */
   #isFinished = false
   #ended: ReturnType<Tap['end']> | undefined
-  /** Whether everything passes, because more was held than is possible. */
+  /** Whether all is sent unchecked: too much was held for a check, and the guards let failures pass. */
   #passes = false
   #final: { readonly given: Buffer; readonly sent: Buffer } | undefined
 
@@ -128,7 +128,7 @@ export class HeldTap extends WrappedTap {
     return this.#releasedFrames
   }
 
-  /** The events that were not sent. */
+  /** The events that were held back and not sent. */
   heldFrames(): readonly string[] {
     return [...this.#held.map(({ frame }) => frame), ...this.#waiting]
   }
@@ -150,7 +150,7 @@ export class HeldTap extends WrappedTap {
     if (this.#ended) return this.#ended
     this.#ended = this.inner.end()
     this.#advance()
-    // What was released now is returned by the next push.
+    // Events that were released just now are returned by the next `push`.
     if (this.#released !== '')
       this.#checking ??= Promise.resolve().finally(() => (this.#checking = undefined))
     return this.#ended
@@ -174,7 +174,10 @@ export class HeldTap extends WrappedTap {
     if (this.#stream.checks.withholds) this.#drop()
   }
 
-  /** What services that change nothing were not asked about. Nothing is sent after it but the failure. */
+  /**
+   * When the stream breaks off: returns the events that were held back for services that cannot change the
+   * answer. Only the error frame may follow them.
+   */
   takeUnjudged(): Buffer {
     this.#stop.abort()
     const { withholds } = this.#stream.checks
@@ -234,7 +237,10 @@ export class HeldTap extends WrappedTap {
     return frames
   }
 
-  /** Reads events until services must be asked, so that windows do not depend on how the stream is cut. */
+  /**
+   * Examines waiting events until a check must run. Events are examined one by one, so that windows do not
+   * depend on how the stream is split into chunks.
+   */
   #advance(): void {
     let read = 0
     while (!this.#isIdle && read < this.#waiting.length) {
@@ -252,7 +258,7 @@ export class HeldTap extends WrappedTap {
     this.#account()
   }
 
-  /** Whether nothing is read: services are asked, or nothing more is sent. */
+  /** Whether no events are examined: a check is running, or the stream is blocked or stopped. */
   get #isIdle(): boolean {
     return this.#checking !== undefined || this.#isBlocked || this.#isStopped
   }
@@ -266,7 +272,7 @@ export class HeldTap extends WrappedTap {
     this.#releaseDecided()
   }
 
-  // More is held than is possible: nobody can be asked about it.
+  // The limit of held events is exceeded, so the rest of the answer cannot be checked.
   #overflow(): void {
     if (this.#passes) return
     this.#whole = []
@@ -281,7 +287,7 @@ export class HeldTap extends WrappedTap {
     this.#releaseDecided()
   }
 
-  /** The texts of an event; channels that end with it or before it are marked. */
+  /** Returns the texts of an event, and ends the channels that end with or before it. */
   #textsOf(scan: ScannedObject): HeldText[] {
     const { dialect, checks } = this.#stream
     const { texts, ends } = eventTexts(dialect, scan, this.#stream)
@@ -349,7 +355,7 @@ export class HeldTap extends WrappedTap {
     }
   }
 
-  // The stream has ended, but for its last events.
+  // Called when the stream has ended; only its last events are sent later.
   #finish(): void {
     this.#isFinished = true
     const last = this.inner.lastTexts?.()
@@ -394,7 +400,7 @@ export class HeldTap extends WrappedTap {
       })
       .catch((error: unknown) => {
         if (error instanceof CheckCancelled || this.#isStopped) return
-        // What cannot be checked is not sent.
+        // An answer that cannot be checked is not sent.
         this.#isBlocked = true
         if (!(error instanceof GuardBlock)) throw error
       })
@@ -403,7 +409,7 @@ export class HeldTap extends WrappedTap {
       })
   }
 
-  /** The calls whose arguments are checked now. */
+  /** Removes and returns the tool calls that are checked now. */
   #callsFor(channels: readonly HeldChannel[]): FoundCall[] {
     const now = new Set(channels)
     const isDue = ({ call, channel }: HeldCall): boolean =>
@@ -427,7 +433,7 @@ export class HeldTap extends WrappedTap {
     this.#releasedFrames += count
   }
 
-  /** The last bytes as they may be sent: their texts were checked before, or repeat what was. */
+  /** Rewrites the last bytes for sending. Their texts were checked before, or repeat texts that were. */
   #rewritten(given: Buffer): Buffer {
     if (this.#final?.given === given) return this.#final.sent
     const last = [...this.#last]
@@ -452,7 +458,7 @@ export class HeldTap extends WrappedTap {
     })
   }
 
-  // What was never checked is left out.
+  // Returns '' for a text that was never checked.
   #known(given: string): string {
     if (!this.#stream.checks.withholds) return given
     const repeated = this.#channels.find((channel) => channel.isDecided && channel.isText(given))
@@ -461,7 +467,7 @@ export class HeldTap extends WrappedTap {
   }
 }
 
-/** Memory of an event that was not read yet, in bytes. */
+/** Memory of an event that was not examined yet, in bytes. */
 function waitingBytes(frame: string): number {
   return EVENT_BYTES + 2 * frame.length
 }
@@ -470,12 +476,12 @@ function spotOf({ from, to, place, isSigned, isJson, isRepeated }: EventText): H
   return { from, to, place, isSigned, isJson, isRepeated: isRepeated === true }
 }
 
-/** Whether a call was begun, and its arguments follow. */
+/** Whether a tool call has only begun, so that its arguments are still to come. */
 function isBegun({ arguments: given }: FoundCall): boolean {
   return given === '' || given === '{}'
 }
 
-/** An event with its texts as they were decided. */
+/** Writes an event with the texts that services decided on. */
 function written(frame: string, texts: readonly HeldText[]): string {
   if (texts.every(({ next, given }) => next === given)) return frame
   const scan = scanned(dataOf(frame) ?? '')

@@ -1,32 +1,38 @@
 import { hash } from 'node:crypto'
 import type { Screen } from '../../redaction/screen.ts'
 
-/** Texts of one user that are remembered at most: those of several long conversations. */
+/** Maximum number of remembered texts per user; enough for several long conversations. */
 const MAX_OF_USER = 4_096
-/** Texts that are remembered at most in all: about 10 MB. */
+/** Maximum number of remembered texts in all, which take about 10 MB. */
 const MAX_TEXTS = 65_536
-/** Texts that are shorter in bytes are checked as quickly as they are recognised. */
+/** Shorter texts, in bytes, are not remembered, because checking them is as fast as looking them up. */
 const MIN_BYTES = 128
 
 /** The texts of a user in which guards have found nothing. */
 export interface KnownTextsOfUser {
-  /** The name of a text in JSON under these guards; undefined for a short one, which is not remembered. */
+  /**
+   * Identifies a text, given as JSON, together with the guards of the screen. Undefined for a short text,
+   * which is not remembered.
+   */
   nameOf(screen: Screen, bytes: Buffer, isJson: boolean): string | undefined
-  /** Whether nothing was found in it. It is then among the last to be forgotten. */
+  /** Whether guards have found nothing in the text with this name. If so, the text counts as just used. */
   has(name: string): boolean
   add(name: string): void
 }
 
 /**
- * Remembers by digests in which texts of requests guards have found nothing, so that a conversation is not checked anew as
- * a whole with each of its messages. What was found is not remembered. `docs/guards.md: Matching`.
+ * Remembers, as digests, texts of requests in which guards have found nothing. With each further message of a
+ * conversation, earlier messages then need not be checked again. Texts with matches are not remembered.
+ * `docs/guards.md: Matching`.
  */
 export class KnownTexts {
   readonly #maxOfUser: number
   readonly #maxTexts: number
-  /** Names by user, the oldest first, and the users by their last use. */
+  /** Names of texts by user: users and names in order of last use, the oldest first. */
   readonly #users = new Map<number, Map<string, true>>()
-  /** Other guards, or the same ones with another action, are other screens. */
+  /**
+   * Numbers that identify screens. Other guards, or other actions of the same guards, have another screen.
+   */
   readonly #screens = new WeakMap<Screen, number>()
   #nextScreen = 0
   #texts = 0
@@ -36,7 +42,7 @@ export class KnownTexts {
     this.#maxTexts = maxTexts
   }
 
-  /** Texts that are remembered. */
+  /** Number of remembered texts. */
   get size(): number {
     return this.#texts
   }

@@ -9,14 +9,14 @@ import { GuardedChannel } from './guarded-channel.ts'
 const OUTPUT = { place: 'output', isSigned: false } as const
 const PIECE = { ...OUTPUT, isJson: false } as const
 
-/** Checks the texts in a stream of events of pictures or of a transcript. */
+/** Checks the texts in a stream of events of images or of a transcript. */
 export class MediaEvents {
   readonly #guards: CallGuards
   readonly #frames: FrameSplitter
   readonly #channels = new Map<string, GuardedChannel>()
-  /** The text that was sent, which the last event of a blocked transcript repeats. */
+  /** The text that was sent so far. The last event of a blocked transcript repeats it. */
   #sent = ''
-  /** The last event with a segment, from which one with the rest is made. */
+  /** The last event with a segment. An event with the held-back rest of the segment is made from it. */
   #segment: (TextSpan & { readonly frame: string; readonly scan: ScannedObject }) | undefined
   #heldEvent = 0
   #isBlocked = false
@@ -26,7 +26,7 @@ export class MediaEvents {
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => (this.#heldEvent = bytes) })
   }
 
-  /** Bytes in memory. */
+  /** Bytes that are held in memory. */
   get held(): number {
     return this.#heldEvent + 2 * this.#sent.length
   }
@@ -40,7 +40,7 @@ export class MediaEvents {
     return `data: ${JSON.stringify({ type: 'transcript.text.done', text: this.#sent })}\n\n`
   }
 
-  /** Takes bytes of events; returns what may be sent now. */
+  /** Adds bytes of events; returns the events that may be sent now. */
   push(bytes: Buffer): string {
     const frames = this.#isBlocked ? undefined : this.#frames.take(bytes)
     if (!frames) return ''
@@ -79,7 +79,10 @@ export class MediaEvents {
     return before + withData(frame, withTexts(scan.bytes, sorted).toString())
   }
 
-  /** A text in one piece: one that repeats the pieces, or the only one. */
+  /**
+   * Checks a text that arrived in one piece: the repetition of a text that arrived in pieces, or the only
+   * text. Returns undefined if it is blocked.
+   */
   #checkedWhole(text: string): string | undefined {
     if (this.#channels.has('text')) return this.#guards.repeat(text, PIECE)
     try {
@@ -99,7 +102,7 @@ export class MediaEvents {
     return channel
   }
 
-  /** Ends the texts; returns events with what was held back of them. */
+  /** Ends the texts; returns events with the parts that were held back. */
   endText(): string {
     if (this.#isBlocked) return ''
     const rest = this.#endOf('text')
@@ -120,7 +123,7 @@ export class MediaEvents {
   }
 }
 
-/** An event with a piece of a transcript. */
+/** Writes an event with a piece of a transcript. */
 export function delta(text: string): string {
   return `data: ${JSON.stringify({ type: 'transcript.text.delta', delta: text })}\n\n`
 }

@@ -21,13 +21,16 @@ import type { ServiceChecks } from './services/service-checks.ts'
 
 const NOTHING = Buffer.alloc(0)
 
-/** A whole answer after services have judged it. */
+/** A whole answer after guards' services have checked it. */
 interface ServedBytes {
   readonly bytes: Buffer
   readonly isBlocked: boolean
 }
 
-/** An answer that services judge: held until they have, whole or as all events of a stream. */
+/**
+ * An answer that is held back, completely, until guards' services have checked it. A stream of events is held
+ * back as well.
+ */
 export class ServedPassed implements Passthrough {
   readonly hasContent = false
   readonly #inner: Passthrough
@@ -74,7 +77,7 @@ export class ServedPassed implements Passthrough {
   }
 }
 
-/** The texts as services let them pass; undefined if one blocks. */
+/** Resolves to the texts as services have changed them; undefined if one of them blocks. */
 async function judged(
   texts: readonly string[],
   checks: ServiceChecks,
@@ -94,7 +97,7 @@ async function judged(
   }
 }
 
-/** An answer in JSON. One whose texts cannot be found is blocked. */
+/** Has services check an answer in JSON. An answer whose texts cannot be found is blocked. */
 export async function servedJson(
   bytes: Buffer,
   about: MediaAnswer,
@@ -120,7 +123,7 @@ export async function servedJson(
   return { bytes: isWhole ? next : withoutParts(scanObject(next, RESPONSE_LIMITS)), isBlocked: false }
 }
 
-/** A transcript as text. */
+/** Has services check a transcript that is plain text or subtitles. */
 export async function servedText(
   bytes: Buffer,
   checks: ServiceChecks,
@@ -136,7 +139,10 @@ export async function servedText(
   return { bytes: Buffer.from(result.join('')), isBlocked: false }
 }
 
-/** The events of a transcript. A text that was changed is sent in one piece. */
+/**
+ * Has services check a transcript that is a stream of events. If it was changed, the text is sent in a single
+ * event.
+ */
 export async function servedEvents(
   bytes: Buffer,
   checks: ServiceChecks,
@@ -148,7 +154,7 @@ export async function servedEvents(
   const given = whole ?? said
   const [passed] = (await judged([given], checks, signal)) ?? []
   if (passed === given && (said === '' || said === given)) return bytes
-  // What services have not seen, or have changed, does not go on.
+  // Events with a text that services have not seen or have changed are replaced.
   const text = passed ?? ''
   const last = frames.findLast(({ isLast }) => isLast)
   const done =
@@ -191,7 +197,7 @@ function framesOf(bytes: Buffer): Frame[] {
   return found
 }
 
-/** An event without the list that repeats its text. */
+/** Returns an event without `logprobs`, which repeats its text. */
 function without(event: Readonly<Record<string, unknown>>): object {
   return Object.fromEntries(Object.entries(event).filter(([name]) => name !== 'logprobs'))
 }

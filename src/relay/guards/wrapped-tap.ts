@@ -5,7 +5,7 @@ import type { Call } from '../call.ts'
 import type { Tap } from '../dialects/dialect.ts'
 import type { Target } from '../request-stages.ts'
 
-/** A tap around another one, which changes what is sent and leaves the facts about the stream to the inner one. */
+/** A tap around another one. It changes what is sent; facts about the stream come from the inner tap. */
 export abstract class WrappedTap implements Tap {
   protected readonly inner: Tap
 
@@ -107,7 +107,7 @@ export abstract class WrappedTap implements Tap {
   }
 
   async keep(target: Target, call: Call, charged: Promise<Usage>): Promise<void> {
-    // What a guard has blocked must not be read later.
+    // A blocked answer is not stored, so that it cannot be read later.
     if (!this.isBlocked) await this.inner.keep?.(target, call, charged)
   }
 

@@ -11,31 +11,37 @@ import type { ChargeBasis } from '../price-usage.ts'
 import type { ChannelPlan, Plan, SentConversation } from '../request-stages.ts'
 import type { DigestRules, DigestSearch, DigestStore, FoundDigest } from '../digests/digest-store.ts'
 
-/** Services of a prompt memory. */
+/** Services that `PromptMemory` needs. */
 export interface PromptMemoryServices {
   readonly store: DigestStore
-  /** Key of the digests: 32 bytes. */
+  /** Secret key of the digests: 32 bytes. */
   readonly key: Buffer
   readonly metrics: Metrics
 }
 
-/** The key as digests need it. */
+/** The services, and the key in the forms in which digests use it. */
 interface DigestServices extends PromptMemoryServices {
   readonly digestKey: KeyObject
   readonly seedKey: string
-  /** 32 bits that are derived from the key. */
+  /** 32 bits derived from the key, with which the marks of digests are computed. */
   readonly markKey: number
 }
 
-/** How digests of prompts are remembered. The first turn of a conversation continues no prompt. */
+/**
+ * How digests of prompts are remembered. A conversation needs at least two turns to continue an earlier
+ * prompt.
+ */
 export const PROMPT_DIGESTS: DigestRules = { kind: 'prompt', minSearched: 2, changes: false }
 
-/** Fewest tokens that a text is believed to have: one for this many bytes. Providers may report too few. */
+/**
+ * Maximum bytes per token that are plausible. A provider that reports fewer tokens for a text is not
+ * believed.
+ */
 const MAX_BYTES_PER_TOKEN = 32
 
 /**
- * Remembers how many tokens the prompts of calls had, so that a conversation that continues one of them holds
- * no more than that and what was appended. `docs/ledger.md: Continued conversations`.
+ * Remembers how many tokens prompts had. A conversation that continues one of them then reserves quota only
+ * for these tokens and what was appended. `docs/ledger.md: Continued conversations`.
  */
 export class PromptMemory {
   readonly #services: DigestServices
@@ -47,7 +53,7 @@ export class PromptMemory {
     this.#services = { ...services, digestKey: createSecretKey(key), seedKey, markKey }
   }
 
-  /** The prompts of a call; undefined if nothing is remembered of it. */
+  /** The prompts of a call; undefined if token counts are not remembered for it. */
   of(userId: number, [first, ...others]: Plans): CallPrompts | undefined {
     const { options } = first.settings
     if (options.remember_prompts === 0) return undefined
@@ -59,24 +65,27 @@ export class PromptMemory {
   }
 }
 
-/** What is known of a prompt as one channel gets it. */
+/** What is known about a prompt as one channel receives it. */
 interface KnownPrompt {
-  /** Upper bound on its tokens, from an earlier call; undefined if there was none. */
+  /** Upper bound on the prompt's tokens, from an earlier call; undefined if none is known. */
   readonly bound: number | undefined
-  /** Digest of the whole conversation, and bytes of its text. Nothing that would keep the body in memory. */
+  /**
+   * Digest of the whole conversation, and the size of its text in bytes. The body itself is not kept in
+   * memory.
+   */
   readonly whole?: { readonly digest: Buffer; readonly textBytes: number }
 }
 
 const UNKNOWN: KnownPrompt = { bound: undefined }
 
-/** The prompts of one call, as its channels get them. */
+/** The prompts of one call, one for each channel that may receive it. */
 export class CallPrompts {
   readonly #services: DigestServices
   readonly #userId: number
   readonly #model: string
   readonly #options: Options
   readonly #known = new Map<ChannelPlan, KnownPrompt>()
-  /** The bound by which the call was admitted. */
+  /** Upper bound on the tokens of the prompt that the call's hold covers. */
   #heldBound = Number.POSITIVE_INFINITY
 
   constructor(services: DigestServices, userId: number, model: string, options: Options) {
@@ -87,8 +96,8 @@ export class CallPrompts {
   }
 
   /**
-   * Returns the plans with the bound of the prompt at the first channel. Before another channel is tried, `hold`
-   * must be called.
+   * Returns the plans with the bound of the prompt at the first channel. `hold` must be called before another
+   * channel is tried.
    */
   tightened(plans: Plans): Plans | Promise<Plans> {
     const channel = plans[0].channels[0]
@@ -100,8 +109,8 @@ export class CallPrompts {
   }
 
   /**
-   * Makes the hold of a call cover its prompt at a channel. Resolves to the refusal if it cannot: then the channel
-   * must not be tried.
+   * Raises the hold of a call so that it covers the prompt at a channel. Resolves to the refusal if that is
+   * impossible; the channel must not be tried then.
    */
   async hold(call: Call, plan: Plan, channel: ChannelPlan): Promise<Unaffordable | undefined> {
     const known = await this.#knownOf(channel)
@@ -190,7 +199,7 @@ function isPlausible(tokens: number, textBytes: number): boolean {
   return Number.isSafeInteger(tokens) && tokens > 0 && tokens * MAX_BYTES_PER_TOKEN >= textBytes
 }
 
-/** What a channel adds to a seed. */
+/** The part of a digest's seed that depends on the channel. */
 interface ChannelSeed {
   readonly digest: string
   readonly mark: number
@@ -198,7 +207,7 @@ interface ChannelSeed {
 
 const SEEDS = new WeakMap<Channel, ChannelSeed>()
 
-/** Covers everything of a channel that may change a prompt or how it is counted. */
+/** Hashes everything about a channel that may change a prompt or how its tokens are counted. */
 function channelSeed(channel: Channel): ChannelSeed {
   let seed = SEEDS.get(channel)
   if (!seed) {
@@ -218,7 +227,9 @@ function first32Bits(hex: string): number {
   return Number.parseInt(hex.slice(0, 8), 16)
 }
 
-/** FNV-1a of 32 bits. A mark only has to be rare: the digest decides. */
+/**
+ * Computes a 32-bit FNV-1a hash. Two conversations may rarely have the same mark; then the digest decides.
+ */
 function markOf(text: string, start: number): number {
   let mark = start
   for (let i = 0; i < text.length; i++) mark = Math.imul(mark ^ text.charCodeAt(i), 0x0100_0193)

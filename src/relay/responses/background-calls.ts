@@ -32,13 +32,13 @@ import { PROGRESS_INTERVAL_MS, StreamProgress } from './stream-progress.ts'
 
 /** Interval at which the upstreams of open calls are polled. */
 const POLL_MS = 60_000
-/** Interval at which this node looks up ends that other nodes have recorded. */
+/** Interval in milliseconds at which this node looks up ends of its calls that other nodes have recorded. */
 const LOOK_UP_MS = 5_000
 /** Age at which a call is settled at the held amount, even if its end is unknown. */
 const MAX_AGE_MS = 24 * 3_600_000
 /** Maximum bytes of a response that is polled. */
 const MAX_BYTES = 64 * 1024 * 1024
-/** Timeout for polling a response; other polls wait meanwhile. */
+/** Timeout in milliseconds for polling a response. Other polls wait for it. */
 const ASK_MS = 30_000
 /** Number of calls that are polled at a time. */
 const POLLED_AT_A_TIME = 8
@@ -49,23 +49,23 @@ export interface BackgroundCallServices {
   readonly responses: ResponseStore
   readonly upstreams: UpstreamClient
   readonly metrics: Metrics
-  /** Undefined if the environment names no collector. */
+  /** Undefined if no telemetry collector is configured in the environment. */
   readonly telemetry: Telemetry | undefined
   readonly count: TokenCounter
   readonly limits: CallLimits
   readonly settings: () => Settings
-  /** Whether other nodes may see the end of a call of this node. */
+  /** Whether there may be other nodes, which may see the end of this node's calls. */
   readonly isShared: boolean
   readonly log: { warn(fields: object, sentence: string): void }
 }
 
-/** What telemetry needs of the request that began a call. */
+/** Facts about the request that began a call, for telemetry. */
 export interface CallOrigin {
   readonly traceparent: string | undefined
   readonly sessionName: string | undefined
 }
 
-/** Call whose response is generated without its client. */
+/** A call whose response is generated without its client. */
 interface OpenCall {
   /** When an end without usage was first seen, by `performance.now()`. */
   endSeenAt?: number
@@ -74,9 +74,9 @@ interface OpenCall {
   readonly rate: Rate
   /** The requested tier and region; absent for a response that an earlier version stored. */
   readonly sent?: SentService | undefined
-  /** Trace and session of the request; absent for a call of an earlier run. */
+  /** Trace and session of the request; absent if an earlier run of the process began the call. */
   readonly origin?: CallOrigin | undefined
-  /** Whether this node still reads its stream. */
+  /** Whether this node is still reading the response's stream. */
   isStreamed: boolean
 }
 
@@ -86,7 +86,7 @@ interface OpenCall {
  * or after a day at the held amount. `docs/ledger.md: Background responses`.
  */
 export class BackgroundCalls {
-  /** Records of what was streamed of their responses. */
+  /** Records how much of the responses was streamed to clients. */
   readonly streamed: StreamProgress
   readonly #services: BackgroundCallServices
   readonly #open = new Map<string, OpenCall>()
@@ -178,8 +178,8 @@ export class BackgroundCalls {
   }
 
   /**
-   * Examines a response as its upstream has just returned it, and settles its call if it has ended. Resolves
-   * to whether it has.
+   * Examines a response that its upstream has just returned, and settles the call if the response has ended.
+   * Resolves to whether it has ended.
    */
   async see(response: StoredResponse, body: Buffer): Promise<boolean> {
     if (response.callId === null) return true
@@ -363,7 +363,7 @@ type OutcomeCharge = Pick<
 
 const NO_DELAYS = { queuedMs: 0, connectMs: 0 }
 
-/** Prices what a response reported, including uses of the provider's tools. */
+/** Prices a response by what it reported, including uses of the provider's tools. */
 function priceOutcome(
   settings: Settings,
   { rate, response, sent }: Pick<OpenCall, 'rate' | 'response' | 'sent'>,
@@ -401,16 +401,16 @@ function priceOutcome(
 /** Statuses of a finished response. */
 const FINAL: ReadonlySet<unknown> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
 
-/** End of a response, as far as its charge depends on it. */
+/** End of a response: the facts on which its charge depends. */
 interface Outcome {
   readonly status: string
-  /** Null if the upstream reported none. */
+  /** The reported usage; null if the upstream reported none. */
   readonly usage: Usage | null
   /** Tokens of the output counted by the gateway; 0 if usage was reported. */
   readonly counted: number
   /** Uses of the provider's tools. */
   readonly tools: readonly ToolUse[]
-  /** How it was served; absent if it states nothing. */
+  /** How the response states that it was served, such as the service tier; absent if it does not. */
   readonly served?: Served
 }
 
@@ -431,14 +431,15 @@ async function outcomeOf(body: Buffer, count: TokenCounter): Promise<Outcome | u
   }
 }
 
-/** Reports whether a response was generated completely or up to a limit. */
+/** Whether a response was generated completely or up to a limit. */
 function isFinished({ status }: Outcome): boolean {
   return status === 'completed' || status === 'incomplete'
 }
 
 /**
- * Usage by which a response is charged: as reported; otherwise its counted prompt, and the larger of the
- * output that it shows and of what was streamed. A failed response of which nothing was streamed is free.
+ * Usage by which a response is charged: the reported one. If none was reported, the counted prompt, and the
+ * larger of the output shown and the output streamed. A failed response is free if nothing of it was
+ * streamed.
  */
 function chargedUsage(
   outcome: Outcome,

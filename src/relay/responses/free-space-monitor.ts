@@ -1,15 +1,16 @@
 import { statfs } from 'node:fs/promises'
 
 /**
- * Nothing is stored if less space is free than the smaller of these bytes and this share of the file system.
+ * Nothing is stored if less space is free than the smaller of these bytes and this share of the file system's
+ * size.
  */
 const LEAST_FREE_BYTES = 2 * 2 ** 30
 const LEAST_FREE_SHARE = 0.1
-/** Signatures are stored until the free space is half of that. */
+/** Signatures are still stored while at least this fraction of that space is free. */
 const SIGNATURES_FACTOR = 0.5
 /**
- * Maximum age of a measurement before it is repeated when something is to be stored, and the regular interval
- * of measurements.
+ * Maximum age of a measurement when something is to be stored, and interval of regular measurements, in
+ * milliseconds.
  */
 const FRESH_MS = 1_000
 const INTERVAL_MS = 10_000
@@ -23,20 +24,20 @@ export interface DiskSpace {
   readonly total: number
 }
 
-/** Log of changes. */
+/** Log in which the monitor reports that space has become short or sufficient again. */
 export interface SpaceLog {
   warn(fields: object, sentence: string): void
   info(fields: object, sentence: string): void
 }
 
 interface FreeSpaceDependencies {
-  /** Measures the file system. */
+  /** Measures the file system's size and free space. */
   readonly measure: () => Promise<DiskSpace>
   readonly log: SpaceLog
   readonly nowMs: () => number
 }
 
-/** Monitors whether the file system has room for what is kept for users. */
+/** Monitors whether the file system has room for data that is kept for users. */
 export class FreeSpaceMonitor {
   readonly #dependencies: FreeSpaceDependencies
   readonly #timer: NodeJS.Timeout
@@ -105,7 +106,7 @@ export class FreeSpaceMonitor {
   }
 }
 
-/** Measures the file system of a folder. */
+/** Measures the file system that contains a folder. */
 export async function spaceOf(folder: string): Promise<DiskSpace> {
   const { bavail, blocks, bsize } = await statfs(folder)
   return { free: bavail * bsize, total: blocks * bsize }

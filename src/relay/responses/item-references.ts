@@ -23,11 +23,14 @@ export interface References {
   /** Whether the request refers to nothing and its input contains only messages. */
   readonly isPlain?: true
   readonly continued?: PreviousResponse | undefined
-  /** Items of responses that their provider keeps. */
+  /** Items of earlier responses that the provider stores. */
   readonly items?: ReferredItems | undefined
-  /** The account that created the encrypted reasoning in its input, or an item to which it refers. */
+  /**
+   * The provider account that created the encrypted reasoning in the input, or an item that the input refers
+   * to.
+   */
   readonly account?: Origin | undefined
-  /** The request with everything that the gateway keeps of what it refers to. */
+  /** The request in which references are replaced by the content that the gateway keeps. */
   readonly composed?: ScannedObject | undefined
 }
 
@@ -36,7 +39,7 @@ const NOTHING: References = {}
 
 /**
  * Finds what a request refers to. `previousId` is the response that it continues. Rejects like
- * `findPreviousResponse` and `withKeptItems`.
+ * `findPreviousResponse` and `withStoredItems`.
  */
 export async function findReferences(
   scan: ScannedObject,
@@ -59,11 +62,11 @@ export async function findReferences(
   return { continued, account, items, composed: whole === scan ? undefined : whole }
 }
 
-/** A request as a provider of the responses dialect understands it. */
+/** A request in the form that a provider of the responses dialect understands. */
 export interface ProviderRequest {
   /** Members that differ from the client's, as JSON texts. */
   readonly replace: ReadonlyMap<string, string>
-  /** Names of what is left out. */
+  /** Names of members that are left out. */
   readonly dropped: readonly string[]
 }
 

@@ -14,7 +14,7 @@ import { newResponseId } from './response-id.ts'
 import type { ResponseStore } from './response-store.ts'
 import type { ReadStream } from './stream-progress.ts'
 
-/** Facts that a response reported about itself. */
+/** Facts about a response that it states itself. */
 interface ReportedResponse {
   /** Id at the upstream. */
   readonly id: string
@@ -25,10 +25,10 @@ interface ReportedResponse {
 
 /** Facts of the request to which a native response belongs. */
 export interface NativeRequest {
-  /** Whether the upstream stores the response. */
+  /** Whether the upstream stores the response, so that later requests may refer to it. */
   readonly isStored: boolean
   readonly isBackground: boolean
-  /** Response that is continued. */
+  /** The earlier response that the request continues. */
   readonly previous: StoredResponse | undefined
 }
 
@@ -41,10 +41,10 @@ export interface NativeResponseServices {
 /** Maximum length of an upstream's id that is stored, in UTF-16 units. */
 const MAX_ID_LENGTH = 1_024
 
-/** Statuses of a response that is not finished. */
+/** Statuses of a response that is still being generated. */
 const UNFINISHED: ReadonlySet<string | undefined> = new Set(['queued', 'in_progress'])
 
-/** One native response on its way to the client: its ids, and what is stored of it. */
+/** A native (not converted) response on its way to the client: its ids, and what is stored about it. */
 export class NativeResponse {
   readonly ids = new RenamedIds()
   /** Id that the client knows; '' until the upstream has sent its own. */
@@ -64,7 +64,7 @@ export class NativeResponse {
     return this.#request.isBackground
   }
 
-  /** Takes the upstream's id; only the first one counts. Called for each chunk. */
+  /** Records the upstream's id. The first time, it creates the id for the client. Called for each chunk. */
   learn(upstreamId: string): void {
     if (upstreamId === this.#upstreamId) return
     this.#upstreamId = upstreamId
@@ -91,7 +91,7 @@ export class NativeResponse {
     return this.#services.background.streamed.begin(this.#id, stream)
   }
 
-  /** Stores the response that continues, with its counted prompt, and parks its hold. */
+  /** Stores a response that continues without its client, with its counted prompt, and parks its hold. */
   async goOn(target: Target, call: Call, upstreamId: string): Promise<boolean> {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
@@ -102,7 +102,7 @@ export class NativeResponse {
     return this.#services.background.begin(call, response)
   }
 
-  /** Origin of everything to which a client may refer after the call. */
+  /** Where the response and its encrypted reasoning come from, for later requests that refer to them. */
   provenance(
     reported: ReportedResponse,
     { key }: Target,
@@ -112,7 +112,7 @@ export class NativeResponse {
     const { id: upstreamId, encrypted, itemIds, usage } = reported
     const isReferable = this.#request.isStored && isStorable(upstreamId)
     if (!isReferable && encrypted.length === 0) return undefined
-    // Tokens that the gateway counted are not exact enough to be an upper bound.
+    // Tokens that the gateway counted itself are too inexact to serve as an upper bound.
     const isReported = usage !== undefined && !usage.promptIsUnknown && !usage.outputIsUnknown
     const tokens = isReported ? promptTokens(charged) + charged.output : 0
     const previousId = this.#request.previous?.id ?? null

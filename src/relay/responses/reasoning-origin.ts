@@ -5,15 +5,15 @@ import { encryptedInput } from '@sluice/wire/responses'
 import type { Reader } from '../dialects/dialect.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** The account to which a request belongs. */
+/** The provider account that created what a request contains. */
 export interface Origin {
   readonly channel: string
   readonly keyTag: string
 }
 
 /**
- * Finds the account that created the encrypted reasoning in a request's input; resolves to undefined if it is
- * unknown. Returns undefined if there is nothing to look up.
+ * Finds the provider account that created the encrypted reasoning in a request's input; resolves to undefined
+ * if it is unknown. Returns undefined if there is nothing to look up.
  */
 export function findOrigin(
   scan: ScannedObject,
@@ -25,8 +25,8 @@ export function findOrigin(
 }
 
 /**
- * Keeps only the origin's channel, because others would refuse the reasoning. If that channel no longer
- * exists, all are kept, because another one may use the same account.
+ * Returns only the channel of `origin`, because other channels would refuse the reasoning. Returns all
+ * channels if that channel no longer exists, because another one may use the same account.
  */
 export function channelsOfOrigin(channels: readonly Channel[], { channel }: Origin): readonly Channel[] {
   const own = channels.filter(
@@ -36,8 +36,8 @@ export function channelsOfOrigin(channels: readonly Channel[], { channel }: Orig
 }
 
 /**
- * Whether channels have several accounts, cached by their list: each call needs it, and the list changes
- * rarely.
+ * Whether the channels have more than one account. Cached for each list of channels, because every call needs
+ * it and the list changes rarely.
  */
 const severalAccounts = new WeakMap<Settings['channels'], boolean>()
 

@@ -14,7 +14,7 @@ export abstract class RenamingTap extends ResponsesTap {
     this.#ids = ids
   }
 
-  /** Takes the upstream's id; called before any bytes are forwarded. */
+  /** Reads the upstream's id from the stream. Called before any bytes are forwarded. */
   protected abstract learn(): void
 
   override push(chunk: Buffer): TapStep {

@@ -7,7 +7,7 @@ import type { ReadStream } from './stream-progress.ts'
 import { RenamingTap } from './renaming-tap.ts'
 import type { ChannelPlan, ParsedRequest } from '../request-stages.ts'
 
-/** A stream to be replayed: its source and its ids. */
+/** A stream of a stored response that is sent again: its source and its ids. */
 export interface Replay {
   readonly account: ResponseAccount
   /** Model name that the client requested. */
@@ -15,7 +15,7 @@ export interface Replay {
   /** Path and query, relative to the channel's base URL. */
   readonly path: string
   readonly ids: RenamedIds
-  /** Client's id of the response that it continues. */
+  /** Id, as the client knows it, of the response that this one continues; null if it continues none. */
   readonly previousId: string | null
   /** Records what is streamed. The returned function must be called when the stream has ended. */
   note(stream: ReadStream): () => void
@@ -23,7 +23,7 @@ export interface Replay {
   onEnd(status: string, usage: ReportedUsage | undefined): Promise<void>
 }
 
-/** The request for a replay, which only its channel can serve. */
+/** The request for a replay. Only the channel that created the response can serve it. */
 export function replayRequest(replay: Replay): ParsedRequest {
   const { channel, key } = replay.account
   const request: ChannelPlan = {
@@ -77,7 +77,8 @@ class ReplayTap extends RenamingTap {
     this.#endNote()
   }
 
-  // The row of the previous response may have been deleted, and with it the upstream's id of that response.
+  // The previous response may have been deleted from the store, together with its upstream's id. The stream
+  // states that id again.
   protected learn(): void {
     const { ids, previousId } = this.#replay
     if (previousId !== null) ids.add(this.previousId, previousId)

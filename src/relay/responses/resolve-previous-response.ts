@@ -13,7 +13,7 @@ import type { ResponseStore } from './response-store.ts'
 /** The response that a request continues: stored at its upstream, or kept by the gateway. */
 export type PreviousResponse =
   | { readonly kind: 'native'; readonly response: StoredResponse }
-  /** `scan` is the request with the items of the whole chain before its own. */
+  /** `scan` is the request, preceded by the items of all responses that it continues. */
   | { readonly kind: 'kept'; readonly response: StoredResponse; readonly scan: ScannedObject }
 
 /**
@@ -61,8 +61,8 @@ export async function findPreviousResponse(
 }
 
 /**
- * The channels that can continue a response. A native response needs the channel that created it; for a kept
- * one that channel comes first.
+ * The channels that can continue a response. A native response can be continued only by the channel that
+ * created it; for a kept one, that channel comes first.
  */
 export function channelsToContinue(
   { kind, response }: PreviousResponse,
@@ -105,13 +105,14 @@ function notFound(id: string, keepResponsesMs: number): GatewayError {
   )
 }
 
-// Shows the id in an error message. Any other text is shortened, because it may even be a key.
+// Returns an id for an error message. Other texts are shortened, because a client may even have sent a key.
 function shown(id: string): string {
   return /^resp_[\w-]{1,64}$/.test(id) ? id : truncateName(id.replace(/[^\w-]/g, '?')).slice(0, 16)
 }
 
 /**
- * Number of texts whose first parts are read together; reading a long chain one after another would be slow.
+ * Number of texts whose first parts are read at the same time; reading a long chain one text after another
+ * would be slow.
  */
 const READ_AT_ONCE = 8
 const CLOSE_ARRAY = 0x5d
@@ -120,7 +121,7 @@ const CLOSE_ARRAY = 0x5d
  * A request with additional items before those of its own input, in one buffer that is filled part by part.
  */
 class ComposedInput {
-  /** Maximum bytes of the result. */
+  /** Maximum size of the result in bytes. */
   readonly size: number
   /** The request without the additional items, and the offset of its first item. */
   readonly #own: Buffer

@@ -11,9 +11,9 @@ export interface ResponseAccount {
 }
 
 /**
- * The channel that created a native response, with the key that was used; if that key no longer exists, the
- * first one, because providers store responses per organisation, whose keys change. Undefined if the channel
- * no longer exists.
+ * The channel and the key that created a native response. If that key no longer exists, the channel's first
+ * key, because providers store responses per organisation, and an organisation's keys change. Undefined if
+ * the channel no longer exists.
  */
 export function accountOf(
   { channel: name, keyTag }: StoredResponse,

@@ -9,13 +9,13 @@ const MIN_LENGTH = 37
 const USUAL_LENGTH = 49
 const MAX_LENGTH = 65
 
-/** Beginning of the ids that are issued in the current millisecond; there can be many. */
+/** Beginning of all ids that are issued in the current millisecond, so that it is computed once. */
 const newest = { ms: 0, beginning: idPrefix(0) }
 
 /**
- * Creates an id that cannot be guessed (at least 120 random bits), with `length` characters if possible: an id
- * of the same length as the one that it replaces is written over it without a copy. It begins with the time,
- * so that new rows are adjacent and a commit of many writes few pages.
+ * Creates an id that cannot be guessed (at least 120 random bits). It has `length` characters if possible, so
+ * that it can be written over an upstream's id of that length without copying the text. It begins with the
+ * time, so that new rows are adjacent and a commit of many rows writes few pages.
  */
 export function newResponseId(length = USUAL_LENGTH): string {
   const size = length >= MIN_LENGTH && length <= MAX_LENGTH ? length : USUAL_LENGTH
@@ -28,25 +28,25 @@ export function newResponseId(length = USUAL_LENGTH): string {
   return newest.beginning + random.next(size - newest.beginning.length)
 }
 
-/** Reports whether an id can be one of the gateway's; others need no look-up. */
+/** Whether an id has the form of the gateway's ids. Other ids need not be looked up. */
 export function isIssued(id: string): boolean {
   return /^resp_[\w-]{1,60}$/.test(id)
 }
 
 /**
- * Number of texts generated in advance: requesting random bytes from the system costs more than encoding
- * them.
+ * Number of texts for which random bytes are requested at once, because a request to the system costs more
+ * than encoding the bytes.
  */
 const TEXTS_AHEAD = 128
 
 /** Random bits per character of each alphabet. */
 const BITS = { hex: 4, base64url: 6 } as const
 
-/** Random texts that cannot be guessed. */
+/** Generates random texts that cannot be guessed. */
 export class RandomText {
   readonly #alphabet: keyof typeof BITS
   readonly #bytes: number
-  /** Characters generated in advance. */
+  /** Characters that were generated but not used yet. */
   #ahead = ''
   #at = 0
 

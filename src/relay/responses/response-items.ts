@@ -3,11 +3,11 @@ import { GatewayError } from '../../errors.ts'
 import type { StoredTextPart } from '../../store/operations/stored-responses.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** A stored text with items, of one kept response. */
+/** A stored text that contains items: the input or the output of one kept response. */
 export interface ItemSource {
-  /** Whether the text is a list of items, or a response with the items in `output`. */
+  /** Whether the text is a JSON array of items, or a response with the items in its `output`. */
   readonly of: 'array' | 'output'
-  /** Reads one of its stored parts, numbered from 0; the last one read is cached. */
+  /** Reads one of the text's stored parts, numbered from 0. The last part that was read is cached. */
   readonly part: (index: number) => Promise<StoredTextPart>
 }
 
@@ -31,13 +31,14 @@ export function itemSource(
 /** Where an item is in the stored text of a request or response. */
 export interface ItemPosition extends ItemSpan {
   readonly source: ItemSource
-  /** Offsets of the text's parts in UTF-16 units, as far as the text was read. */
+  /** Offsets of the text's parts in UTF-16 units, for the parts read so far. */
   readonly starts: readonly number[]
 }
 
 /**
- * A page of a list of items as JSON, in pieces, so that only parts of the texts are in memory at a time.
- * `sources` are in the order of the conversation. Rejects before the first piece if there is no item `after`.
+ * Yields a page of a list of items as JSON, in pieces, so that only parts of the texts are in memory at the
+ * same time. `sources` are in the order of the conversation. Rejects before the first piece if there is no
+ * item `after`.
  */
 export async function* storedItemPage(
   sources: readonly ItemSource[],
@@ -57,8 +58,8 @@ export async function* storedItemPage(
 }
 
 /**
- * Positions of one item more than the page has, in the order of the conversation; undefined if `after` was
- * not found.
+ * Positions of the page's items and of the one that follows it, in the order of the conversation; undefined
+ * if `after` was not found.
  */
 async function firstPlaces(
   sources: readonly ItemSource[],
@@ -75,8 +76,8 @@ async function firstPlaces(
 }
 
 /**
- * Positions of one item more than the page has, the latest first. Of each text only the last positions are
- * kept until it ends.
+ * Like `firstPlaces`, but for the latest items, the latest first. While a text is read, only its last
+ * positions are kept in memory.
  */
 async function lastPlaces(
   sources: readonly ItemSource[],
@@ -102,7 +103,7 @@ async function lastPlaces(
   return found
 }
 
-/** Yields the items of a text as each of them ends. */
+/** Yields the position of each item of a text as soon as the item has been read. */
 export async function* itemPositions(source: ItemSource): AsyncGenerator<ItemPosition, void, undefined> {
   const spans = new ItemSpans(source.of)
   const starts = [0]

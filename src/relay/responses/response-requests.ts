@@ -22,7 +22,7 @@ import { accountOf, type ResponseAccount } from './response-account.ts'
 import { itemSource, storedItemPage } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Memory for a response that is sent part by part. */
+/** Bytes of memory for a response that is sent part by part. */
 const PARTS_BYTES = 4 * 1024 * 1024
 /** Query parameters that are forwarded for streams, in addition to the common ones. */
 const OF_STREAMS = ['stream', 'starting_after'] as const
@@ -44,19 +44,20 @@ export interface StoredResponseRequest {
   /** The read of the store for this request, until the client has received its response. */
   readonly reading: StoreRead
   readonly response: StoredResponse
-  /** Whether the gateway keeps its content. */
+  /** Whether the gateway itself keeps the response's content. */
   readonly isKept: boolean
   /** Replaces the ids in the response's bytes by those that the client knows. */
   readonly ids: RenamedIds
-  /** Whether all ids are known: not if the response that it continues no longer exists. */
+  /** Whether all ids are known. False if the response that this one continues no longer exists. */
   readonly hasAllIds: boolean
   readonly query: URLSearchParams
-  /** Guards of the key that asks; undefined if there are none. */
+  /** Guards that apply to the key of the request; undefined if there are none. */
   readonly guards: CallGuards | undefined
 }
 
 /**
- * Handles requests for responses by id. They are free, and are sent to the account that created the response.
+ * Handles requests for stored responses by id. They are free, and are sent to the provider account that
+ * created the response.
  */
 export class ResponseRequests {
   readonly #services: ResponseRequestServices
@@ -72,7 +73,7 @@ export class ResponseRequests {
     const settings = this.#services.settings()
     const reading = this.#services.reads.of(caller.user.id)
     incoming.response.onClosed(() => reading.end())
-    // The response may have been aborted before the listener was set.
+    // The client may have left before the listener was set.
     if (incoming.response.isAborted) reading.end()
     await reading.begin()
     const known = await this.#services.responses.facts(caller.user.id, id)
@@ -114,13 +115,16 @@ export class ResponseRequests {
     return this.#passOn(request, 'GET', '')
   }
 
-  /** The stream that a client requests again; undefined if it requests the current state of the response. */
+  /**
+   * Returns the stream if the client requests it again; undefined if the client requests the current state of
+   * the response.
+   */
   replayOf(request: StoredResponseRequest): Replay | undefined {
     const { reading, response, isKept, query, ids } = request
     if (isKept || query.get('stream') !== 'true') return undefined
-    // A match may begin before that event.
+    // Guards would not see the text before that event, in which a match may begin.
     if (request.guards?.concernsAnswer && query.has('starting_after')) throw notGuarded("'starting_after'")
-    // From here on its upstream is read, not the store.
+    // From here on, the upstream is read instead of the store.
     reading.end()
     return {
       account: this.account(request),
@@ -138,7 +142,7 @@ export class ResponseRequests {
     const { incoming, response, isKept } = request
     const { background, responses } = this.#services
     if (!isKept) {
-      // After the deletion it would be impossible to find out what the response cost.
+      // Must be checked first, because after the deletion nobody could find out what the response cost.
       const isOver =
         response.callId === null ||
         (await background.see(response, await readAtUpstream(this.#upstream(request), request, 'GET', '')))
@@ -166,7 +170,7 @@ export class ResponseRequests {
   /** Responds with a page of the input items of the response. */
   async inputItems(request: StoredResponseRequest): Promise<void> {
     const { incoming, reading, response, isKept, ids, query } = request
-    // They contain earlier answers as they were generated.
+    // The items contain earlier answers without the changes by guards.
     if (request.guards?.concernsAnswer) throw notGuarded("'input_items'")
     await reading.hold(PARTS_BYTES)
     if (!isKept)
@@ -185,7 +189,7 @@ export class ResponseRequests {
     return answerPieces(incoming, storedItemPage(sources, wanted))
   }
 
-  /** Responds with a native response; a large one is forwarded as it arrives. */
+  /** Sends a native response to the client; a large one is forwarded as it arrives. */
   async #passOn(
     request: StoredResponseRequest,
     method: 'GET' | 'POST',
@@ -198,13 +202,13 @@ export class ResponseRequests {
       pieces,
       hasAllIds && !guards ? PARTS_BYTES : undefined,
     )
-    // The call of a large background response is settled by the next poll.
+    // The response was not read as a whole. If it is a background response, the next poll settles its call.
     if (rest) return answerPieces(incoming, renamedPieces(ids, rest, bytes))
     await this.#services.background.see(response, bytes)
     return this.#answer(request, renamed(request, bytes))
   }
 
-  /** Responds with a response as the guards of the key let it pass. */
+  /** Sends a response after the guards of the key have checked it. */
   async #answer({ incoming, guards }: StoredResponseRequest, body: Buffer): Promise<void> {
     if (!guards?.concernsAnswer) return answer(incoming, body)
     guards.services?.begin(incoming)
@@ -237,7 +241,7 @@ export class ResponseRequests {
     return { upstreams: this.#services.upstreams, account: this.account(request) }
   }
 
-  /** The account of a native response. Throws if its channel no longer exists. */
+  /** The provider account of a native response. Throws if its channel no longer exists. */
   account({ settings, response }: StoredResponseRequest): ResponseAccount {
     const account = accountOf(response, settings, this.#services.responses)
     if (account) return account
@@ -245,7 +249,8 @@ export class ResponseRequests {
   }
 }
 
-// The row of the previous response may have been deleted, and with it the upstream's id of that response.
+// The previous response may have been deleted from the store, together with its upstream's id. The body
+// states that id.
 function renamed({ ids, response: { previousId } }: StoredResponseRequest, body: Buffer): Buffer {
   if (previousId !== null) ids.add(usageOfResponse(body).previousId, previousId)
   return ids.whole(body)
@@ -297,16 +302,16 @@ const MAX_BYTES = 64 * 1024 * 1024
 const MAX_ERROR_BYTES = 1024 * 1024
 /** Copies of a response that is read as a whole: its pieces, its text, and the parsed objects. */
 const COPIES = 3
-/** Query parameters that are forwarded; others might have a meaning only at an upstream. */
+/** Query parameters that are forwarded. Others are not, because only an upstream might understand them. */
 const PASSED_ON = ['include', 'include[]', 'limit', 'order', 'after'] as const
 const NOTHING = Buffer.alloc(0)
-/** The dialect of all these requests. */
+/** Context for reading errors of upstreams: all these requests have the responses dialect. */
 const SPOKEN = { protocol: 'responses' } as const
 
-/** Body of a response as it arrives. */
+/** The body of a response, piece by piece as it arrives. */
 export type ResponsePieces = AsyncGenerator<Buffer, void, undefined>
 
-/** A request for a response that an upstream stores. */
+/** A request about a response that an upstream stores. */
 interface UpstreamContext {
   readonly incoming: IncomingCall
   readonly reading: StoreRead
@@ -332,7 +337,7 @@ export async function readAtUpstream(
   return bytes
 }
 
-/** Beginning of a body, and the pieces after it; undefined if that was all. */
+/** The beginning of a body, and the pieces that follow; `rest` is undefined if there are none. */
 export interface BodyBeginning {
   readonly bytes: Buffer
   readonly rest: ResponsePieces | undefined
@@ -404,7 +409,7 @@ export function forwardedQuery(query: URLSearchParams, more: readonly string[] =
   return passed.size === 0 ? '' : `?${passed.toString()}`
 }
 
-/** The body of a response. If it breaks off, the error is converted to one for the client. */
+/** Yields the body of a response. If it breaks off, throws the error for the client. */
 async function* answered(pieces: ResponsePieces): ResponsePieces {
   try {
     yield* pieces

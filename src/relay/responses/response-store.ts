@@ -18,7 +18,7 @@ import type { StorageLimit } from './storage-limit.ts'
 
 /** Maximum number of keys whose tags are cached: creating a tag costs more than storing it. */
 const MAX_KEY_TAGS = 1_000
-/** Maximum number of response items whose ids are cached: about ten megabytes. */
+/** Maximum number of response items whose ids are cached; they take about ten megabytes. */
 const MAX_ITEMS = 50_000
 /** Maximum number of items of one response whose ids are cached. */
 const MAX_ITEMS_OF_ONE = 100
@@ -33,7 +33,10 @@ export interface ResponseStoreDependencies {
   readonly onLost: () => void
 }
 
-/** Responses to which clients may refer, and the accounts to which they belong. Every node sees the same. */
+/**
+ * Stores responses to which clients may refer, and the provider accounts that created them. All nodes share
+ * them.
+ */
 export class ResponseStore {
   readonly #rows: ResponseStoreDependencies['rows']
   readonly #tag: ResponseStoreDependencies['tag']
@@ -60,8 +63,8 @@ export class ResponseStore {
   }
 
   /**
-   * Caches the items of a response until others replace them. Only this process knows them, because a row for
-   * each would cost more than everything else that a call writes.
+   * Remembers in this process which response contains these items, until newer items replace them. They are
+   * not stored, because a row for each item would cost more than everything else that a call writes.
    */
   rememberItems(userId: number, itemIds: readonly string[], responseId: string): void {
     if (itemIds.length === 0) return
@@ -96,7 +99,7 @@ export class ResponseStore {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now(), maxBytes })
   }
 
-  /** Reads a part of a kept text. Rejects with `not_found` if it was deleted meanwhile. */
+  /** Reads a part of a kept text. Rejects with `not_found` if it has been deleted. */
   async part(userId: number, id: string, of: keyof StoredContent, part: number): Promise<StoredTextPart> {
     const found = await this.#rows.read('readStoredText', { id, userId, nowMs: Date.now(), of, part })
     if (!found) throw new GatewayError('not_found', 'this response is not kept any more')
@@ -137,7 +140,10 @@ export class ResponseStore {
     if (this.#bound.admits('responses', size)) await this.#retried.run(() => this.store(response), size)
   }
 
-  /** Origin of a response, if it is stored, and of its encrypted reasoning: this key. */
+  /**
+   * What is stored with a call's charge: the response, if clients may refer to it, and the key that created
+   * it and its encrypted reasoning.
+   */
   provenance(
     userId: number,
     key: string,
@@ -152,7 +158,7 @@ export class ResponseStore {
     }
   }
 
-  /** The account that created the first known of these encrypted contents. */
+  /** The provider account that created the first of these encrypted contents that is known. */
   async originOf(userId: number, contents: readonly string[]): Promise<ReasoningOrigin | undefined> {
     const hashes = contents.map((content) => this.#hash(userId, content))
     const known = await this.#rows.read('reasoningOrigins', { hashes, nowMs: Date.now() })
@@ -160,7 +166,7 @@ export class ResponseStore {
     return hashes.map((hash) => byHash.get(hash)).find((origin) => origin !== undefined)
   }
 
-  /** Records how a background response ended, for the node that has its hold. */
+  /** Records how a background response ended, for the node that holds its call's quota. */
   async recordOutcome(id: string, outcome: string): Promise<void> {
     await this.#rows.write('recordOutcome', { id, outcome })
   }
@@ -181,13 +187,17 @@ export class ResponseStore {
   }
 }
 
-/** Pauses before a write is retried; its client already has the id. */
+/**
+ * Pauses, in milliseconds, before a write is retried. The client already knows the id, so the write should
+ * not be lost.
+ */
 const PAUSES_MS = [1_000, 5_000, 25_000, 60_000] as const
 /** Maximum bytes of all writes that wait to be retried. */
 const MAX_BYTES = 67_108_864
 
 /**
- * Writes whose failure does not fail their call. If the store is unavailable, they wait in bounded memory.
+ * Repeats writes whose failure must not fail their call. If the store is unavailable, they wait in a limited
+ * amount of memory.
  */
 export class RetriedWrites {
   readonly #onLost: () => void

@@ -11,7 +11,7 @@ import type { ResponseStore } from './response-store.ts'
 /** How the responses to a converted request are kept. */
 export interface RetentionOptions {
   readonly responses: ResponseStore
-  /** The request without the items of the response that it continues. */
+  /** The request, without the items of the response that it continues. */
   readonly scan: ScannedObject
   readonly previousId: string | null
   readonly retentionMs: number
@@ -28,7 +28,7 @@ export class RetainedResponse {
     this.#input = inputItems(keeping.scan, (prefix) => `${prefix}_${randomBytes(16).toString('hex')}`)
   }
 
-  /** Stores the response of a stream, which its last frame contains. */
+  /** Stores the response of a stream. The stream's last frame contains the whole response. */
   async keepStream(finalBytes: Buffer, charged: Usage, target: Target, call: Call): Promise<void> {
     const last = finalBytes.toString().trimEnd().split('\n\n').at(-1) ?? ''
     const event = scanObject(Buffer.from(dataOf(`${last}\n\n`) ?? '{}'))

@@ -9,17 +9,20 @@ import type { UserSignatures } from '../../store/operations/signatures-and-respo
 import type { Rows } from '../../store/store.ts'
 import type { StorageLimit } from './storage-limit.ts'
 
-/** Maximum characters of all that one reply has signed; larger replies are not stored. */
+/** Maximum characters of a reply's signed parts; larger replies are not stored. */
 const MAX_REPLY = 2 * 1024 * 1024
 /** Maximum characters of cached signatures; the least recently used are removed. */
 const MAX_MEMORY = 16 * 1024 * 1024
-/** Maximum anchors of one request that are looked up, the latest first. */
+/**
+ * Maximum number of anchors that are looked up for one request, the latest first. An anchor identifies the
+ * place of a signed reply in a conversation.
+ */
 const MAX_ANCHORS = 1_000
-/** Maximum characters that are restored in one request, the latest turns first. */
+/** Maximum characters of signed parts that are restored in one request, the latest turns first. */
 const MAX_RESTORED = 16 * 1024 * 1024
-/** How long an anchor without a row is not looked up again. */
+/** Time for which an anchor that was not found in the database is not looked up again. */
 const MISSING_MS = 60_000
-/** Estimated size of a cache entry in addition to its content. */
+/** Estimated characters of a cache entry in addition to its content. */
 const ENTRY = 200
 
 /** Account that signed a reply; only this account accepts the signatures. */
@@ -51,7 +54,7 @@ export interface SignatureStoreDependencies {
   readonly metrics: Pick<Metrics, 'add'>
 }
 
-/** Cached result of a look-up; without an entry, the database has none either. */
+/** Cached result of a look-up. If `entry` is undefined, the database has no entry either. */
 interface Remembered {
   readonly entry: SignedEntry | undefined
   readonly expiresMs: number
@@ -60,8 +63,8 @@ interface Remembered {
 const NOTHING: FoundSignatures = new Map()
 
 /**
- * Signatures of converted replies, for turns that clients send back without them. Every node sees the same; a
- * missing entry is never an error. `docs/decisions/stored-responses.md`.
+ * Stores the signatures of converted replies, and finds them for turns that clients send back without them.
+ * All nodes share them. A missing signature is never an error. `docs/decisions/stored-responses.md`.
  */
 export class SignatureStore {
   readonly #dependencies: SignatureStoreDependencies
@@ -82,8 +85,8 @@ export class SignatureStore {
   }
 
   /**
-   * Stores what a reply has signed, by anchor. This node knows it immediately. Resolves when others know it
-   * too, or after a maximum time.
+   * Stores a reply's signed parts, by anchor. This node can find them immediately. Resolves when other nodes
+   * can find them, too, or after a maximum time.
    */
   keep(
     userId: number,
@@ -109,7 +112,7 @@ export class SignatureStore {
     return this.#writes.write({ userId, signatures, storedMs, expiresMs })
   }
 
-  /** Finds what was signed at these anchors of a user's turns. */
+  /** Finds the signed parts for these anchors of a user's conversation. */
   async find(userId: number, anchors: readonly string[]): Promise<FoundSignatures> {
     const nowMs = Date.now()
     const latest = anchors.slice(-MAX_ANCHORS)
@@ -155,7 +158,7 @@ export class SignatureStore {
     const missing = { entry: undefined, expiresMs: nowMs + MISSING_MS }
     for (const anchor of byHash.values()) {
       const key = memoryKey(userId, anchor)
-      // A call that ended meanwhile may have stored the reply.
+      // A call that ended during the look-up may have stored the reply.
       if (!this.#isRemembered(userId, anchor, nowMs)) this.#memory.set(key, missing)
     }
   }
@@ -177,7 +180,7 @@ function entryOf(content: string): SignedEntry | undefined {
   return read && { protocol: protocol as ProtocolName, channel, keyTag, run: read, size: run.length }
 }
 
-/** Maximum time that the end of a reply waits until other nodes know its signatures. */
+/** Maximum time that the end of a reply waits until other nodes can find its signatures. */
 const MAX_WAIT_MS = 500
 /** Maximum characters of signatures that wait to be written; further ones are discarded. */
 const MAX_WAITING = 32 * 1024 * 1024
@@ -190,8 +193,8 @@ interface Batch {
 }
 
 /**
- * Writes of signatures. Without other nodes, each is part of the commit of its call's charge. On a shared
- * database at most one commit runs at a time, and the next one contains everything that gathered meanwhile.
+ * Writes signatures. Without other nodes, they are part of the commit that charges their call. On a shared
+ * database, at most one commit runs at a time; the next one contains everything that arrived in the meantime.
  */
 export class SignatureWrites {
   readonly #dependencies: SignatureStoreDependencies

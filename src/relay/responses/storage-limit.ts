@@ -3,19 +3,19 @@ import type { StoredBytesOfUser } from '../../store/operations/signatures-and-re
 import type { Rows } from '../../store/store.ts'
 import type { FreeSpaceMonitor, StoredDataKind } from './free-space-monitor.ts'
 
-/** Rows deleted by one write, which shares its commit with charges. */
+/** Number of rows that one write deletes. Such a write shares its commit with charges. */
 const DROPPED_AT_A_TIME = 100
 
-/** Services that the limit needs. */
+/** Services that `StorageLimit` needs. */
 interface StorageLimitDependencies {
   readonly rows: Pick<Rows, 'write'>
-  /** Maximum bytes kept for one user, `options.keep_bytes`, or for another owner of kept bytes. */
+  /** Returns the maximum bytes kept for one user (`options.keep_bytes`), or for another owner. */
   readonly maxBytes: () => number
-  /** Undefined if the database is not on this file system. */
+  /** Monitor of the free space; undefined if the database is not on this file system. */
   readonly room: Pick<FreeSpaceMonitor, 'hasRoomFor'> | undefined
 }
 
-/** Limits what is kept for each user: the oldest entries are deleted for the newest. */
+/** Limits the stored content of each user: the oldest entries are deleted to make room for the newest. */
 export class StorageLimit {
   readonly #dependencies: StorageLimitDependencies
   /** Users whose oldest entries are being deleted. */
@@ -25,13 +25,15 @@ export class StorageLimit {
     this.#dependencies = dependencies
   }
 
-  /** Reports whether content of this size is kept at all. */
+  /** Whether content of this size may be stored at all. */
   admits(kind: StoredDataKind, bytes: number): boolean {
     const { room, maxBytes } = this.#dependencies
     return bytes <= maxBytes() && (room?.hasRoomFor(kind) ?? true)
   }
 
-  /** Deletes the oldest entries of users above the limit. A failure is corrected at the next sum. */
+  /**
+   * Deletes the oldest entries of users above the limit. If that fails, the next call of `note` repeats it.
+   */
   note(sums: readonly StoredBytesOfUser[]): void {
     for (const { userId, bytes } of sums)
       if (bytes > this.#dependencies.maxBytes() && !this.#dropping.has(userId)) void this.#drop(userId)

@@ -1,16 +1,16 @@
 import type { TokenCounter } from '../token-counter.ts'
 import type { ResponseStore } from './response-store.ts'
 
-/** Interval at which the streamed length is recorded. */
+/** Interval in milliseconds at which the length of what was streamed is recorded. */
 export const PROGRESS_INTERVAL_MS = 5_000
 
-/** A stream of a response, as far as it was read. */
+/** The part of a response's stream that has been read. */
 export interface ReadStream {
-  /** Numbers of the first and of the last event so far. */
+  /** Sequence numbers of the first and of the last event that was read. */
   readonly firstSequence: number
   readonly lastSequence: number
   readonly text: string
-  /** Usage reported at its end; the response is charged by it. */
+  /** Usage that the stream reported at its end. If there is one, the response is charged by it. */
   readonly usage: unknown
 }
 
@@ -22,8 +22,8 @@ interface RunningStream {
 }
 
 /**
- * Records what any client streams of background responses, on any node. A response whose provider reports no
- * usage is charged by these records.
+ * Records how much of background responses any client streams, on any node. A response without reported usage
+ * is charged by these records.
  */
 export class StreamProgress {
   readonly #responses: ResponseStore
@@ -52,7 +52,7 @@ export class StreamProgress {
     }
   }
 
-  /** Resolves once everything that this process has streamed of a response so far is recorded. */
+  /** Resolves once everything that this process has streamed of a response has been recorded. */
   async noted(responseId: string): Promise<void> {
     for (const running of this.#running) if (running.responseId === responseId) void this.#note(running)
     const pending = this.#pending.get(responseId)
@@ -73,7 +73,7 @@ export class StreamProgress {
     const noting = this.#count
       .count(text)
       .then((tokens) => this.#responses.recordStreamedPart(responseId, { first, last, tokens }))
-      // Written again with the next record.
+      // If the write fails, the next record contains it.
       .catch(() => void (running.noted = 0))
       .finally(() => {
         pending.delete(noting)

@@ -1,9 +1,9 @@
-/** Gaps that are kept of one stream; later ones are not measured. */
+/** Maximum number of gaps that are measured in one stream. */
 const MAX_GAPS = 4_096
 
-/** Times between two reads of a stream. */
+/** Measures the times between two reads of a stream. */
 export class ChunkGaps {
-  /** Milliseconds, in their order. */
+  /** The gaps in milliseconds, in order. */
   readonly ms: number[] = []
   #lastAt = 0
 
@@ -13,7 +13,7 @@ export class ChunkGaps {
     this.#lastAt = 0
   }
 
-  /** Records a read. */
+  /** Records the time of a read. */
   note(): void {
     const now = performance.now()
     if (this.#lastAt > 0 && this.ms.length < MAX_GAPS) this.ms.push(now - this.#lastAt)

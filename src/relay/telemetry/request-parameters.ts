@@ -5,7 +5,7 @@ import type { ParsedRequest } from '../request-stages.ts'
 const NAME = /^[\w.:-]{1,256}$/
 const LEVEL = /^[A-Za-z_]{1,32}$/
 
-/** Whether a value is one of its parameter. */
+/** Functions that check whether a value is valid for its parameter. */
 const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 const isInteger = (value: unknown): value is number => Number.isSafeInteger(value)
 const isName = (value: unknown): value is string => typeof value === 'string' && NAME.test(value)
@@ -14,7 +14,7 @@ const isLevel = (value: unknown): value is string => typeof value === 'string' &
 /** A row of `PARAMETERS`. */
 interface Parameter {
   readonly attribute: string
-  /** Where the dialects have it; no path has another meaning in another dialect. */
+  /** Paths at which the dialects have the parameter. A path means the same in every dialect that has it. */
   readonly paths: readonly (readonly string[])[]
   readonly isValid: (value: unknown) => value is string | number
 }
@@ -26,8 +26,8 @@ const inConfig = (...names: readonly string[]): (readonly string[])[] =>
   ])
 
 /**
- * Parameters that a span has. Stop sequences are not among them, because they are words of the prompt's author.
- * `docs/telemetry.md: Attributes of a call`.
+ * Request parameters that become attributes of a span. Stop sequences are not among them, because they may be
+ * the author's words. `docs/telemetry.md: Attributes of a call`.
  */
 const PARAMETERS: readonly Parameter[] = [
   { attribute: 'temperature', paths: [['temperature'], ...inConfig('temperature')], isValid: isNumber },
@@ -62,7 +62,10 @@ const PARAMETERS: readonly Parameter[] = [
   { attribute: 'previous_response.id', paths: [['previous_response_id']], isValid: isName },
 ]
 
-/** The values of `gen_ai.request.*` that a request states. It was scanned before, so that nothing is parsed again. */
+/**
+ * The `gen_ai.request.*` attributes of a request. They are read from an existing scan, so that nothing is
+ * parsed again.
+ */
 export function requestParameters({ maxTokens, conversation }: ParsedRequest): RequestParameters {
   const found: Record<string, string | number> = {}
   if (maxTokens !== undefined) found['gen_ai.request.max_tokens'] = maxTokens

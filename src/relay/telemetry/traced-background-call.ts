@@ -6,7 +6,10 @@ import type { TracedCall } from '../../telemetry/telemetry.ts'
 import type { CallOrigin } from '../responses/background-calls.ts'
 import { serverAddress } from './server-address.ts'
 
-/** What telemetry gets of a call that ended without its client. Its attempts are those of the request that began it. */
+/**
+ * The telemetry record of a call that ended without its client. The attempts of the call are in the record of
+ * the request that began it.
+ */
 export function tracedBackgroundCall(
   { account, facts }: OpenHold,
   settlement: Settlement,
@@ -33,5 +36,5 @@ export function tracedBackgroundCall(
   }
 }
 
-/** For a channel that was removed meanwhile. */
+/** Stands for a channel that no longer exists. */
 const NO_CHANNEL = { provider: 'generic', base_url: '' } as const

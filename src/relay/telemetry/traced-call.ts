@@ -9,7 +9,7 @@ import { serverAddress } from './server-address.ts'
 
 const NO_GAPS: readonly number[] = []
 
-/** What telemetry gets of a settled call. `target` is undefined if no channel was asked. */
+/** The telemetry record of a settled call. `target` is undefined if no channel was asked. */
 export function tracedCall(
   call: Call,
   target: Target | undefined,

@@ -6,7 +6,7 @@ import type { SharableCall } from '../answer-cache/sharable-call.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { requestParameters } from './request-parameters.ts'
 
-/** What telemetry gets of a call that got the answer of another one. No channel was asked. */
+/** The telemetry record of a call that got the answer of another call. No channel was asked. */
 export function tracedHit(
   { routes, request, settings }: SharableCall,
   { request: { headers } }: IncomingCall,

@@ -6,7 +6,10 @@ import type { Db } from '../operations/operation.ts'
 /** Maximum number of rows in one statement, because databases limit the number of parameters. */
 const MAX_ROWS = 500
 
-/** Entry that an operation adds; the actor is the origin's, unless it is stated. */
+/**
+ * An entry that an operation adds to the audit log. Its actor is the actor of the request, unless the entry
+ * states another one.
+ */
 export type NewEntry = Pick<AuditEntry, 'action' | 'object' | 'changes'> & {
   readonly actor?: { readonly id: number; readonly name: string }
 }

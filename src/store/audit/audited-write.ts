@@ -14,7 +14,7 @@ type AnyWrite = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
 
 const WRITES = { ...writes } as Readonly<Record<string, AnyWrite>>
 
-/** Entry of `AUDITED`, for an operation whose name is known only when it runs. */
+/** An entry of `AUDIT_RULES`, for an operation whose name is known only when it runs. */
 type AnyAudited =
   | {
       readonly touches?: (
@@ -34,8 +34,8 @@ type AnyAudited =
   | null
 
 /**
- * Runs a write, and adds its changes to the audit log in the same transaction. An input without `origin` is
- * the gateway's own work, which is not logged.
+ * Runs a write operation, and records its changes in the audit log in the same transaction. A write whose
+ * input has no `origin` was made by the gateway itself and is not recorded.
  */
 export async function auditedWrite(db: Db, name: string, input: unknown, secrets: Secrets): Promise<unknown> {
   const run = (): Promise<unknown> => WRITES[name]!(db, input, secrets)
@@ -57,9 +57,9 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
   return output
 }
 
-/** Operation that changes objects: their states before and after it are compared. */
+/** Rule for an operation that changes objects: their states before and after the operation are compared. */
 interface ChangesObjects<Input, Output> {
-  /** Objects that may exist before the operation and be changed by it. */
+  /** Objects that may exist before the operation and that it may change. */
   readonly touches?: (
     input: Input,
     db: Db,
@@ -69,7 +69,10 @@ interface ChangesObjects<Input, Output> {
   readonly makes?: (output: Output, input: Input) => readonly ObjectReference[]
 }
 
-/** Operation on sessions; `entries` reads what it needs, and the returned function is called after it. */
+/**
+ * Rule for an operation on sessions. `entries` runs before the operation and reads what it needs; the
+ * function it returns runs afterwards.
+ */
 interface ReportsEntries<Input, Output> {
   readonly entries: (
     input: Input,
@@ -212,7 +215,7 @@ export const AUDIT_RULES: {
   },
   setAccessToken: { touches: ({ userId }) => [user(userId)] },
   setEntries: { touches: ({ changes }) => changes },
-  // An automatic change, when a call finds a token expired or exhausted.
+  // Not recorded: a call sets the status automatically if its token is expired or exhausted.
   setTokenStatus: null,
   assignAlerts: null,
   storeModelEnds: null,
@@ -243,7 +246,7 @@ async function keysOf(db: Db, userIds: readonly number[]): Promise<ObjectReferen
   return rows.map(({ id }) => key(id))
 }
 
-/** Users and tokens to which declarations may refer, found like `seedUsers` finds them. */
+/** Users and tokens that declarations may refer to, found in the same way as in `seedUsers`. */
 async function seededObjects(
   db: Db,
   seeds: Input<'seedUsers'>['seeds'],

@@ -5,7 +5,10 @@ import type { Secrets } from '../secrets.ts'
 import { channelFields, entryFields, OBJECT_KIND_OF_SECTION } from './object-fields.ts'
 import type { ObjectState } from './object-states.ts'
 
-/** Rows of the declared settings; secrets are tags. */
+/**
+ * Converts declared settings to rows. Secret values are replaced by tags, which only show whether a value has
+ * changed.
+ */
 export function declaredRows(settings: readonly DeclaredSetting[], secrets: Secrets): DeclaredRow[] {
   return settings.map(({ section, name, id, value }) => {
     const fields =
@@ -37,7 +40,7 @@ export function isSameRows(some: readonly DeclaredRow[], others: readonly Declar
   return textOf(some) === textOf(others)
 }
 
-/** The state stored in a row. */
+/** The state of an object that a row describes. */
 export function declaredState(row: DeclaredRow): ObjectState {
   const tags = Object.entries<string>(JSON.parse(row.tags))
   const fields: Fields = {
@@ -47,7 +50,7 @@ export function declaredState(row: DeclaredRow): ObjectState {
   return { object: { kind: row.kind as ObjectKind, id: row.object_id, name: row.name }, fields }
 }
 
-/** Key by which rows are compared: kind and name. */
+/** Key by which rows of two configurations are matched: kind and name. */
 export function rowKey({ kind, name }: DeclaredRow): string {
   return `${kind} ${name}`
 }

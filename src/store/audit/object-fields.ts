@@ -9,7 +9,7 @@ import { TOKEN, type TokenRow } from '../../domain/records/token.ts'
 import { USER, type UserRow } from '../../domain/records/user.ts'
 import { type Secrets, hmacOf } from '../secrets.ts'
 
-/** Kinds of objects, by the section of their settings. */
+/** Kind of the audit log for the objects of each section of settings. */
 export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>> = {
   options: 'option',
   groups: 'group',
@@ -20,7 +20,7 @@ export const OBJECT_KIND_OF_SECTION: Readonly<Record<StoredSection, ObjectKind>>
   guards: 'guard',
 }
 
-/** Options that are secrets, and sections of the file that have some. */
+/** Options whose value is secret, and options with secrets in them. */
 const SECRET_OPTIONS: ReadonlySet<string> = new Set([
   ...Object.entries(OPTIONS).flatMap(([name, { type }]) => (type === 'bearer' ? [name] : [])),
   'login',
@@ -37,7 +37,7 @@ export function tokenFields(row: TokenRow): Fields {
   return { ...auditFields(TOKEN, row), limits_by: row.operator_terms === '' ? '' : 'operator' }
 }
 
-/** The fields of a channel, by their names in gateway.yaml. Fields of tools may contain credentials. */
+/** The fields of a channel, by their names in gateway.yaml. Secret values are replaced by tags. */
 export function channelFields(
   { name, declared, keys, retired = [], status, family }: ChannelDefinition,
   secrets: Secrets,
@@ -59,12 +59,12 @@ export function channelFields(
   }
 }
 
-/** The name of a setting in the log: that of a receiver of alerts has its host. */
+/** Name of a setting in the audit log. For a receiver of alerts it also contains the host. */
 export function entryName({ section, name, value }: StoredEntry): string {
   return section === 'alerts' ? `${receiverHost(value)} (${name})` : name
 }
 
-/** The fields of a setting: those of its object, or its value. */
+/** The fields of a setting: those of an object, or a single field `value`. */
 export function entryFields({ section, name, value }: StoredEntry, secrets: Secrets): Fields {
   if (section === 'alerts') {
     const { url, secret, events } = asObject(value)
@@ -83,12 +83,12 @@ export function entryFields({ section, name, value }: StoredEntry, secrets: Secr
     : { value }
 }
 
-/** Whether any of the guards of the file has credentials of a service. */
+/** Whether a guard in the list contains credentials of a service. */
 function haveCredentials(guards: Json, secrets: Secrets): boolean {
   return Array.isArray(guards) && guards.some((one) => 'credentials' in guardFields(asObject(one), secrets))
 }
 
-/** Members of services of guards that are secrets. */
+/** Fields in the services of guards that are secret. */
 const GUARD_SECRETS = ['headers', 'keys', 'key'] as const
 
 function guardFields(guard: JsonObject, secrets: Secrets): Fields {
@@ -131,10 +131,12 @@ function secretValue(value: Json, secrets: Secrets): Secret {
   return new Secret(hmacOf(secrets, 'audit', JSON.stringify(value)))
 }
 
-/** Paths of providers' APIs; some servers take their key in other parts of a path. */
+/** Paths that belong to the API of a provider. Any other path may contain a key, as some servers expect. */
 const PLAIN_PATH = /^(?:\/(?:v\d+(?:alpha|beta)?\d*|api|openai|anthropic))*\/?$/
 
-/** Whether an address contains neither credentials nor a query, nor a path that may be a credential. */
+/**
+ * Whether an address can be shown: it contains no credentials, no query, and no path that may contain a key.
+ */
 function isPlainAddress(value: Json): boolean {
   const url = typeof value === 'string' ? URL.parse(value) : null
   const isPlain = url && url.username === '' && url.password === '' && PLAIN_PATH.test(url.pathname)

@@ -14,12 +14,14 @@ import {
   userFields,
 } from './object-fields.ts'
 
-/** Object that an operation may change: by id, or by its name in a section of the settings. */
+/**
+ * Reference to an object that an operation may change: its kind and id, or its section of settings and name.
+ */
 export type ObjectReference =
   | { readonly kind: 'user' | 'key' | 'channel'; readonly id: number }
   | { readonly section: StoredSection; readonly name: string }
 
-/** Object with its fields. */
+/** State of an object: its fields. */
 export interface ObjectState {
   readonly object: AuditedObject
   readonly fields: Fields
@@ -28,7 +30,7 @@ export interface ObjectState {
 /** States of objects that exist, by kind and id or name. */
 type ObjectStates = ReadonlyMap<string, ObjectState>
 
-/** Reads the states of objects; deleted users and tokens do not exist. */
+/** Reads the states of these objects. Deleted users and tokens count as missing. */
 export async function objectStates(
   db: Db,
   references: readonly ObjectReference[],
@@ -86,7 +88,8 @@ async function settings(
   )
   for (const [section, entries] of bySection) {
     const names = new Set(entries.map(({ name }) => name))
-    // Sections are small, and a request may name more entries than a statement takes.
+    // Reads the whole section: it is small, and a request may name more entries than one statement can have
+    // parameters.
     const rows = await db.selectFrom('stored_settings').selectAll().where('section', '=', section).execute()
     for (const row of rows) {
       if (!names.has(row.name)) continue
@@ -99,13 +102,14 @@ async function settings(
 }
 
 /**
- * Settings are not created or deleted: without an entry, the value of the file or the built-in one applies.
+ * Kinds that always have a value, from the configuration file or built in. A change to them is therefore an
+ * update, never a creation or deletion.
  */
 const SETTINGS: ReadonlySet<string> = new Set(['option', 'group', 'model', 'price'])
 
 /**
- * Yields an entry for each object that differs between two states; an object is compared when its entry is
- * requested.
+ * Yields an entry for each object that differs between two states. Objects are compared one by one, as the
+ * caller requests entries.
  */
 export function* entriesBetween(before: ObjectStates, after: ObjectStates): Iterable<NewEntry> {
   for (const identity of new Set([...before.keys(), ...after.keys()])) {

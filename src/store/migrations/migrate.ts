@@ -7,7 +7,8 @@ import { isCurrent, type Step, STEPS } from './steps.ts'
 
 /**
  * Migrates the schema to this version. All missing steps run in one transaction, so that a crash leaves the
- * schema unchanged. Rejects for a database of a newer version, and of a build from before the first release.
+ * schema unchanged. Rejects if the database is of a newer version, or was created by a build from before the
+ * first release.
  */
 export async function migrateToLatest(
   db: Kysely<Database>,
@@ -23,7 +24,10 @@ export async function migrateToLatest(
   throw new Error(`the schema of the database could not be brought up to date${reason}`, { cause: error })
 }
 
-/** On a shared database, each step ends by installing the bank of this version. */
+/**
+ * Makes a migration of a step. On a shared database it ends by installing this version's functions of the
+ * bank.
+ */
 function migrationOf({ run }: Step, types: ColumnTypes): Migration {
   return {
     async up(db: Kysely<unknown>) {
@@ -35,8 +39,8 @@ function migrationOf({ run }: Step, types: ColumnTypes): Migration {
 }
 
 /**
- * Locks the rows of users, as each report of a node does first. Otherwise a report that had begun could
- * continue after a step with a function of the former version, or cause a deadlock with it.
+ * Locks the rows of all users, which every report of a node locks first. Otherwise a report that began before
+ * the step could continue after it with the previous version of a function, or cause a deadlock.
  */
 async function keepReportsAway(db: Kysely<unknown>): Promise<void> {
   const { rows } = await sql`select 1 where to_regclass('users') is not null`.execute(db)

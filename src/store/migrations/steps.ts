@@ -1,14 +1,14 @@
 import type { Kysely } from 'kysely'
 import type { ColumnTypes } from './schema/table.ts'
 
-/** Step of the schema. */
+/** A step of a schema migration. */
 export interface Step {
   readonly name: string
-  /** Runs the step. It is loaded only then, because a start rarely needs it. */
+  /** Runs the step. The code is loaded only when needed, because most starts run no step. */
   readonly run: (db: Kysely<unknown>, types: ColumnTypes) => Promise<void>
 }
 
-/** All steps, in order. A released step never changes; changes need a new step. */
+/** All steps, in order. A step must not change after its release; a change needs a new step. */
 export const STEPS: readonly Step[] = [
   {
     name: '0001-schema',

@@ -8,7 +8,7 @@ import {
 } from '../../domain/alert.ts'
 import type { Db } from './operation.ts'
 
-/** Event for one receiver. */
+/** An event to be delivered to one receiver. */
 export interface DueAlert {
   /** Id of the event, the same in every attempt. */
   readonly id: string
@@ -16,31 +16,31 @@ export interface DueAlert {
   /** JSON of the event's data. */
   readonly data: string
   readonly createdMs: number
-  /** Attempts, the claimed one included. */
+  /** Number of attempts, including the one that was just claimed. */
   readonly attempts: number
-  /** Time of the first attempt. */
+  /** Time of the first attempt in Unix milliseconds. */
   readonly firstMs: number
 }
 
-/** Receiver by its tag, with the types of events that it gets. */
+/** A receiver, identified by its tag, with the types of events it wants. */
 interface TargetTypes {
   readonly tag: string
   readonly types: readonly AlertType[]
 }
 
-/** Work that waits in the tables of alerts. */
+/** Work that is due in the tables for alerts. */
 export interface PendingAlerts {
-  /** True if there are events that are not assigned to receivers yet. */
+  /** Whether there are events that have not been assigned to receivers yet. */
   readonly hasUnassigned: boolean
   /** Tags of the receivers for which an attempt is due. */
   readonly due: readonly string[]
-  /** True if conditions have ended and wait to be removed. */
+  /** Whether conditions have ended and are waiting to be removed. */
   readonly isConditionOver: boolean
-  /** True if another node delivers the alerts. */
+  /** Whether another node delivers the alerts. */
   readonly isSenderElsewhere: boolean
 }
 
-/** Finds out whether alerts have to be assigned or sent; `tags` are those of the receivers. */
+/** Finds out whether alerts must be assigned or sent. `tags` are the tags of the receivers. */
 export async function findPendingAlerts(
   db: Db,
   { node, nowMs, tags }: { readonly node: string; readonly nowMs: number; readonly tags: readonly string[] },
@@ -69,7 +69,7 @@ export async function findPendingAlerts(
   }
 }
 
-/** Counts the alerts that wait for each receiver, by its tag; receivers without any are left out. */
+/** Counts the waiting alerts of each receiver, by its tag. Receivers without waiting alerts are left out. */
 export async function waitingAlerts(
   db: Db,
   { tags }: { readonly tags: readonly string[] },
@@ -85,9 +85,9 @@ export async function waitingAlerts(
 }
 
 /**
- * Makes this node the sender until `untilMs`, and replaces each event that is not assigned yet by one for
- * each receiver. Resolves to the number of events; null if another node is the sender. One node sends for
- * all, because nodes that claim the same rows would wait for each other.
+ * Makes this node the sender until `untilMs`, and replaces each unassigned event by one row for each
+ * receiver. Resolves to the number of events; null if another node is the sender. Only one node sends,
+ * because several nodes that claim the same rows would wait for each other.
  */
 export async function assignAlerts(
   db: Db,
@@ -125,7 +125,10 @@ export async function assignAlerts(
   return events.length
 }
 
-/** Claims attempts that are due for a receiver, until `lostMs`; none if another node is the sender. */
+/**
+ * Claims the attempts that are due for a receiver, until `lostMs`. Returns none if another node is the
+ * sender.
+ */
 export async function claimAlerts(
   db: Db,
   given: {
@@ -164,7 +167,10 @@ export async function claimAlerts(
   return alerts
 }
 
-/** Removes alerts of a receiver that are delivered or given up, and sets the next attempt of others. */
+/**
+ * Removes the alerts of a receiver that were delivered or given up, and sets the time of the next attempt for
+ * the others.
+ */
 export async function recordAlertResults(
   db: Db,
   given: {
@@ -195,16 +201,16 @@ async function isSenderElsewhere(db: Db, node: string, nowMs: number): Promise<b
   return other !== undefined
 }
 
-/** Prefix of conditions that are channels with an open circuit breaker. */
+/** Prefix of a condition that stands for a channel with an open circuit breaker. */
 const CHANNEL = 'channel '
 const OVERLOAD = 'overload'
-/** Prefix of conditions that are tools without a price. */
+/** Prefix of a condition that stands for a tool without a price. */
 const UNPRICED = 'unpriced '
 
-/** Prefix of conditions that are limits of which a channel has little left. */
+/** Prefix of a condition that stands for a provider's rate limit that is nearly used up. */
 const LOW_LIMIT = 'limit '
 
-/** A tool of a request, or a tier of service of an answer, without a price. */
+/** A tool offered in a request, or a service tier named in a response, for which no price is configured. */
 interface UnpricedItem {
   readonly model: string
   readonly channel: string
@@ -212,45 +218,45 @@ interface UnpricedItem {
   readonly tier?: string
 }
 
-/** What a node has seen of the limit of a channel and an upstream model. */
+/** What a node observed about the provider's rate limit for a channel and an upstream model. */
 interface LimitCondition {
   readonly channel: string
   readonly model: string
-  /** Whether there was enough, before it was low. */
+  /** Whether enough of the limit was left before it was low. */
   readonly hadEnough: boolean
   readonly low?: {
     readonly data: Extract<AlertEvent, { type: 'provider.limit' }>['data']
-    /** Whether it became low on this node; false if it still is. */
+    /** Whether it became low on this node; false if it was low already. */
     readonly isNew: boolean
-    /** Time at which it counts as over, unless it is reported again. */
+    /** Unix milliseconds at which the condition ends unless it is reported again. */
     readonly untilMs: number
   }
-  /** Whether there was enough again, after it was low. */
+  /** Whether enough of the limit was left again after it was low. */
   readonly hasEnough: boolean
 }
 
-/** Conditions that a node has seen since its last report. */
+/** Conditions that a node observed since its last report. */
 export interface ReportedConditions {
   readonly nowMs: number
-  /** Channels whose circuit breaker has opened. */
+  /** Names of the channels whose circuit breaker is open or half-open. */
   readonly opened: readonly string[]
-  /** Time at which a channel counts as back, unless it is reported again. */
+  /** Unix milliseconds at which a channel counts as recovered unless it is reported again. */
   readonly backAtMs: number
-  /** Tools without a price that calls offered. */
+  /** Tools without a price that requests offered. */
   readonly unpriced?: {
     readonly tools: readonly UnpricedItem[]
-    /** Time before which none of these is reported again. */
+    /** Unix milliseconds before which none of these tools is reported again. */
     readonly untilMs: number
   }
-  /** Limits of providers of which channels have little left, or enough again. */
+  /** Rate limits of providers that have become nearly used up, or that are no longer nearly used up. */
   readonly limits?: readonly LimitCondition[]
-  /** Load shedding; undefined if there was none. */
+  /** Load shedding: why calls were refused; undefined if none were. */
   readonly overload: { readonly reason: string; readonly untilMs: number } | undefined
 }
 
 /**
- * Stores conditions reported by a node, with an alert for each that no node has reported yet, because the
- * nodes of a cluster notice the same failure at different times.
+ * Stores the conditions reported by a node. Adds an alert only for conditions that no node has reported yet,
+ * because the nodes of a cluster notice the same failure at different times.
  */
 export async function reportConditions(
   db: Db,
@@ -279,7 +285,7 @@ async function reportLimit(
   if (hadEnough) await end()
   if (low?.isNew) await report(db, name, low.untilMs, nowMs, { type: 'provider.limit', data: low.data })
   else if (low)
-    // Another node may have seen enough since; then there is no condition to continue.
+    // If another node has reported since that enough is left, the condition is gone and is not continued.
     await db
       .updateTable('alert_conditions')
       .set({ until_ms: low.untilMs })
@@ -302,7 +308,8 @@ async function report(
     .select('until_ms')
     .where('name', '=', name)
     .executeTakeFirst()
-  // A condition that has not ended yet continues, unless it only lasts for a fixed time that has passed.
+  // A condition that has not ended is continued. One that lasts for a fixed time begins again after that
+  // time.
   const isKnown = before && (!isTimed || before.until_ms > nowMs)
   if (!isKnown) await addAlert(db, began, nowMs)
   if (isKnown && isTimed) return
@@ -315,8 +322,8 @@ async function report(
 }
 
 /**
- * Ends the conditions that no node has reported for long enough. Adds an alert for each channel, unless it is
- * missing from `channels`, the configured ones.
+ * Ends the conditions that no node has reported again in time. If one stands for a channel in `channels`, the
+ * configured ones, adds an alert that the channel has recovered.
  */
 export async function endConditions(
   db: Db,
@@ -335,7 +342,7 @@ export async function endConditions(
   }
 }
 
-/** Adds an event to the outbox of alerts; receivers are notified if the transaction commits. */
+/** Adds an event to the outbox. Receivers are informed only if the transaction commits. */
 export async function addAlert(db: Db, { type, data }: AlertEvent, nowMs: number): Promise<void> {
   await db
     .insertInto('alert_outbox')
@@ -351,21 +358,21 @@ export async function addAlert(db: Db, { type, data }: AlertEvent, nowMs: number
     .execute()
 }
 
-/** Events that receivers subscribe to. */
+/** The events that receivers subscribe to. */
 export interface AlertSubscriptions {
   /** Tags of the receivers. */
   readonly tags: readonly string[]
-  /** Sorted by type; events without a receiver are left out. */
+  /** Thresholds, sorted by type of event. Events without a receiver are left out. */
   readonly thresholds: readonly AlertThreshold[]
 }
 
-/** Reads the thresholds that are stored, in the order of types. */
+/** Reads the stored thresholds, sorted by type of event. */
 async function alertThresholds(db: Db): Promise<AlertThreshold[]> {
   const rows = await db.selectFrom('alert_thresholds').selectAll().execute()
   return rows.map(({ type, threshold }) => ({ type: type as AlertType, threshold })).sort(compareThresholds)
 }
 
-/** Whether the database contains anything for receivers: thresholds, conditions, or waiting alerts. */
+/** Whether the database contains anything about alerts: thresholds, conditions, or waiting alerts. */
 export async function hasAlertState(db: Db): Promise<boolean> {
   for (const table of ['alert_thresholds', 'alert_conditions', 'alert_outbox'] as const) {
     const row = await db.selectFrom(table).select(sql`1`.as('one')).limit(1).executeTakeFirst()
@@ -374,7 +381,7 @@ export async function hasAlertState(db: Db): Promise<boolean> {
   return false
 }
 
-/** Stores the subscriptions of receivers, and removes events for receivers that no longer exist. */
+/** Stores the subscriptions of the receivers, and removes the alerts for receivers that no longer exist. */
 export async function subscribeAlerts(db: Db, { tags, thresholds }: AlertSubscriptions): Promise<void> {
   if (JSON.stringify(await alertThresholds(db)) !== JSON.stringify(thresholds)) {
     await db.deleteFrom('alert_thresholds').execute()
@@ -384,9 +391,9 @@ export async function subscribeAlerts(db: Db, { tags, thresholds }: AlertSubscri
         .values([...thresholds])
         .execute()
   }
-  // Without receivers, it would go unnoticed that a quota is high again.
+  // Forgets whose low quota was reported: without subscribers it is not detected when a quota is high again.
   if (thresholds.every(({ type }) => type !== 'quota.low')) await db.deleteFrom('low_quotas_told').execute()
-  // Events that are not assigned yet go to the receivers that exist at that time.
+  // Keeps unassigned events (without a target); they go to the receivers that exist when they are assigned.
   const present = tags.length > 0 ? ['', ...tags] : []
   const removal = db.deleteFrom('alert_outbox')
   await (present.length > 0 ? removal.where('target', 'not in', present) : removal).execute()

@@ -11,21 +11,23 @@ const DAY_MS = 86_400_000
 /** Days for which entries are kept. */
 const KEPT_DAYS = 400
 
-/** Page of the entries that match. */
+/** Query for one page of the matching entries. */
 interface AuditPageQuery {
   readonly filter: AuditFilter
   readonly offset: number
   readonly limit: number
 }
 
-/** The newest matching entries below an id; null begins with the newest. */
+/**
+ * Query for the newest matching entries whose id is lower than `beforeId`; null begins with the newest entry.
+ */
 interface AuditScan {
   readonly filter: AuditFilter
   readonly beforeId: number | null
   readonly limit: number
 }
 
-/** Reads a page of matching entries, newest first, and their number. */
+/** Reads a page of matching entries, newest first, and the number of all matching entries. */
 export async function auditPage(
   db: Db,
   page: AuditPageQuery,
@@ -37,13 +39,13 @@ export async function auditPage(
   return { total, entries: await entriesFromRows(db, rows) }
 }
 
-/** Reads the newest matching entries below an id; null begins with the newest. */
+/** Reads the newest matching entries with a lower id than `beforeId`; null begins with the newest entry. */
 export async function auditBefore(db: Db, query: AuditScan): Promise<readonly AuditEntry[]> {
   const rows = await entriesBefore(db, query).selectAll().execute()
   return entriesFromRows(db, rows)
 }
 
-/** Removes entries that are older than they are kept; resolves to their number. */
+/** Removes at most `limit` entries that are older than `KEPT_DAYS`. Resolves to their number. */
 export async function pruneAuditLog(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
@@ -66,7 +68,7 @@ export function entryPage(db: Db, { filter, offset, limit }: AuditPageQuery) {
   return matching(db, filter).orderBy('id', 'desc').offset(offset).limit(limit)
 }
 
-/** Selects the newest matching entries below an id. */
+/** Selects the newest matching entries with a lower id than `beforeId`. */
 export function entriesBefore(db: Db, { filter, beforeId, limit }: AuditScan) {
   return matching(db, filter)
     .$if(beforeId !== null, (query) => query.where('id', '<', beforeId ?? 0))
@@ -130,7 +132,9 @@ function entryFromRow(row: AuditLogRow): AuditEntry {
 /** Maximum number of rows in one statement, because databases limit the number of parameters. */
 const MAX_ROWS = 500
 
-/** Stores the settings that the configuration file declares, to detect what its next version changes. */
+/**
+ * Stores the settings declared in the configuration file, so that changes are detected when it is read again.
+ */
 export async function recordDeclaredRows(
   db: Db,
   { settings }: { readonly settings: readonly DeclaredSetting[] },
@@ -144,8 +148,8 @@ export async function recordDeclaredRows(
 }
 
 /**
- * Records that a call was refused because it may cost more than is left of a budget. The budget then counts
- * as crossed, once per period, and receivers of alerts are notified. An `amount` of 0 is unknown.
+ * Records that a call was refused because it might cost more than is left of a budget. Once per period, the
+ * budget then counts as used up, and receivers of alerts are informed. An `amount` of 0 means unknown.
  */
 export async function recordExceededBudget(
   db: Db,
@@ -166,19 +170,22 @@ export async function recordExceededBudget(
 }
 
 const HOUR_MS = 3_600_000
-/** Maximum number of refusals logged per hour, so that guesses from many addresses cannot fill the disk. */
+/**
+ * Maximum number of refused sign-ins recorded per hour, so that an attack from many addresses cannot fill the
+ * disk.
+ */
 const MAX_PER_HOUR = 1_000
 
-/** Sign-in that was refused. */
+/** A sign-in that was refused. */
 interface RefusedSignIn {
-  /** Name that was sent; undefined for other credentials. */
+  /** Username that was sent; undefined for other types of credentials. */
   readonly username: string | undefined
   readonly origin?: Origin
 }
 
 /**
- * Adds a refused sign-in to the audit log. A name that no user has is omitted, because people type passwords
- * into the wrong field.
+ * Adds a refused sign-in to the audit log. The name is recorded only if a user has it, because people
+ * sometimes type their password into the wrong field.
  */
 export async function recordRefusedSignIn(db: Db, { username = '', origin }: RefusedSignIn): Promise<void> {
   if (!origin) return
@@ -202,18 +209,18 @@ export async function recordRefusedSignIn(db: Db, { username = '', origin }: Ref
   await appendEntries(db, origin, [{ ...entry, actor: { id: user?.id ?? 0, name } }])
 }
 
-/** Secrets that are about to be revealed. */
+/** Secrets that are about to be shown. */
 interface Reveal {
   readonly kind: 'key' | 'channel'
   readonly ids: readonly number[]
-  /** Owner of the tokens; those of other users are not revealed. */
+  /** Owner of the tokens. Tokens of other users are ignored. */
   readonly userId?: number
   readonly origin?: Origin
 }
 
 /**
- * Adds reveals of secrets to the audit log. Written before the secret is read, so that no secret is shown
- * without an entry.
+ * Records in the audit log that secrets are shown. This happens before a secret is read, so that none is
+ * shown without an entry.
  */
 export async function recordReveal(db: Db, { kind, ids, userId, origin }: Reveal): Promise<void> {
   if (!origin || ids.length === 0) return
@@ -233,7 +240,7 @@ export async function recordReveal(db: Db, { kind, ids, userId, origin }: Reveal
   await appendEntries(db, origin, entries)
 }
 
-/** Answers that somebody removed from the cache, and what was given of them. */
+/** Cached answers that somebody removed: the filter that was given, and the number of answers. */
 interface CacheRemoval {
   readonly userId: number | undefined
   readonly tokenId: number | undefined
@@ -242,7 +249,7 @@ interface CacheRemoval {
   readonly origin?: Origin
 }
 
-/** Adds the removal of kept answers to the audit log. */
+/** Records the removal of cached answers in the audit log. */
 export async function recordCacheRemoval(
   db: Db,
   { userId, tokenId, model, removed, origin }: CacheRemoval,
@@ -256,25 +263,28 @@ export async function recordCacheRemoval(
   await appendEntries(db, origin, [{ action: 'cache.delete', object, changes }])
 }
 
-/** Adds a look at the content of another's call to the audit log. */
+/** Records in the audit log that somebody read the content of another user's call. */
 export async function recordContentRead(db: Db, { callId, origin }: Stop): Promise<void> {
   if (!origin) return
   const object = { kind: 'content', id: null, name: callId } as const
   await appendEntries(db, origin, [{ action: 'content.read', object, changes: [] }])
 }
 
-/** Content that is about to be deleted: of a user, or of one of its tokens. */
+/**
+ * Stored content that is about to be deleted: all content of a user, or the content of one of the user's
+ * tokens.
+ */
 interface ContentRemoval {
   readonly userId: number
   readonly username: string
   readonly tokenId: number | undefined
-  /** Unix milliseconds; the end does not belong to it. */
+  /** Unix milliseconds. `toMs` is the first time that no longer belongs to the period. */
   readonly fromMs: number
   readonly toMs: number
   readonly origin?: Origin
 }
 
-/** Adds a deletion of content to the audit log. */
+/** Records a deletion of content in the audit log. */
 export async function recordContentDeletion(
   db: Db,
   { userId, username, tokenId, fromMs, toMs, origin }: ContentRemoval,
@@ -294,7 +304,7 @@ interface Stop {
   readonly origin?: Origin
 }
 
-/** Adds a stopped call to the audit log. */
+/** Records in the audit log that somebody stopped a call. */
 export async function recordStop(db: Db, { callId, origin }: Stop): Promise<void> {
   if (!origin) return
   const object = { kind: 'call', id: null, name: callId } as const

@@ -4,7 +4,8 @@ import type { Db } from './operation.ts'
 
 const DAY_MS = 86_400_000
 /**
- * Days for which accounts stay after their period began; no call, and no wrong clock, reaches that far back.
+ * Days for which the account of a budget is kept after its period began. Neither a call nor a wrong clock
+ * reaches that far back.
  */
 const KEPT_DAYS = 100
 
@@ -15,14 +16,17 @@ interface Pruning {
 }
 
 /**
- * Removes accounts of budgets in periods that are long over, with their crossings. Resolves to the number of
- * accounts.
+ * Removes the accounts of budgets whose period ended long ago, and the records of crossed thresholds.
+ * Resolves to the number of accounts.
  */
 export function pruneBudgets(db: Db, pruning: Pruning): Promise<number> {
   return prune(db, pruning, sql`true`)
 }
 
-/** Like `pruneBudgets`, in a database that several nodes share; accounts with a lease of a node stay. */
+/**
+ * Like `pruneBudgets`, for a database that several nodes share. Keeps accounts if an amount of them is lent
+ * to a node.
+ */
 export function pruneLentBudgets(db: Db, pruning: Pruning): Promise<number> {
   return prune(db, pruning, sql`leased = 0`)
 }
@@ -47,11 +51,14 @@ async function prune(db: Db, { nowMs, limit }: Pruning, condition: ReturnType<ty
 export interface StoredBudgetUse {
   readonly name: BudgetName
   readonly used: number
-  /** The amount and the use at which a first call was refused, or the budget was used up; null if never. */
+  /**
+   * Amount and use of the budget when it was first used up, or when a call was first refused because of it;
+   * null if never.
+   */
   readonly full: { readonly amount: number; readonly used: number } | null
 }
 
-/** Reads the use of budgets, by their accounts; without those that were never used. */
+/** Reads the use of budgets by the names of their accounts. Budgets that were never used are left out. */
 export async function readBudgetUse(
   db: Db,
   { names }: { readonly names: readonly BudgetName[] },

@@ -5,12 +5,16 @@ import { smallestSumKind } from '../sum-kinds.ts'
 import { type Db, inChunks } from './operation.ts'
 
 /**
- * Calls are logged with the name that their channel had at the time. Former names are stored with the present one,
- * so that a renamed channel remains one series. A former name that another channel takes belongs to that channel.
+ * Present name of a channel by each of its former names. The usage log has the name that a channel had at the
+ * time of a call, so this joins the calls of a renamed channel. If another channel takes a former name, the
+ * name belongs to that channel.
  */
 type PresentNames = ReadonlyMap<string, string>
 
-/** Reads the former names of channels, with the present name of each, or the last one if it is deleted. */
+/**
+ * Reads the former names of channels. For each, returns the channel's present name, or its last name if it
+ * was deleted.
+ */
 export async function presentNames(db: Db): Promise<PresentNames> {
   const rows = await db.selectFrom('former_channel_names').selectAll().execute()
   return new Map(rows.map(({ name, present }) => [name, present]))
@@ -23,12 +27,17 @@ export async function noteRename(db: Db, before: string, after: string): Promise
   await db.insertInto('former_channel_names').values({ name: before, present: after }).execute()
 }
 
-/** Records that a channel has this name, which may have been a former name of another channel. */
+/**
+ * Records that a channel now has this name. If it was a former name of another channel, that is forgotten.
+ */
 export async function takeName(db: Db, name: string): Promise<void> {
   await db.deleteFrom('former_channel_names').where('name', '=', name).execute()
 }
 
-/** The ids of channels by their names; those of the file, and deleted ones, have a hash of their name. */
+/**
+ * Returns the ids of channels by name. Channels in the configuration file and deleted channels have a hash of
+ * the name as id.
+ */
 export async function channelIds(
   db: Db,
   { names }: { readonly names: readonly string[] },
@@ -40,7 +49,7 @@ export async function channelIds(
   return new Map(names.map((name) => [name, stored.get(name) ?? declaredId(name)]))
 }
 
-/** The present names of the channels with these ids, as far as calls name them or they are stored. */
+/** Returns the present names of the channels with these ids. Finds channels that are stored or have calls. */
 export async function namesOfChannels(
   db: Db,
   { ids }: { readonly ids: readonly number[] },
@@ -62,14 +71,16 @@ export async function namesOfChannels(
   return [...idOf].flatMap(([name, id]) => (ids.includes(id) ? [name] : []))
 }
 
-/** All names that calls of these channels may have been logged with. */
+/** Returns all names under which calls of these channels may have been logged. */
 export function loggedNames(names: readonly string[], present: PresentNames): string[] {
   const former = [...present].flatMap(([name, now]) => (names.includes(now) ? [name] : []))
   // The filter may also contain a former name.
   return [...new Set([...names, ...former])]
 }
 
-/** Resolves the channels of a filter to the names that their calls are logged with; null if there are none. */
+/**
+ * Replaces the channels of a filter by the names under which their calls are logged; null if there are none.
+ */
 export async function withChannels<Filter extends Pick<UsageFilter, 'channel' | 'channel_id'>>(
   db: Db,
   filter: Filter,

@@ -16,7 +16,7 @@ import type { Json } from '../../domain/json.ts'
 import { GatewayError } from '../../errors.ts'
 import { CHANNEL, type ChannelDefinition, type StoredChannel } from '../../domain/records/channel.ts'
 
-/** Reads all settings made over HTTP: channels oldest first, entries by section and name. */
+/** Reads all settings made over HTTP: channels from oldest to newest, entries by section and name. */
 export async function storedConfiguration(
   db: Db,
   _: unknown,
@@ -30,7 +30,7 @@ export async function storedConfiguration(
   }
 }
 
-// Sorts here, because databases differ in the order of texts.
+// Sorted in the program, because databases differ in the order of texts.
 function byName(
   a: { readonly section: string; readonly name: string },
   b: { readonly section: string; readonly name: string },
@@ -39,7 +39,7 @@ function byName(
   return a.name < b.name ? -1 : Number(a.name > b.name)
 }
 
-/** Stores the price of a model in a group in one version of the prices, once. */
+/** Stores the price of a model in a group for one version of the prices, unless it is stored already. */
 export async function storePriceSet(
   db: Db,
   { version, model, group, content }: StoredPriceSet,
@@ -51,7 +51,7 @@ export async function storePriceSet(
     .execute()
 }
 
-/** Change of an entry; `value` undefined removes it. */
+/** Change of a stored setting; without `value`, the setting is removed. */
 export interface EntryChange {
   readonly section: StoredSection
   readonly name: string
@@ -59,8 +59,8 @@ export interface EntryChange {
 }
 
 /**
- * Sets and removes stored settings, all or none. Refuses with `changed_meanwhile` unless all `expected`
- * entries have their values.
+ * Sets and removes stored settings, all or none. Rejects with `changed_meanwhile` unless all `expected`
+ * settings have their expected values.
  */
 export async function setEntries(
   db: Db,
@@ -93,7 +93,10 @@ export async function setEntries(
   }
 }
 
-/** Creates channels with encrypted keys; resolves to their ids. Refuses names of stored channels. */
+/**
+ * Creates channels with encrypted keys. Resolves to their ids. Rejects if a stored channel has one of the
+ * names.
+ */
 export async function createChannels(
   db: Db,
   {
@@ -110,7 +113,7 @@ export async function createChannels(
       .insertInto('channels')
       .values({
         ...CHANNEL.newRow({ ...openDefinition(channel), created_time }),
-        // Encrypted below, because the encryption is bound to the id of the row.
+        // The keys are encrypted below, because the encryption needs the id of the row.
         keys_cipher: '',
       })
       .returning('id')
@@ -125,7 +128,7 @@ export async function createChannels(
   return ids
 }
 
-/** Replaces a channel; resolves to its new version, or null if there is none with this id. */
+/** Replaces a channel. Resolves to its new version; null if there is no channel with this id. */
 export async function changeChannel(
   db: Db,
   {
@@ -135,7 +138,7 @@ export async function changeChannel(
   }: {
     readonly id: number
     readonly channel: ChannelDefinition
-    /** Refuses with `changed_meanwhile` unless this is the channel's version; undefined allows any. */
+    /** If given, the change is refused with `changed_meanwhile` unless this is the channel's version. */
     readonly version?: string | undefined
   },
   secrets: Secrets,
@@ -165,7 +168,7 @@ export async function deleteChannels(db: Db, { ids }: { readonly ids: readonly n
   return Number(numDeletedRows)
 }
 
-/** Stores whether a channel is drained. */
+/** Stores whether a channel is drained, so that it gets no new calls. */
 export async function drainChannel(
   db: Db,
   { id, on }: { readonly id: number; readonly name: string; readonly on: boolean },
@@ -182,7 +185,7 @@ export async function drainChannel(
 
 const DRAINS: StoredSection = 'drains'
 
-/** Stores the time of a channel test and its duration. */
+/** Stores when a channel was tested, and how long the test took. */
 export async function recordChannelTest(
   db: Db,
   { id, ...test }: Pick<StoredChannel, 'id' | 'test_time' | 'response_ms'>,

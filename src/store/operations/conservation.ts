@@ -10,13 +10,16 @@ const EQUAL_DIMENSIONS = DIMENSION_COLUMNS.map(
 )
 const DAY_KEYS = sql.lit(smallestSumKind('day', ['token_id']).kind)
 
-/** Accounts that do not add up. Empty lists mean that every charge is accounted for. */
+/** Accounts whose sums do not match. If all lists are empty, every charge is accounted for. */
 export interface Conservation {
   /** Ids of tokens whose `used_quota` is not the sum of their daily sums. */
   readonly tokens: readonly number[]
   /** Ids of users whose `used_quota` is not the sum of their daily sums. */
   readonly users: readonly number[]
-  /** Days (since 1970-01-01, UTC) with more usage in the log, which may be pruned, than in the sums. */
+  /**
+   * Days (counted from 1970-01-01, UTC) for which the log has more usage than the sums. The log may have
+   * less, because it is pruned.
+   */
   readonly days: readonly number[]
   readonly openHolds: {
     readonly count: number
@@ -25,7 +28,7 @@ export interface Conservation {
   }
 }
 
-/** Compares balances, daily sums and the usage log, for tests and for monitoring. */
+/** Compares balances with the daily sums, and the sums with the usage log. For tests and monitoring. */
 export async function conservation(db: Db): Promise<Conservation> {
   const openHolds = await db
     .selectFrom('holds')
@@ -57,7 +60,7 @@ async function accountsOutOfBalance(
   return rows.map(({ id }) => id)
 }
 
-/** Sum of all tokens in a row. */
+/** SQL expression for the number of all tokens in a row. */
 function tokensOf(table: string): RawBuilder<number> {
   const columns = TOKEN_KINDS.flatMap(({ partOf, column }) => (partOf || !column ? [] : [column.name]))
   return sql`(${sql.join(

@@ -9,13 +9,13 @@ import { type Db, namesOf } from './operation.ts'
 import { resolved } from './usage-log.ts'
 import { COLUMN_OF, rankedKeys, readPlannedSums } from './usage-sum-queries.ts'
 
-/** Dimensions that divide failed calls. */
+/** Dimensions by which failed calls can be divided. */
 export const FAILURE_DIMENSIONS = ['cause', 'model', 'token', 'user', 'channel', 'none'] as const
 
-/** A dimension that divides failed calls; `none` sums all of them. */
+/** A dimension by which failed calls are divided; `none` for one sum of all. */
 export type FailureDimension = (typeof FAILURE_DIMENSIONS)[number]
 
-/** Failed calls of one value of a dimension, one number for each step. */
+/** Number of failed calls in each step of time, for one value of a dimension. */
 export interface FailedLine {
   readonly key: string | number
   readonly label: string
@@ -23,8 +23,8 @@ export interface FailedLine {
 }
 
 /**
- * Counts the failed calls of a period: all of them, and those of the `top` values of a dimension with the most.
- * `more` means that there are further values. The cause is empty where the client left.
+ * Counts the failed calls of a period: all of them, and those of the `top` values with the most failed calls.
+ * `more` says whether there are further values. The cause is empty if the client left.
  */
 export async function failedCalls(
   db: Db,
@@ -32,7 +32,7 @@ export async function failedCalls(
     readonly filter: UsageFilter
     readonly by: FailureDimension
     readonly top: number
-    /** Whether labels of API keys begin with their user. */
+    /** Whether labels of API keys begin with the name of their user. */
     readonly withOwners: boolean
     readonly steps: number
     readonly plan: SeriesPlan

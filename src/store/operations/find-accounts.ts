@@ -51,7 +51,7 @@ export async function countUsers(db: Db): Promise<number> {
   return count
 }
 
-/** User and password hash; null if no password was ever set. Must not be logged or sent. */
+/** A user and the hash of the password; null if no password was ever set. Must not be logged or sent. */
 interface Credentials {
   readonly user: ManagedUser
   readonly passwordHash: string | null
@@ -66,7 +66,7 @@ export async function credentials(
   return row ? { user: managedUserFromRow(row), passwordHash: row.password_hash } : null
 }
 
-/** Returns whether any user has an imported bcrypt hash. */
+/** Whether any user has an imported bcrypt hash. */
 export async function hasBcryptPasswords(db: Db): Promise<boolean> {
   const row = await liveUsers(db)
     .select('id')
@@ -76,21 +76,22 @@ export async function hasBcryptPasswords(db: Db): Promise<boolean> {
   return row !== undefined
 }
 
-/** Search for users. */
+/** A search for users. */
 interface UserSearch {
   /**
-   * Part of the username, display name or e-mail address, in any case; or the whole id. Empty matches all.
+   * Part of the username, display name or e-mail address, in upper or lower case; or the complete id. An
+   * empty keyword matches all users.
    */
   readonly keyword: string
-  /** Undefined matches any group. */
+  /** Only users of this group; undefined for all groups. */
   readonly group: string | undefined
   readonly offset: number
   readonly limit: number
-  /** Newest first unless given. */
+  /** Order of the result; newest users first if not given. */
   readonly order?: UserOrder | undefined
 }
 
-/** An order of users; ties are sorted by id. */
+/** An order of users. Users with equal values are ordered by id. */
 export interface UserOrder {
   readonly by: (typeof USER_ORDERS)[number]
   readonly isAscending: boolean
@@ -110,7 +111,7 @@ export async function pageOfUsers(
   return { users: users.map(managedUserFromRow), total: ids.length }
 }
 
-// Compares here, because databases differ in case conversion beyond ASCII.
+// Compared in the program, because databases differ in case conversion beyond ASCII.
 async function matchingIds(db: Db, { keyword, group, order }: UserSearch): Promise<number[]> {
   const { by, isAscending } = order ?? { by: undefined, isAscending: false }
   let query = liveUsers(db).select(['id', 'username', 'display_name', 'email'])
@@ -129,7 +130,7 @@ async function matchingIds(db: Db, { keyword, group, order }: UserSearch): Promi
   return by === 'last_active' ? byActivity(db, ids, isAscending) : ids
 }
 
-// The sort is stable, so that equal ones stay in the order of their ids.
+// The sort is stable, so users with equal times remain in the order of their ids.
 async function byActivity(db: Db, ids: readonly number[], isAscending: boolean): Promise<number[]> {
   const times = await inChunks(ids, (userIds) => lastActive(db, { userIds }))
   const latest = new Map<number, number>()
@@ -139,7 +140,7 @@ async function byActivity(db: Db, ids: readonly number[], isAscending: boolean):
   return ids.toSorted((one, other) => sign * (minuteOf(one) - minuteOf(other)))
 }
 
-/** Reads all that people manage of a user; null if there is none with this id. */
+/** Reads everything that administrators can change about a user; null if there is no user with this id. */
 export async function managedUser(
   db: Db,
   { userId }: { readonly userId: number },
@@ -154,7 +155,8 @@ export function liveUser(db: Db, userId: number): Promise<UserRow | undefined> {
 }
 
 /**
- * Finds a token and its user by key, including deleted ones, so that errors can state what happened to it.
+ * Finds a token and its user by the hash of the key. Includes deleted ones, so that error messages can say
+ * what happened to the key.
  */
 export async function tokenByKeyHash(
   db: Db,
@@ -164,7 +166,10 @@ export async function tokenByKeyHash(
   return token ? withUser(db, token) : null
 }
 
-/** Reads a token and its user, deleted or not. Open holds are 0, because they are not in this database. */
+/**
+ * Reads a token and its user, deleted or not. Returns 0 for the open holds, because they are not in this
+ * database.
+ */
 export async function accountOfToken(
   db: Db,
   { tokenId }: { readonly tokenId: number },
@@ -182,20 +187,20 @@ async function withUser(db: Db, row: TokenRow): Promise<{ readonly token: Token;
   return { token: tokenFromRow(row), user: userFromRow(user) }
 }
 
-/** Finds the live token with this id; null if there is none. */
+/** Finds the token with this id; null if there is none or it is deleted. */
 export async function tokenById(db: Db, { tokenId }: { readonly tokenId: number }): Promise<Token | null> {
   const row = await liveTokens(db).selectAll().where('id', '=', tokenId).executeTakeFirst()
   return row ? tokenFromRow(row) : null
 }
 
-/** Names of a token and of its user. */
+/** Names of a token and its user. */
 interface TokenNames {
   readonly token_id: number
   readonly token_name: string
   readonly username: string
 }
 
-/** Reads the names of tokens, deleted ones too, and of their users; unknown ids are left out. */
+/** Reads the names of tokens and their users, including deleted ones. Unknown ids are left out. */
 export function tokenNames(
   db: Db,
   { tokenIds }: { readonly tokenIds: readonly number[] },
@@ -208,7 +213,7 @@ export function tokenNames(
     .execute()
 }
 
-/** Decrypts the key of a live token, without `sk-`; null if the user has no such token. */
+/** Decrypts the key of a token, without `sk-`; null if the user has no such token. */
 export async function revealKey(
   db: Db,
   { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
@@ -218,7 +223,9 @@ export async function revealKey(
   return found?.key ?? null
 }
 
-/** Decrypts the keys of the user's live tokens among `tokenIds`, without `sk-`, oldest token first. */
+/**
+ * Decrypts the keys of those tokens in `tokenIds` that belong to the user, without `sk-`, oldest token first.
+ */
 export async function revealKeys(
   db: Db,
   { tokenIds, userId }: { readonly tokenIds: readonly number[]; readonly userId: number },
@@ -235,32 +242,32 @@ export async function revealKeys(
   }))
 }
 
-/** Live token and its plain key without `sk-`, which must be masked before it is shown. */
+/** A token with its plain key, without `sk-`. The key must be masked before it is shown. */
 export interface TokenWithKey {
   readonly token: Token
   readonly key: string
 }
 
-/** An order of tokens; ties are sorted by id. */
+/** An order of tokens. Tokens with equal values are ordered by id. */
 export interface TokenOrder {
   readonly by: (typeof TOKEN_ORDERS)[number]
   readonly isAscending: boolean
 }
 
-/** All tokens of a user. */
+/** Query for all tokens of a user. */
 interface TokensOf {
   readonly userId: number
-  /** Newest first unless given. */
+  /** Order of the result; newest tokens first if not given. */
   readonly order?: TokenOrder | undefined
 }
 
-/** Page of a user's tokens. */
+/** Query for one page of a user's tokens. */
 interface TokenPageQuery extends TokensOf {
   readonly offset: number
   readonly limit: number
 }
 
-/** Converts a stored token, decrypting its key. */
+/** Converts the row of a token, decrypting its key. */
 function keyedFromRow(row: TokenRow, secrets: Secrets): TokenWithKey {
   return { token: tokenFromRow(row), key: keyOf(row.key_cipher, row.id, secrets) }
 }
@@ -270,7 +277,7 @@ export function keyOf(cipher: string, tokenId: number, secrets: Secrets): string
   return unseal(secrets, cipher, { table: 'tokens', row: tokenId })
 }
 
-/** Reads a live token of a user; null if there is none with this id. */
+/** Reads a token of a user; null if there is none with this id. */
 export async function findTokenWithKey(
   db: Db,
   { tokenId, userId }: { readonly tokenId: number; readonly userId: number },
@@ -280,7 +287,7 @@ export async function findTokenWithKey(
   return row ? keyedFromRow(row, secrets) : null
 }
 
-/** Lists all live tokens of a user, newest first. */
+/** Lists all tokens of a user, newest first. */
 export async function listTokensWithKeys(
   db: Db,
   { userId }: { readonly userId: number },
@@ -290,7 +297,7 @@ export async function listTokensWithKeys(
   return rows.map((row) => keyedFromRow(row, secrets))
 }
 
-/** Lists live tokens of a user among these ids, newest first. */
+/** Lists those of a user's tokens that have one of these ids, newest first. */
 export async function findTokensWithKeys(
   db: Db,
   { userId, tokenIds }: { readonly userId: number; readonly tokenIds: readonly number[] },
@@ -304,10 +311,7 @@ export async function findTokensWithKeys(
   return rows.map((row) => keyedFromRow(row, secrets))
 }
 
-/**
- * Lists the names of a user's live tokens, without their keys, which would take time to
- * decrypt.
- */
+/** Lists the names of a user's tokens, without the keys, whose decryption would take time. */
 export function ownTokenNames(
   db: Db,
   tokens: TokensOf,
@@ -315,10 +319,10 @@ export function ownTokenNames(
   return orderedTokens(db, tokens).select(['id', 'name']).execute()
 }
 
-/** A token as short lists show it. */
+/** A token as shown in short lists. */
 type ListedToken = Pick<Token, 'id' | 'name' | 'used_quota' | 'accessed_time' | 'budget'>
 
-/** Reads the live tokens of a user that were used last, and how many there are in all. */
+/** Reads the tokens of a user that were used most recently, and the number of all tokens of the user. */
 export async function recentTokens(
   db: Db,
   { userId, limit }: { readonly userId: number; readonly limit: number },
@@ -337,7 +341,7 @@ export async function recentTokens(
   return { total, tokens }
 }
 
-/** Lists the groups that a user's live tokens name, each once. */
+/** Lists the groups that the tokens of a user name, each once. */
 export async function tokenGroups(db: Db, { userId }: { readonly userId: number }): Promise<string[]> {
   const rows = await ownTokens(db, userId)
     .select('group_name')
@@ -348,7 +352,7 @@ export async function tokenGroups(db: Db, { userId }: { readonly userId: number 
   return rows.map(({ group_name }) => group_name)
 }
 
-/** Lists the names of a user's live tokens with their keys. */
+/** Lists the names of a user's tokens with their keys. */
 export async function ownTokenKeys(
   db: Db,
   tokens: TokensOf,
@@ -358,7 +362,7 @@ export async function ownTokenKeys(
   return rows.map(({ key_cipher: cipher, ...row }) => ({ ...row, key: keyOf(cipher, row.id, secrets) }))
 }
 
-/** Reads a page of a user's live tokens, and their total number. */
+/** Reads one page of a user's tokens, and the number of all tokens of the user. */
 export async function findTokenPageWithKeys(
   db: Db,
   page: TokenPageQuery,
@@ -375,7 +379,7 @@ function countTokens(db: Db, userId: number): Promise<{ readonly total: number }
     .executeTakeFirstOrThrow()
 }
 
-/** Selects a page of a user's live tokens. */
+/** Selects one page of a user's tokens. */
 export function pageOfTokens(db: Db, { offset, limit, ...tokens }: TokenPageQuery) {
   return orderedTokens(db, tokens).limit(limit).offset(offset)
 }
@@ -386,7 +390,7 @@ function orderedTokens(db: Db, { userId, order }: TokensOf) {
   return (order ? found.orderBy(order.by, direction) : found).orderBy('id', direction)
 }
 
-/** Amounts that are added up over all users or all tokens. */
+/** Columns whose sums over all users or all tokens are needed. */
 const SUMMED_COLUMNS = [
   'users.quota',
   'users.used_quota',
@@ -398,17 +402,17 @@ const SUMMED_COLUMNS = [
 /** A column whose amounts are summed. */
 export type SummedColumn = (typeof SUMMED_COLUMNS)[number]
 
-/** Sums of absolute amounts. */
+/** Sums of the absolute values of these columns. */
 export type AmountSums = Readonly<Record<SummedColumn, number>>
 
 /** The sums of a database without users. */
 export const NO_AMOUNTS = Object.fromEntries(SUMMED_COLUMNS.map((column) => [column, 0])) as AmountSums
 
-/** Ids, names and keys that existing users and tokens have, deleted ones included. */
+/** Ids, names and keys that are in use, including those of deleted users and tokens. */
 export interface TakenIdentifiers {
   readonly users: readonly {
     readonly id: number
-    /** Current name; of a deleted user, the name before the deletion. */
+    /** The current name, or for a deleted user the last name before the deletion. */
     readonly username: string
     readonly group: string
     readonly role: number
@@ -419,12 +423,12 @@ export interface TakenIdentifiers {
   readonly sums: AmountSums
 }
 
-/** Reads the identifiers of all users and tokens, and the sums of their amounts. */
+/** Reads the identifiers in use by all users and tokens, and the sums of their amounts. */
 export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
   const users = await db
     .selectFrom('users')
     .select(['id', 'username', 'first_username', 'group_name', 'role', 'deleted_time', 'access_token_hash'])
-    // A deleted and a live user may share a name; the live one comes last.
+    // A deleted and an existing user may share a name; the existing one is last, so that it wins.
     .orderBy((eb) => eb.case().when('deleted_time', 'is', null).then(1).else(0).end())
     .orderBy('id')
     .execute()
@@ -443,7 +447,7 @@ export async function takenIdentifiers(db: Db): Promise<TakenIdentifiers> {
   }
 }
 
-// Floating point, because the sums may be larger than any integer of the database.
+// Summed as floating point, because a sum may exceed the largest integer of the database.
 async function amountSums(db: Db): Promise<AmountSums> {
   const sums: Record<SummedColumn, number> = { ...NO_AMOUNTS }
   for (const column of SUMMED_COLUMNS) {

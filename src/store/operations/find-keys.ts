@@ -4,17 +4,18 @@ import type { Secrets } from '../secrets.ts'
 import { keyOf } from './find-accounts.ts'
 import type { Db } from './operation.ts'
 
-/** The length of the end of a key by which it can be found. */
+/** Number of last characters of a key by which the key can be found. */
 const END_LENGTH = 4
-/** Tokens that are read at once; decrypting their keys takes a few milliseconds. */
+/** Number of tokens read at a time. Decrypting their keys takes a few milliseconds. */
 const SEARCHED_ROWS = 500
-/** The maximum number of tokens whose keys are decrypted by one search: the newest ones. */
+/** Maximum number of tokens whose keys one search decrypts; these are the newest ones. */
 const MAX_DECRYPTED = 10_000
 
 /**
- * Finds live tokens, of one user or of all, whose name contains a part in any case, or whose key ends with it
- * if it is four characters long; `end` is then that end. Only then are keys decrypted, those of the newest
- * 10,000 tokens. Newer tokens come first, those found by their end before all others.
+ * Finds tokens of one user or of all users: by a part of the name in upper or lower case, or by the last four
+ * characters of the key; `end` is then these characters. Keys are decrypted only if the search text has four
+ * characters, and only those of the newest 10,000 tokens. Keys found by their end come first; otherwise newer
+ * tokens come first.
  */
 export async function findKeys(
   db: Db,
@@ -68,7 +69,10 @@ interface FoundKey {
   readonly end: string
 }
 
-/** Reads tokens with lower ids than `before`, the newest first; without `withKeys`, their keys are empty. */
+/**
+ * Reads tokens with lower ids than `before`, the newest first. Without `withKeys`, their keys are returned
+ * empty.
+ */
 function searchedTokens(
   db: Db,
   {

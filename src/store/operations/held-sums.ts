@@ -27,7 +27,9 @@ export async function heldOn(db: Db, { accounts }: Accounts): Promise<HeldSum[]>
   return [...sums].map(([account, held]) => ({ account, held }))
 }
 
-/** Like `heldOn`, in a database that several nodes share: the latest reports of all nodes except one. */
+/**
+ * Like `heldOn`, for a database that several nodes share: sums of the latest reports of all nodes except one.
+ */
 export async function heldByNodes(
   db: Db,
   { accounts, except }: Accounts & { readonly except: string },

@@ -1,6 +1,6 @@
 import type { Db } from './operation.ts'
 
-/** A call with an idempotency key, and the attempt that wants to make it. */
+/** A call with an idempotency key, and the attempt that wants to send it to the provider. */
 interface ClaimedCall {
   readonly lookup: string
   readonly userId: number
@@ -8,20 +8,21 @@ interface ClaimedCall {
   readonly claim: string
   readonly node: string
   readonly nowMs: number
-  /** Time until which the process counts as alive, unless the claim is renewed. */
+  /** Unix milliseconds until which the process counts as running, unless it renews the claim. */
   readonly untilMs: number
   readonly expiresMs: number
 }
 
 /**
- * What an attempt with an idempotency key has to do. claimed: ask the provider; under way: wait for another
- * attempt; over: send the answer, if it was kept; conflict: the key was used for another request.
+ * What an attempt with an idempotency key must do. claimed: send the call to the provider; under way: wait
+ * for another attempt; over: return the stored answer, if there is one; conflict: refuse, because the key was
+ * used for a different request.
  */
 export type ClaimState = 'claimed' | 'under way' | 'over' | 'conflict'
 
 /**
- * Claims a call for an attempt, unless there was one before. A claim whose process was not heard of in time is
- * taken over, if no answer was kept.
+ * Claims a call for this attempt, unless an earlier attempt has claimed it. An earlier claim is taken over if
+ * its process has stopped renewing it and no answer was stored.
  */
 export async function claimCall(
   db: Db,
@@ -48,7 +49,7 @@ export async function claimCall(
   return 'claimed'
 }
 
-/** Extends claims of a process. */
+/** Extends claims of a process, because it is still running. */
 export async function renewClaims(
   db: Db,
   {
@@ -66,7 +67,7 @@ export async function renewClaims(
     .execute()
 }
 
-/** Records that a call is over. If no answer was kept, further attempts are refused. */
+/** Records that a call has ended. If its answer was not stored, further attempts are refused. */
 export async function endClaim(
   db: Db,
   { lookup, claim }: { readonly lookup: string; readonly claim: string },
@@ -79,7 +80,7 @@ export async function endClaim(
     .execute()
 }
 
-/** Releases a claim, so that the next attempt asks the provider. */
+/** Removes a claim, so that the next attempt sends the call to the provider. */
 export async function releaseClaim(
   db: Db,
   { lookup, claim }: { readonly lookup: string; readonly claim: string },
@@ -92,7 +93,10 @@ export async function releaseClaim(
     .execute()
 }
 
-/** Ends the claims that an earlier run of a process left behind, or those of all processes. */
+/**
+ * Ends the claims that an earlier run of a process left behind; with `node` undefined, the claims of all
+ * processes.
+ */
 export async function lapseClaims(db: Db, { node }: { readonly node: string | undefined }): Promise<void> {
   const lapsed = db.updateTable('idempotent_calls').set({ until_ms: 0 }).where('until_ms', 'is not', null)
   await (node === undefined ? lapsed : lapsed.where('node', '=', node)).execute()

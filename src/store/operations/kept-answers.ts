@@ -16,14 +16,17 @@ import {
   updateStoredBytes,
 } from './signatures-and-response-parts.ts'
 
-/** Position of a part, counted from 0. */
+/** Position of a part of an answer. `part` counts from 0. */
 interface AnswerPart {
   readonly day: number
   readonly answerId: string
   readonly part: number
 }
 
-/** Stores a part of an answer's content, encrypted for its place, before the row of the answer. */
+/**
+ * Stores a part of an answer's content, encrypted for its position. The row of the answer is stored after its
+ * parts.
+ */
 export async function storeAnswerPart(
   db: Db,
   { bytes, ...place }: AnswerPart & { readonly bytes: Uint8Array },
@@ -39,9 +42,9 @@ export async function storeAnswerPart(
 }
 
 /**
- * Stores the row of an answer, and its content if that is one part. A row that is found by the same lookup is
- * replaced, with its parts. Nothing is stored for a deleted user, and parts stored before are removed. Resolves to what
- * is kept for the owner of the bytes.
+ * Stores the row of an answer, and also its content if that fits into one part. An earlier answer with the
+ * same lookup is replaced together with its parts. For a deleted user nothing is stored, and parts that were
+ * stored before are removed. Resolves to the bytes that are now stored for the owner.
  */
 export async function storeAnswer(
   db: Db,
@@ -78,7 +81,7 @@ export async function storeAnswer(
   return sum
 }
 
-/** Finds an answer without its content. Null if there is none, or if it was encrypted with another secret. */
+/** Finds an answer without its content; null if there is none or it was encrypted with another secret. */
 export async function findAnswer(
   db: Db,
   { kind, lookup, nowMs }: { readonly kind: AnswerKind; readonly lookup: string; readonly nowMs: number },
@@ -108,7 +111,7 @@ export async function findAnswer(
   }
 }
 
-/** Reads a part of an answer's content. Null if it was removed, or cannot be decrypted. */
+/** Reads a part of an answer's content; null if it was removed or cannot be decrypted. */
 export async function readAnswerPart(
   db: Db,
   place: AnswerPart,
@@ -129,7 +132,7 @@ export async function readAnswerPart(
   }
 }
 
-/** What is removed: everything that is given must match. */
+/** Filter for the answers to remove: an answer must match all given fields. */
 interface AnswerFilter {
   readonly kind: AnswerKind
   readonly userId?: number | undefined
@@ -138,7 +141,10 @@ interface AnswerFilter {
   readonly lookup?: string | undefined
 }
 
-/** Removes at most `limit` answers, and no more than have `MAX_PARTS`; resolves to their number. */
+/**
+ * Removes at most `limit` answers, with at most `MAX_PARTS` parts in total. Resolves to the number of
+ * answers.
+ */
 export async function removeAnswers(
   db: Db,
   { kind, userId, tokenId, model, lookup, limit }: AnswerFilter & { readonly limit: number },
@@ -151,7 +157,10 @@ export async function removeAnswers(
   return removeRows(db, await chosen.limit(limit).execute())
 }
 
-/** Removes at most `limit` expired answers, and no more than have `MAX_PARTS`; resolves to their number. */
+/**
+ * Removes at most `limit` expired answers, with at most `MAX_PARTS` parts in total. Resolves to the number of
+ * answers.
+ */
 export async function pruneAnswers(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
@@ -159,7 +168,7 @@ export async function pruneAnswers(
   return removeRows(db, await answerRows(db).where('expires_ms', '<=', nowMs).limit(limit).execute())
 }
 
-/** Removes at most `limit` parts whose day is over; resolves to their number. */
+/** Removes at most `limit` parts whose day is over. Resolves to the number of parts. */
 export async function pruneAnswerParts(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
@@ -178,7 +187,7 @@ export async function pruneAnswerParts(
   return Number(result.numDeletedRows)
 }
 
-/** Removes the parts of an answer, unless its row was stored. */
+/** Removes the parts of an answer, unless the row of the answer was stored. */
 export async function removeAnswerParts(
   db: Db,
   { kind, lookup, ...place }: AnswerPlace & { readonly kind: AnswerKind; readonly lookup: string },
@@ -205,7 +214,10 @@ function rowsFoundBy(db: Db, kind: AnswerKind, lookup: string) {
   return answerRows(db).where('kind', '=', kind).where('lookup', '=', lookup).execute()
 }
 
-/** Removes the first of these answers; resolves to their number. */
+/**
+ * Removes the first of these answers, with at most `MAX_PARTS` parts in total. Resolves to the number of
+ * answers.
+ */
 async function removeRows(db: Db, rows: readonly AnswerRow[]): Promise<number> {
   let parts = 0
   const first = rows.filter((row, index) => (parts += row.parts) <= MAX_PARTS || index === 0)

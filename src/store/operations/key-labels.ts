@@ -2,12 +2,12 @@ import type { Secrets } from '../secrets.ts'
 import { keyOf } from './find-accounts.ts'
 import { type Db, inChunks } from './operation.ts'
 
-/** The number of characters of a key that distinguish keys with the same name. */
+/** Number of last characters of a key that are shown to tell keys with the same name apart. */
 const END_LENGTH = 4
 
 /**
- * Names API keys by their ids, deleted ones included: by `user / key` if `withOwners`, else by the name alone. Those that
- * would be called alike end with the last four characters of their key.
+ * Returns labels of API keys by id, including deleted keys: `user / key` if `withOwners`, otherwise the name
+ * alone. Keys with the same label also get the last four characters of the key.
  */
 export async function keyLabels(
   db: Db,

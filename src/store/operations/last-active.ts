@@ -1,6 +1,6 @@
 import type { Db } from './operation.ts'
 
-/** When users last made a call that was settled, or a request with a session, in Unix seconds. */
+/** Returns when users last made a settled call, or a request with a session, in Unix seconds. */
 export async function lastActive(
   db: Db,
   { userIds }: { readonly userIds: readonly number[] },

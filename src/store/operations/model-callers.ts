@@ -1,10 +1,10 @@
 import type { Db } from './operation.ts'
 import { readSums } from './read-sums.ts'
 
-/** Maximum number of keys that are listed for a model. */
+/** Maximum number of keys listed for one model. */
 const MAX_KEYS = 1_000
 
-/** A key that called a model, and its user. Deleted ones are included. */
+/** A key that called a model, and its user; both may be deleted. */
 export interface ModelCaller {
   readonly id: number
   readonly name: string
@@ -13,7 +13,10 @@ export interface ModelCaller {
   readonly calls: number
 }
 
-/** The keys that called each of these models on some days (since 1970-01-01, UTC), most calls first. */
+/**
+ * Returns the keys that called each of these models on some days (counted from 1970-01-01, UTC), most calls
+ * first.
+ */
 export async function modelCallers(
   db: Db,
   {

@@ -3,21 +3,24 @@ import type { ListedEnd } from '../../domain/model-end.ts'
 import { addAlert } from './alerts.ts'
 import type { Db } from './operation.ts'
 
-/** The ends of models that upstreams listed. */
+/** Returns the shutdown days of models, as upstreams state them in their model lists. */
 export function modelEnds(db: Db): Promise<ListedEnd[]> {
   return db.selectFrom('model_ends').selectAll().orderBy('source').orderBy('model').execute()
 }
 
-/** What the model list of an upstream states anew. */
+/** Shutdown days that have changed in the model list of an upstream. */
 interface StatedEnds {
-  /** The tag of the upstream's address. */
+  /** Tag of the upstream's address. */
   readonly source: string
   readonly nowMs: number
-  /** Day of the end by the upstream's name for the model; null if the list names the model without an end. */
+  /**
+   * The upstream's name of each model, and the day of its shutdown; null if the upstream no longer states
+   * one.
+   */
   readonly ends: readonly { readonly model: string; readonly on: string | null }[]
 }
 
-/** Stores ends. If a day changes, the time at which the end became known stays. */
+/** Stores shutdown days. If a day changes, the time at which a shutdown was first known is kept. */
 export async function storeModelEnds(db: Db, { source, nowMs, ends }: StatedEnds): Promise<void> {
   for (const { model, on } of ends)
     await (on === null
@@ -30,8 +33,8 @@ export async function storeModelEnds(db: Db, { source, nowMs, ends }: StatedEnds
 }
 
 /**
- * Adds an alert for each model that has passed a threshold of which receivers were not informed. Several nodes
- * may report the same.
+ * Adds an alert for each model whose shutdown has come nearer than a threshold, unless receivers were
+ * informed already. Several nodes may report the same shutdown.
  */
 export async function reportModelEndings(
   db: Db,

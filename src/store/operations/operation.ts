@@ -1,16 +1,16 @@
 import type { Kysely } from 'kysely'
 import type { Database } from '../row-types.ts'
 
-/** Open transaction that an operation runs in; it is rolled back if the operation throws. */
+/** Open transaction in which an operation runs. It is rolled back if the operation throws. */
 export type Db = Kysely<Database>
 
 /**
- * Maximum number of values in one statement: databases limit the number of parameters, and long statements
- * block.
+ * Maximum number of values in one statement. Databases limit the number of parameters, and a long statement
+ * blocks others.
  */
 const MAX_VALUES = 5_000
 
-/** Runs a statement for some values at a time, and joins the results. */
+/** Runs a statement for a limited number of values at a time, and joins the results. */
 export async function inChunks<Value, Row>(
   values: readonly Value[],
   run: (some: readonly Value[]) => Promise<readonly Row[]>,
@@ -22,7 +22,7 @@ export async function inChunks<Value, Row>(
   return rows
 }
 
-/** Reads the names of users or API keys by their ids, deleted ones included. */
+/** Reads the names of users or API keys by id, including deleted ones. */
 export async function namesOf(
   db: Db,
   by: string,

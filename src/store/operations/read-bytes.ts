@@ -9,7 +9,10 @@ import { entriesBefore, entryPage } from './audit-log.ts'
 import { pageOfTokens } from './find-accounts.ts'
 import type { Db } from './operation.ts'
 
-/** Computes the lengths of a row's texts, by table. Neither database reads a text to determine its length. */
+/**
+ * SQL for the total length of a row's texts, by table. Databases determine the length of a text without
+ * reading it.
+ */
 const TOKEN_BYTES = textBytesOf(TOKEN)
 const USER_BYTES = textBytesOf(USER)
 const CHANNEL_BYTES = textBytesOf(CHANNEL)
@@ -30,7 +33,7 @@ const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<n
   findTokensWithKeys: (db, { tokenIds }: { readonly tokenIds: readonly number[] }) =>
     sumOf(db.selectFrom('tokens').select(TOKEN_BYTES).where('id', 'in', tokenIds).execute()),
   managedUser: userBytes,
-  // It is unknown which users match before they are read, so each counts as the largest.
+  // Which users match is known only after reading, so each user counts with the size of the largest one.
   pageOfUsers: async (db, { limit }: { readonly limit: number }) => {
     const users = db.selectFrom('users').select(USER_BYTES).as('users')
     const largest = await db
@@ -44,7 +47,7 @@ const SIZES: { readonly [Name in SizedRead]: (db: Db, input: never) => Promise<n
     (await sumOf(db.selectFrom('stored_settings').select(SETTING_BYTES).execute())),
 }
 
-/** Returns the number of bytes of text that a read would return now; an upper bound. */
+/** Returns the maximum number of bytes of text that a read would return now. */
 export function readBytes(
   db: Db,
   { name, input }: { readonly name: SizedRead; readonly input: unknown },

@@ -10,14 +10,17 @@ import {
 import { COUNT_COLUMNS } from '../usage-row.ts'
 import type { Db } from './operation.ts'
 
-/** Days or half hours since 1970-01-01, UTC: a range with both ends included, or a list in order. */
+/**
+ * Days or half hours, counted from 1970-01-01, UTC: a range that includes both ends, or a list in ascending
+ * order.
+ */
 type SumStarts =
   | { readonly first?: number | undefined; readonly last?: number | undefined }
   | readonly number[]
 
-/** Query of `usage_sums`. */
+/** A query for sums in `usage_sums`. */
 export interface SumsQuery {
-  /** The times and the id of the filter are ignored; its user must be given as an id. */
+  /** Filter for calls. Its times and call id are ignored, and a user must be given by id. */
   readonly filter: UsageFilter
   readonly unit: SumKind['unit']
   readonly starts: SumStarts
@@ -25,24 +28,24 @@ export interface SumsQuery {
   readonly perStart?: boolean
   /** Dimension that the sums are divided by. */
   readonly by?: DimensionColumn | undefined
-  /** Values of this dimension that are wanted; all unless given. */
+  /** Only these values of the dimension; all values if not given. */
   readonly keys?: readonly (string | number)[] | undefined
   readonly columns: readonly string[]
 }
 
-/** Row of sums. */
+/** A row of sums. */
 export interface SumsRow {
-  /** The half hour or day; null in a row for all of them. */
+  /** The half hour or day of the row; null in a row for the whole period. */
   readonly at: number | null
-  /** The value of the dimension; null without one. */
+  /** Value of the dimension; null if the query has no dimension. */
   readonly key: string | number | null
-  /** In the order of the query's columns. */
+  /** Sums in the order of the query's columns. */
   readonly sums: readonly number[]
 }
 
 /**
- * Reads sums, from the smallest kind that contains what the query needs. Without a dimension there is one
- * row.
+ * Reads sums from the kind with the fewest rows that has all needed dimensions. Without a dimension, one row
+ * is returned.
  */
 export async function readSums(
   db: Db,
@@ -66,7 +69,8 @@ export async function readSums(
   }))
 }
 
-// With the preceding dimensions by which the kind does not divide, because the rows are stored in this order.
+// Also groups by the preceding columns that are constant in this kind, because the rows are stored in the
+// order of all columns.
 function dimensionsUpTo(by: DimensionColumn, kind: SumKind): string[] {
   const before = DIMENSION_COLUMNS.slice(0, DIMENSION_COLUMNS.indexOf(by))
   return [...before.filter((name) => !kind.by.has(name)), by]
@@ -80,7 +84,7 @@ function filteredColumns(filter: UsageFilter): DimensionColumn[] {
 
 type Wanted = Pick<SumsQuery, 'filter' | 'by' | 'keys'>
 
-// Includes the user of a key, because rows are in the order of users.
+// A key is looked up together with its user, because the rows are stored in the order of users.
 function accountsOf({ filter, by, keys }: Wanted): RawBuilder<unknown>[] {
   const { user_id, token_id, token_name } = filter
   const ofTokens = (wanted: RawBuilder<unknown>): RawBuilder<unknown> =>
@@ -106,11 +110,11 @@ function routesOf({ filter, by, keys }: Wanted): RawBuilder<unknown>[] {
   ]
 }
 
-/** Condition that a column has one of these values. */
+/** SQL condition that a column has one of these values. */
 export const isAmong = (column: string, values: readonly (string | number)[]): RawBuilder<unknown> =>
   sql`${sql.ref(column)} in (${sql.join(values.map((value) => (typeof value === 'number' ? sql.lit(value) : value)))})`
 
-// A single range if a list has no gaps, which is faster.
+// Uses a single range if the list has no gaps, because that is faster.
 function within(starts: SumStarts): RawBuilder<unknown> {
   const [first = 0, last = Number.MAX_SAFE_INTEGER] = endsOf(starts)
   if (isList(starts) && last - first !== starts.length - 1) return isAmong('start', starts)
@@ -118,8 +122,9 @@ function within(starts: SumStarts): RawBuilder<unknown> {
 }
 
 /**
- * Condition for half hours or days of some accounts. Each is looked up in the primary key with these
- * accounts, so that few rows are read without another index. For a range, each existing one is looked up.
+ * SQL condition for half hours or days, if the accounts are given. Each half hour or day is looked up in the
+ * primary key together with the accounts, so that few rows are read and no other index is needed. For a
+ * range, looks up only the half hours or days that have rows.
  */
 function among(starts: SumStarts, ofKind: RawBuilder<unknown>): RawBuilder<unknown> {
   if (isList(starts)) return isAmong('start', starts)
@@ -142,13 +147,13 @@ const isList = (starts: SumStarts): starts is readonly number[] => Array.isArray
 
 const CACHE_WRITES = COUNT_COLUMNS.filter((name) => name.startsWith('cache_write_'))
 
-/** Sums that add up several columns. */
+/** Columns of a query that are the sum of several table columns. */
 const ADDED: Readonly<Record<string, readonly string[]>> = {
   cache_write_tokens: CACHE_WRITES,
   tokens: ['input_tokens', 'cache_read_tokens', ...CACHE_WRITES, 'output_tokens'],
 }
 
-/** The sum of a column, as an integer; writes to caches of all lifetimes are one. */
+/** SQL for the sum of a column as an integer. Cache writes of all lifetimes are added together. */
 function summed(column: string): RawBuilder<unknown> {
   const source = sql.join(
     (ADDED[column] ?? [column]).map((name) => sql.ref(name)),

@@ -12,14 +12,17 @@ import { valuesOf } from '../../domain/usage-filter.ts'
 import { withUser } from './usage-log.ts'
 import { isAmong } from './read-sums.ts'
 
-/** Number of refused calls of one value of a dimension in one half hour; key null without a dimension. */
+/**
+ * Number of refused calls in one half hour for one value of a dimension; `key` is null if there is no
+ * dimension.
+ */
 export interface RefusedInSlot {
   readonly slot: number
   readonly key: string | number | null
   readonly calls: number
 }
 
-/** Adds to the counters of refused calls. */
+/** Adds refused calls to the counters. */
 export async function addRefusals(
   db: Db,
   { counts }: { readonly counts: readonly RefusalCount[] },
@@ -36,8 +39,8 @@ export async function addRefusals(
 }
 
 /**
- * Counts the refused calls of half hours from `first` to before `end`: all of them, and those of the `top`
- * values of a dimension with the most calls. `more` means that there are further values.
+ * Counts the refused calls in the half hours from `first` up to, but not including, `end`: all of them, and
+ * those of the `top` values with the most refused calls. `more` says whether there are further values.
  */
 export async function refusedCalls(
   db: Db,

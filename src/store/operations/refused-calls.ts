@@ -10,12 +10,15 @@ import { type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import type { Db } from './operation.ts'
 import { withUser } from './usage-log.ts'
 
-/** Selects refused calls that match all given fields. */
+/** Filter for refused calls; a call must match all given fields. */
 export type RefusedFilter = Omit<UsageFilter, 'channel' | 'reasons' | 'causes'> & {
   readonly codes?: readonly string[] | undefined
 }
 
-/** Adds refused calls, and removes the oldest ones beyond `kept`, of all keys and of each that is in the batch. */
+/**
+ * Stores refused calls. Removes the oldest ones if there are more than `kept`: of all keys together, and of
+ * each key in the batch.
+ */
 export async function addRefusedCalls(
   db: Db,
   { calls, maxRows }: { readonly calls: readonly RefusedCall[]; readonly maxRows: number },
@@ -42,7 +45,7 @@ async function removeOldest(db: Db, wanted: RawBuilder<unknown>, maxRows: number
       select id from refused_calls where ${wanted} order by id limit ${excess})`.execute(db)
 }
 
-/** Removes refused calls after 72 hours, `limit` at a time. Resolves to their number. */
+/** Removes refused calls after 72 hours, at most `limit` at a time. Resolves to their number. */
 export async function pruneRefusedCalls(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
@@ -84,7 +87,7 @@ type RefusedRow = Omit<NamedRefusedCall, 'group' | 'limit'> & {
 
 function callFromRow({ group_name, limited, ...call }: RefusedRow): NamedRefusedCall {
   const limit = limited === null ? null : (JSON.parse(limited) as RefusedLimit)
-  // Such a limit is that of the key of the call, or of its user.
+  // A limit without a name is a limit of the call's key or user.
   const names: Readonly<Record<string, string>> = { token: call.token_name, user: call.username }
   return {
     ...call,

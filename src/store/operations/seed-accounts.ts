@@ -11,16 +11,17 @@ import { inChunks, type Db } from './operation.ts'
 import type { UsageLimitColumns } from '../../domain/records/usage-limits.ts'
 import { dimensionsIn, NO_DIMENSION, SUM_KEY, SUM_KINDS } from '../sum-kinds.ts'
 
-/** Users and tokens that seeding created. */
+/** Users and tokens that were created from declarations in gateway.yaml. */
 interface SeedResult {
   readonly users: readonly { readonly id: number; readonly username: string }[]
   readonly tokens: readonly { readonly id: number; readonly userId: number; readonly name: string }[]
 }
 
 /**
- * Creates all missing declared users and tokens, or none of them. Users are matched by their original name,
- * tokens by name and by key. A deleted user or token counts as existing, even if its name was given to another
- * user. Existing rows change only in their declared status, budget and rate limit.
+ * Creates all declared users and tokens that are missing, or none of them. Users are matched by their
+ * original name, tokens by name and by key. A deleted user or token counts as existing, even if its name was
+ * given to another user. Existing rows change only in their declared status, budget, rate limit and content
+ * log.
  */
 export async function seedUsers(
   db: Db,
@@ -50,7 +51,7 @@ export async function seedUsers(
   }
 }
 
-/** Changes rows; rows with the same changes in one statement. */
+/** Changes rows. Rows with equal changes are changed by one statement. */
 async function change(
   db: Db,
   table: 'users' | 'tokens',
@@ -97,7 +98,7 @@ function newToken(
   }
 }
 
-/** Indexes of the declarations for which `seedUsers` would change something. */
+/** Returns the indexes of the declarations for which `seedUsers` would change something. */
 export async function pendingSeeds(
   db: Db,
   { seeds }: { readonly seeds: readonly UserSeed[] },
@@ -110,32 +111,32 @@ export async function pendingSeeds(
   })
 }
 
-/** Columns that change, of one row. */
+/** Columns of one row with their new values. */
 type ColumnChanges = Readonly<Record<string, string | number | null>>
 
-/** Changes that declarations make in a database. */
+/** Changes in the database that follow from the declarations. */
 interface DeclaredChanges {
-  /** Changes of existing rows, by id. */
+  /** Changes of existing rows, by the id of the row. */
   readonly users: ReadonlyMap<number, ColumnChanges>
   readonly tokens: ReadonlyMap<number, ColumnChanges>
-  /** Users who are enabled: sessions from before they were disabled must not become valid again. */
+  /**
+   * Ids of users who are enabled again. Their sessions must be ended, because sessions from before they were
+   * disabled must not become valid again.
+   */
   readonly enabled: ReadonlySet<number>
   readonly newUsers: readonly UserSeed[]
-  /** Missing tokens; `userId` is undefined if the user is new. */
+  /** Missing tokens; `userId` is undefined if the user is missing too. */
   readonly newTokens: readonly NewTokenSeed[]
 }
 
-/** Declared token that is missing. */
+/** A declared token that is missing. */
 interface NewTokenSeed {
   readonly seed: TokenSeed
   readonly userId: number | undefined
   readonly username: string
 }
 
-/**
- * Compares declarations with the existing rows. A deleted user or token counts as existing, even if its name
- * was given to another user. Existing rows change only in their declared status, budget and rate limit.
- */
+/** Compares declarations with the existing rows, by the rules of `seedUsers`. */
 function declaredChanges(present: PresentAccounts, seeds: readonly UserSeed[]): DeclaredChanges {
   const users = new RowChanges()
   const tokens = new RowChanges()
@@ -162,11 +163,11 @@ function declaredChanges(present: PresentAccounts, seeds: readonly UserSeed[]): 
   return { users: users.changes, tokens: tokens.changes, enabled, newUsers, newTokens }
 }
 
-/** Changes of rows. Several declarations may refer to the same row; the last one counts. */
+/** Collects changes of rows. If several declarations change the same row, the last one counts. */
 class RowChanges {
   readonly changes = new Map<number, ColumnChanges>()
 
-  /** Adds a declaration. Returns the names of the columns that it changes. */
+  /** Adds a declaration for a row. Returns the names of the columns that it changes. */
   declare(
     row: PresentUser | PresentToken,
     seed: Pick<UserSeed | TokenSeed, 'status' | 'limits' | keyof ContentLogColumns>,
@@ -200,29 +201,29 @@ const COLUMNS = [
   'content_log_keep',
 ] as const
 
-/** Columns that a declaration may change, of a user or a token. */
+/** Columns of a user or token that a declaration may change. */
 interface PresentRow extends UsageLimitColumns, ContentLogColumns {
   readonly id: number
   readonly status: number
   readonly deleted_time: number | null
-  /** Only tokens have it. */
+  /** Limits set by the operator, as JSON; only tokens have this column. */
   readonly operator_terms?: string
 }
 
-/** Existing user to whom a declaration may refer. */
+/** An existing user that a declaration may refer to. */
 interface PresentUser extends PresentRow {
   readonly username: string
   readonly first_username: string | null
 }
 
-/** Existing token to which a declaration may refer, or which has its key. */
+/** An existing token that a declaration may refer to, or that has the declared key. */
 interface PresentToken extends PresentRow {
   readonly user_id: number
   readonly name: string
   readonly key_hash: string
 }
 
-/** Users and tokens to which declarations may refer. */
+/** The users and tokens that declarations may refer to. */
 class PresentAccounts {
   readonly users: readonly PresentUser[]
   readonly tokens: readonly PresentToken[]
@@ -233,7 +234,7 @@ class PresentAccounts {
 
   readonly #hashes: ReadonlyMap<string, string>
 
-  /** `hashes` contains the hash of each declared key. */
+  /** `hashes` contains the hash of each declared key, by the key. */
   constructor(
     users: readonly PresentUser[],
     tokens: readonly PresentToken[],
@@ -242,7 +243,7 @@ class PresentAccounts {
     this.#hashes = hashes
     this.users = users.toSorted((a, b) => a.id - b.id)
     this.tokens = tokens
-    // Of several users that once had a name, the oldest is the declared one.
+    // If several users have had a name, the declaration means the oldest one.
     const reversed = this.users.toReversed()
     this.#byName = new Map(reversed.map((user) => [user.username, user]))
     this.#byFirstName = new Map(
@@ -253,27 +254,31 @@ class PresentAccounts {
   }
 
   /**
-   * The user with a declared name. Prefers the original name: a later user with that name is a different one.
+   * Finds the user with a declared name. A user who originally had the name takes precedence over one who got
+   * it later.
    */
   userOf(username: string): PresentUser | undefined {
     return this.#byFirstName.get(username) ?? this.#byName.get(username)
   }
 
-  /** Tokens of a user by name, and by key because the user may have renamed the token. */
+  /** Finds tokens of a user by name, and also by key, because the user may have renamed the token. */
   tokensOf(userId: number, name: string, key: string | undefined): readonly PresentToken[] {
     const named = this.#byTokenName.get(nameOf(userId, name)) ?? []
     const keyed = key === undefined ? undefined : this.holderOf(key)
     return keyed?.user_id === userId && !named.includes(keyed) ? [...named, keyed] : named
   }
 
-  /** The token that has a key, of any user. */
+  /** Finds the token with a key, whichever user owns it. */
   holderOf(key: string): PresentToken | undefined {
     const hash = this.#hashes.get(key)
     return hash === undefined ? undefined : this.#byKey.get(hash)
   }
 }
 
-/** Reads the users and tokens to which declarations may refer, in a few statements for any number of them. */
+/**
+ * Reads the users and tokens that declarations may refer to. The number of statements does not depend on
+ * their number.
+ */
 export async function readSeededAccounts(
   db: Db,
   seeds: readonly UserSeed[],
@@ -313,7 +318,7 @@ export async function readSeededAccounts(
   return new PresentAccounts(byId(users), byId([...keyed, ...named]), hashes)
 }
 
-/** Rows without those that several statements found. */
+/** Removes the duplicates of rows that several statements found. */
 function byId<Row extends { readonly id: number }>(rows: readonly Row[]): Row[] {
   return [...new Map(rows.map((row) => [row.id, row])).values()]
 }
@@ -322,28 +327,30 @@ function nameOf(userId: number, name: string): string {
   return `${userId} ${name}`
 }
 
-/** Model and channel of imported usage in the daily sums; the original ones are unknown. */
+/** Model and channel of imported usage in the daily sums, because the real ones are not known. */
 const IMPORTED = '(imported)'
 
-/** User of another gateway, with its usage there. */
+/** A user of another gateway, with the usage there. */
 export type ImportedUser = NewUser & Pick<ManagedUser, 'id' | 'used_quota' | 'request_count'>
 
-/** Token of another gateway, with its usage there. */
+/** A token of another gateway, with the usage there. */
 export type ImportedToken = NewToken & { readonly id: number; readonly used_quota: number }
 
-/** New user with its tokens, or tokens of an existing user. */
+/** A new user with tokens, or tokens for an existing user. */
 export interface ImportedAccount {
   readonly user: ImportedUser | undefined
   readonly tokens: readonly ImportedToken[]
-  /** Usage of the user through tokens that are not imported; booked on a deleted token with this id. */
+  /**
+   * Usage of the user through tokens that are not imported. It is recorded on a deleted token with this id.
+   */
   readonly usedElsewhere: { readonly tokenId: number; readonly quota: number } | undefined
-  /** Unix seconds. */
+  /** Time of the import in Unix seconds. */
   readonly nowSeconds: number
 }
 
 /**
- * Creates a user with its tokens, all or none. Books the imported usage in the daily sums of the day of the
- * import, so that accounts add up. Refuses as `createUser` and `createToken` do.
+ * Creates a user with tokens, all or none. Records the imported usage in the daily sums of the day of the
+ * import, so that sums match. Refuses the same inputs as `createUser` and `createToken`.
  */
 export async function importAccount(
   db: Db,

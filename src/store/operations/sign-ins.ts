@@ -11,49 +11,49 @@ import type { Db } from './operation.ts'
 import { liveUser } from './find-accounts.ts'
 import { createUser, endSessionsOf } from './users.ts'
 
-/** Maximum number of expired sessions, or of used states, that one sign-in removes. */
+/** Maximum number of expired sessions, or of expired sign-in states, that one sign-in removes. */
 const MAX_REMOVED = 1_000
 
-/** Proof of a sign-in, which is checked again in the transaction that begins the session. */
+/** How a user signed in. This is checked again in the transaction that creates the session. */
 export type SignInProof =
   | {
       readonly kind: 'password'
-      /** Password hash that the login was checked against. */
+      /** Password hash with which the password was compared. */
       readonly passwordHash: string
-      /** New hash of the same password, which replaces the old one. */
+      /** New hash of the same password, which replaces the old hash. */
       readonly newHash?: string | undefined
     }
-  /** The session ends with the access token. */
+  /** The session is valid only as long as the access token. */
   | { readonly kind: 'access token'; readonly accessToken: string }
   | {
       readonly kind: 'identity'
       readonly issuer: string
       readonly subject: string
-      /** URL at which the provider ends its own session. */
+      /** URL that ends the session at the identity provider. */
       readonly logoutUrl: string | undefined
     }
 
-/** Session to be created. Times are Unix seconds. */
+/** A session to be created. Times are in Unix seconds. */
 interface NewSession {
   readonly userId: number
-  /** Plain value of the cookie; only its HMAC is stored. */
+  /** Plain value of the cookie, of which only an HMAC is stored. */
   readonly cookieValue: string
   readonly proof: SignInProof
   readonly created_time: number
   readonly expiresTime: number
-  /** Client's address and `User-Agent`, shown to the user. */
+  /** The client's address and `User-Agent`, which are shown to the user. */
   readonly address: string
   readonly userAgent: string
 }
 
-/** Session of a request. */
+/** The session to which a request belongs. */
 interface LiveSession {
   readonly user: User
-  /** Unix seconds. */
+  /** Time of the last request in Unix seconds. */
   readonly lastUsed: number
 }
 
-/** Session as its user sees it; times are Unix seconds. */
+/** A session as shown to its user. Times are in Unix seconds. */
 interface SessionEntry {
   /** HMAC of the cookie's value. */
   readonly idHash: string
@@ -64,9 +64,9 @@ interface SessionEntry {
 }
 
 /**
- * Creates a session if the user still exists, is enabled, and the proof is still valid; resolves to whether
- * it did. Also removes expired sessions of all users: the table grows only here, so no other cleanup is
- * needed.
+ * Creates a session if the user exists and is enabled, and the sign-in is still valid. Resolves to whether it
+ * was created. Also removes expired sessions of all users. No other cleanup is needed, because sessions are
+ * added only here.
  */
 export async function beginSession(db: Db, session: NewSession, secrets: Secrets): Promise<boolean> {
   await removeExpired(db, session.created_time)
@@ -74,7 +74,7 @@ export async function beginSession(db: Db, session: NewSession, secrets: Secrets
   const user = await liveUser(db, session.userId)
   if (!user || user.status !== USER_STATUS.enabled || !(await holds(db, user, proof, secrets))) return false
   if (proof.kind === 'password' && proof.newHash !== undefined) {
-    // The password stays the same, and so do sessions and access tokens.
+    // The password itself stays the same, so sessions and access tokens stay valid.
     await db
       .updateTable('users')
       .set({ password_hash: proof.newHash })
@@ -112,8 +112,8 @@ async function holds(db: Db, user: UserRow, proof: SignInProof, secrets: Secrets
 }
 
 /**
- * Finds a session by its HMAC; null if it is unknown or expired, its user is deleted, or the access token
- * that began it was replaced.
+ * Finds a session by its HMAC. Null if it is unknown or expired, if the user was deleted, or if the session
+ * began with an access token that was replaced.
  */
 export async function liveSession(
   db: Db,
@@ -130,7 +130,7 @@ export async function liveSession(
   return { user: userFromRow(row), lastUsed: session.last_used }
 }
 
-/** Lists the live sessions of a user, the latest first. */
+/** Lists the valid sessions of a user, latest first. */
 export async function sessionsOf(
   db: Db,
   { userId, nowSeconds }: { readonly userId: number; readonly nowSeconds: number },
@@ -159,7 +159,7 @@ function isOfToken(accessTokenHash: string | null, user: UserRow): boolean {
   return accessTokenHash === null || accessTokenHash === user.access_token_hash
 }
 
-/** Records the use of a session; one that has ended stays ended. */
+/** Records that a session was used. Has no effect on a session that has ended. */
 export async function recordSessionUse(
   db: Db,
   { sessionHash, nowSeconds }: { readonly sessionHash: string; readonly nowSeconds: number },
@@ -174,11 +174,11 @@ export async function recordSessionUse(
 
 /** Ended session. */
 interface EndedSession {
-  /** URL at which the identity provider ends its own session; null if it has none. */
+  /** URL that ends the session at the identity provider; null if there is none. */
   readonly logoutUrl: string | null
 }
 
-/** Ends the session of a cookie; null if there was none. */
+/** Ends the session that belongs to a cookie; null if there is none. */
 export async function endSession(
   db: Db,
   { cookieValue }: { readonly cookieValue: string },
@@ -195,7 +195,7 @@ export async function endSession(
   return { logoutUrl: cipher === null ? null : unseal(secrets, cipher, placeOf(idHash)) }
 }
 
-/** Ends one of a user's sessions, by its HMAC; resolves to whether there was one. */
+/** Ends one of a user's sessions, given by its HMAC. Resolves to whether there was such a session. */
 export async function endOwnSession(
   db: Db,
   { userId, idHash }: { readonly userId: number; readonly idHash: string },
@@ -221,19 +221,19 @@ async function removeExpired(db: Db, nowSeconds: number): Promise<void> {
     .execute()
 }
 
-/** Identity at a provider of OpenID Connect. */
+/** Identity of a user at an OpenID Connect provider. */
 export interface Identity {
   readonly issuer: string
   readonly subject: string
 }
 
-/** Finds the user of an identity; null if there is none. */
+/** Finds the user who has an identity; null if there is none. */
 export async function userByIdentity(db: Db, identity: Identity): Promise<ManagedUser | null> {
   const row = await userOfIdentity(db, identity)
   return row ? managedUserFromRow(row) : null
 }
 
-/** Reads the row of an identity's user; undefined if there is none. */
+/** Reads the row of the user who has an identity; undefined if there is none. */
 export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Promise<UserRow | undefined> {
   const found = await db
     .selectFrom('identities')
@@ -244,13 +244,13 @@ export async function userOfIdentity(db: Db, { issuer, subject }: Identity): Pro
   return found && liveUser(db, found.user_id)
 }
 
-/** Identity of a user. */
+/** An identity that is linked to a user. */
 interface LinkedIdentity extends Identity {
-  /** Unix seconds. */
+  /** Time at which it was linked, in Unix seconds. */
   readonly created_time: number
 }
 
-/** Lists the identities of a user, the oldest first. */
+/** Lists the identities of a user, oldest first. */
 export async function identitiesOf(db: Db, userId: number): Promise<readonly LinkedIdentity[]> {
   return db
     .selectFrom('identities')
@@ -263,8 +263,8 @@ export async function identitiesOf(db: Db, userId: number): Promise<readonly Lin
 }
 
 /**
- * Creates the user of an identity. Resolves to the existing one if another sign-in has just created it. Like
- * `createUser`, refuses the name of another user: an identity is never linked to a user by name.
+ * Creates a user with an identity. If another sign-in has just created that user, resolves to it. Like
+ * `createUser`, refuses the name of an existing user, because an identity is never linked to a user by name.
  */
 export async function createUserOfIdentity(
   db: Db,
@@ -288,8 +288,8 @@ export async function createUserOfIdentity(
 }
 
 /**
- * Marks the state of a sign-in as used; resolves to whether it was unused. Also removes expired states,
- * because the table grows only here.
+ * Marks the state of a sign-in (a value sent to the identity provider and back) as used. Resolves to whether
+ * it was unused. Also removes expired states, because states are added only here.
  */
 export async function consumeState(
   db: Db,
@@ -314,12 +314,12 @@ export async function consumeState(
   return (inserted.numInsertedOrUpdatedRows ?? 0n) > 0n
 }
 
-/** Result of `linkIdentity`. */
+/** Result of `linkIdentity`; `taken` means that another user has the identity. */
 type LinkOutcome = 'linked' | 'session over' | 'taken'
 
 /**
- * Links an identity to a user, if the session that began this still belongs to the user. An identity of
- * another user stays there. Linking twice changes nothing.
+ * Links an identity to a user, if the session that requested this still belongs to the user. An identity of
+ * another user is left unchanged. Linking it again has no effect.
  */
 export async function linkIdentity(
   db: Db,
@@ -353,12 +353,12 @@ export async function linkIdentity(
   return 'linked'
 }
 
-/** Result of `unlinkIdentity`; `last way` means that the user could not sign in any more. */
+/** Result of `unlinkIdentity`; `last way` means that the user could no longer sign in without it. */
 type UnlinkOutcome = 'unlinked' | 'unknown' | 'last way'
 
 /**
- * Removes an identity from its user, unless the user could not sign in any more. Ends all sessions of the
- * user except one, because the identity may have begun them.
+ * Removes an identity from its user, unless the user could no longer sign in without it. Ends all other
+ * sessions of the user, because they may have begun with that identity.
  */
 export async function unlinkIdentity(
   db: Db,
@@ -370,9 +370,9 @@ export async function unlinkIdentity(
   }: {
     readonly identity: Identity
     readonly userId: number
-    /** HMAC of the session that is kept. */
+    /** HMAC of the session that does not end. */
     readonly remainingSession: string | undefined
-    /** Whether a password can be used to sign in. */
+    /** Whether the gateway accepts sign-ins with a password. */
     readonly acceptsPasswords: boolean
   },
 ): Promise<UnlinkOutcome> {

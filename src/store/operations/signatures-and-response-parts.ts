@@ -4,23 +4,26 @@ import type { StoredSignature } from '../../domain/stored-response.ts'
 import { type Secrets, seal, unseal, type SealContext } from '../secrets.ts'
 import { type Db, inChunks } from './operation.ts'
 
-/** Name of the table in the context of its encrypted values. */
+/** Name of the table, part of the context in which its values are encrypted. */
 const TABLE = 'kept_signatures'
-/** Rows of one statement, and hashes of one query: databases bound the parameters. */
+/**
+ * Maximum number of rows in a statement and of hashes in a query, because databases limit the number of
+ * parameters.
+ */
 const MAX_ROWS = 1_000
 
-/** Signatures of one user's reply. */
+/** Signatures from one reply, to be stored for the user. */
 export interface UserSignatures {
   readonly userId: number
   readonly signatures: readonly StoredSignature[]
-  /** Time of the reply. */
+  /** Time of the reply in Unix milliseconds. */
   readonly storedMs: number
   readonly expiresMs: number
 }
 
 /**
- * Stores signatures, each encrypted for its row, replacing those with the same hash. Resolves to the total
- * sizes of what is kept for their users.
+ * Stores signatures, each encrypted for its row. Replaces those with the same hash. Resolves to the total
+ * size of what is stored for each user.
  */
 export async function storeSignatures(
   db: Db,
@@ -60,7 +63,7 @@ export async function storeSignatures(
   return updateStoredBytes(db, { written, removed })
 }
 
-/** Finds the rows that are about to be replaced. */
+/** Reads the stored rows that are about to be replaced. */
 async function presentRows(
   db: Db,
   rows: readonly { readonly user_id: number; readonly hash: string }[],
@@ -81,8 +84,8 @@ async function presentRows(
 }
 
 /**
- * Finds signatures of a user by their hashes, in any order. Rows that were changed, moved or encrypted with
- * another secret are left out.
+ * Finds signatures of a user by their hashes, in any order. Leaves out rows that cannot be decrypted because
+ * they were changed, moved or encrypted with another secret.
  */
 export async function findSignatures(
   db: Db,
@@ -140,38 +143,44 @@ function contentOf(cipher: string, hash: string, secrets: Secrets): string | und
   }
 }
 
-/** Bytes of a row in addition to its content: ids, other columns and indexes. */
+/** Number of bytes counted for a row in addition to its content: ids, other columns and indexes. */
 const ROW_BYTES = 512
 
-/** Number of bytes that count for a row of a response; null without content, as for native responses. */
+/**
+ * SQL for the number of bytes counted for a response; null if it has no stored content, as responses that the
+ * provider stores.
+ */
 export const RESPONSE_BYTES = sql<number | null>`kept_bytes + ${sql.lit(ROW_BYTES)}`
 
-/** Number of bytes that count for a row of a signature. */
+/** SQL for the number of bytes counted for a signature. */
 const SIGNATURE_BYTES = sql<number>`octet_length(content_cipher) + ${sql.lit(ROW_BYTES)}`
 
-/** Number of bytes that count for a row of a kept answer. */
+/** SQL for the number of bytes counted for a stored answer. */
 export const ANSWER_BYTES = sql<number>`bytes + ${sql.lit(ROW_BYTES)}`
 
-/** The bytes that count for a signature about to be written; its encrypted content is ASCII. */
+/**
+ * Number of bytes counted for a signature that is about to be written. Its encrypted content is ASCII, so its
+ * length equals its bytes.
+ */
 function signatureBytes(cipher: string): number {
   return cipher.length + ROW_BYTES
 }
 
-/** Bytes that are kept for a user. */
+/** Number of bytes stored for a user. */
 export interface StoredBytesOfUser {
   readonly userId: number
   readonly bytes: number
 }
 
-/** Row that was written or removed, and the bytes that count for it; null if none do. */
+/** A row that was written or removed, and the number of bytes counted for it; null if it does not count. */
 interface CountedRow {
   readonly user_id: number
   readonly bytes: number | null
 }
 
 /**
- * Updates the total sizes of what is kept for users after rows were written or removed, in the same
- * transaction. Resolves to the new totals.
+ * Updates the total size of what is stored for each user, in the transaction that wrote or removed the rows.
+ * Resolves to the new totals.
  */
 export async function updateStoredBytes(
   db: Db,
@@ -186,7 +195,7 @@ export async function updateStoredBytes(
   for (const { user_id: userId, bytes } of written) if (bytes !== null) add(userId, bytes)
   for (const { user_id: userId, bytes } of removed) if (bytes !== null) add(userId, -bytes)
   const sums: StoredBytesOfUser[] = []
-  // In the order of ids, so that transactions cannot deadlock.
+  // Rows are locked in the order of their ids, so that transactions cannot deadlock.
   for (const [userId, change] of [...changes].toSorted(([a], [b]) => a - b)) {
     const { bytes } = await db
       .insertInto('kept_sums')
@@ -199,32 +208,35 @@ export async function updateStoredBytes(
   return sums
 }
 
-/** Where the parts of an answer are. */
+/** Where the parts of an answer are stored. */
 export interface AnswerPlace {
   readonly day: number
   readonly answerId: string
 }
 
-/** Parts of answers that one write removes; more if a single answer has more. Charges share its commit. */
+/**
+ * Maximum number of answer parts that one write removes (more only for a single answer with more parts). It
+ * is small, because charges of calls wait for the same commit.
+ */
 export const MAX_PARTS = 32
 
-/** Removes the parts of answers, in the transaction that removes their rows. */
+/** Removes the parts of answers. Call it in the transaction that removes their rows. */
 export async function removePartsOfAnswers(db: Db, answers: readonly AnswerPlace[]): Promise<void> {
   for (const { day, answerId } of answers)
     await db.deleteFrom('answer_parts').where('day', '=', day).where('answer_id', '=', answerId).execute()
 }
 
-/** Result of a drop. */
+/** Result of `removeOldestStored`. */
 interface DroppedRows {
-  /** Responses whose parts can be removed. */
+  /** Ids of removed responses, whose parts can be removed now. */
   readonly responseIds: readonly string[]
-  /** True if more than the maximum is still kept. */
+  /** Whether more than the maximum is still stored. */
   readonly more: boolean
 }
 
 /**
- * Removes the oldest data kept for a user, at most `limit` rows, until its size is at most `maxBytes`.
- * Responses, signatures and answers are ordered together by age.
+ * Removes the oldest data stored for a user, at most `limit` rows, until the total size is at most
+ * `maxBytes`. The age of responses, signatures and answers is compared together.
  */
 export async function removeOldestStored(
   db: Db,
@@ -259,7 +271,7 @@ export async function removeOldestStored(
   return { responseIds, more: excess > 0 && dropped.length > 0 }
 }
 
-/** The oldest rows of all kinds, in the order of their age. */
+/** Reads the oldest rows of all kinds, from oldest to newest. */
 async function oldestRows(db: Db, userId: number, limit: number) {
   const responses = await db
     .selectFrom('stored_responses')
@@ -305,16 +317,19 @@ async function oldestRows(db: Db, userId: number, limit: number) {
   return rows.toSorted((a, b) => a.storedMs - b.storedMs).slice(0, limit)
 }
 
-/** One part of a large content. */
+/** One part of the content of a large response. */
 interface ResponsePart {
   readonly responseId: string
-  /** Position among the parts of the input and then of the response, from 0. */
+  /** Index of the part, from 0: first the parts of the input, then those of the response. */
   readonly part: number
   readonly text: string
   readonly createdMs: number
 }
 
-/** Stores a part, encrypted for its place, before the row of its response; an earlier attempt is replaced. */
+/**
+ * Stores a part, encrypted for its position, before the row of its response. Replaces the part of an earlier
+ * attempt.
+ */
 export async function storeResponsePart(
   db: Db,
   { responseId, part, text, createdMs }: ResponsePart,
@@ -328,7 +343,7 @@ export async function storeResponsePart(
     .execute()
 }
 
-/** Reads a part. Undefined if it is missing. */
+/** Reads a part; undefined if it is missing. */
 export async function responsePart(
   db: Db,
   { responseId, part }: Pick<ResponsePart, 'responseId' | 'part'>,
@@ -345,7 +360,7 @@ export async function responsePart(
 
 /**
  * Lists responses that have parts but no row: they were removed, or the gateway stopped before it wrote the
- * row. This is a read, because the search passes over all large contents.
+ * row. This is a read operation, because it searches all large contents and would delay writes.
  */
 export async function orphanedContents(
   db: Db,
@@ -363,8 +378,8 @@ export async function orphanedContents(
 }
 
 /**
- * Removes at most `limit` parts of a response that has no row; resolves to their number. The first part is
- * removed last, so that an interrupted removal is found again.
+ * Removes at most `limit` parts of a response without a row. Resolves to their number. The first part is
+ * removed last, because `orphanedContents` finds a response by it if the removal is interrupted.
  */
 export async function removeOrphanedParts(
   db: Db,

@@ -22,21 +22,24 @@ import {
 } from './signatures-and-response-parts.ts'
 import type { StoredResponseRow } from '../row-types.ts'
 
-/** Time within which the call of a background response is settled, with a margin for a node that was down. */
+/**
+ * Time after which the call of a background response is surely settled, in milliseconds. It includes a margin
+ * for a node that was down.
+ */
 const SETTLED_WITHIN_MS = 7 * 24 * 3_600_000
 
-/** Stored response, with the numbers of its parts if the content is already stored. */
+/** A response to be stored. If its content is stored in parts already, it has their numbers instead. */
 type ResponseToStore = Omit<StoredResponse, 'content'> & {
   readonly content: StoredContent | PartsWithBytes | null
 }
 
-/** Parts of a content, and its bytes. */
+/** Number of parts of a content, and its size in bytes. */
 type PartsWithBytes = ContentPartCounts & { readonly bytes: number }
 
 /**
  * Stores a response, replacing one with the same id. Its content is encrypted for its row. A response of a
- * deleted user is not stored, because its call may end after everything kept for the user was removed.
- * Resolves to the total size of what is kept for the user; undefined if the response has no content.
+ * deleted user is not stored, because a call may end after all data of its user was removed. Resolves to the
+ * total size of what is stored for the user; undefined if the response has no content.
  */
 export async function storeResponse(
   db: Db,
@@ -90,7 +93,10 @@ async function isDeleted(db: Db, userId: number): Promise<boolean> {
   return (await query.where('deleted_time', 'is not', null).executeTakeFirst()) !== undefined
 }
 
-/** Records how a background response ended, for the node that holds its quota; the first record stays. */
+/**
+ * Records how a background response ended, for the node that holds the reserved quota. Only the first record
+ * counts.
+ */
 export async function recordOutcome(
   db: Db,
   { id, outcome }: { readonly id: string; readonly outcome: string },
@@ -103,13 +109,13 @@ export async function recordOutcome(
     .execute()
 }
 
-/** Records that a part of a background response was streamed. */
+/** Records which part of a background response was streamed to the client. */
 export async function recordStreamedPart(
   db: Db,
   { id, part }: { readonly id: string; readonly part: StreamedPart },
 ): Promise<void> {
   const row = () => db.updateTable('stored_responses').where('id', '=', id)
-  // Locks the row, so that the note of another node is not lost.
+  // Locks the row, so that a part recorded by another node at the same time is not lost.
   const found = await row()
     .set((eb) => ({ streamed: eb.ref('streamed') }))
     .returning('streamed')
@@ -122,8 +128,8 @@ export async function recordStreamedPart(
 }
 
 /**
- * Removes a response of a user. A response of a background call only expires, because it may be needed to
- * settle the call.
+ * Removes a response of a user. The response of a background call is not removed but expired, because the row
+ * may be needed to settle the call.
  */
 export async function deleteResponse(
   db: Db,
@@ -146,14 +152,15 @@ export async function deleteResponse(
 }
 
 /**
- * Removes at most `limit` expired responses of each kind and as many expired origins; resolves to their
- * number.
+ * Removes at most `limit` expired responses of each kind, and at most `limit` expired origins of reasoning.
+ * Resolves to the number of all removed rows.
  */
 export async function pruneResponses(
   db: Db,
   { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
 ): Promise<number> {
-  // The index of expiries excludes these, because it would be a fifth of their cost; their ids sort by time.
+  // Responses stored by the provider are not in the index by expiry, which would add a fifth to their cost.
+  // Their ids sort by time, so they are found by id.
   const native = await db
     .deleteFrom('stored_responses')
     .where('id', 'in', (eb) =>
@@ -190,12 +197,12 @@ export async function pruneResponses(
   return Number(native.numDeletedRows + origins.numDeletedRows) + others.length
 }
 
-/** Name of the table in the context of its encrypted values. */
+/** Name of the table, part of the context in which its values are encrypted. */
 const RESPONSES_TABLE = 'stored_responses'
-/** Values in the list of one query: databases bound the parameters of a statement. */
+/** Maximum number of values in a list of one query, because databases limit the number of parameters. */
 const MAX_PARAMETERS = 1_000
 
-/** Columns without the content. */
+/** All columns except the content. */
 const FACTS = [
   'id',
   'user_id',
@@ -215,31 +222,33 @@ const FACTS = [
   'streamed',
 ] as const
 
-/** Row without its content. */
+/** A row without its content. */
 type FactsRow = Pick<StoredResponseRow, (typeof FACTS)[number]>
 
-/** One of a chain of responses that continue each other. */
+/** One response in a chain in which each continues the previous one. */
 export interface ChainLink {
   readonly id: string
   readonly previousId: string | null
-  /** Bytes of its content; null = it has none. */
+  /** Size of its content in bytes; null if it has none. */
   readonly bytes: number | null
 }
 
-/** A part of a kept text. */
+/** One part of a stored text. */
 export interface StoredTextPart {
   readonly text: string
   readonly isLast: boolean
 }
 
-/** Owner, id and time of a look-up; ids of other owners and expired ones are not found. */
+/** What is looked up, for which user, and when. Responses of other users and expired ones are not found. */
 interface LookUp {
   readonly id: string
   readonly userId: number
   readonly nowMs: number
 }
 
-/** Finds a response of a user without its content, and the size of the content in bytes; 0 if it has none. */
+/**
+ * Finds a response of a user without its content, and the size of the content in bytes (0 if it has none).
+ */
 export async function responseFacts(
   db: Db,
   lookUp: LookUp,
@@ -251,8 +260,9 @@ export async function responseFacts(
 }
 
 /**
- * Lists a response and all that it continues, the latest first, without their contents. Ends early at a
- * missing one, and after the first one by which there are too many, or more than `maxBytes` in total.
+ * Lists a response and all responses that it continues, latest first, without their contents. The list ends
+ * before a missing response, and after the response with which the list exceeds `MAX_CHAIN` entries or
+ * `maxBytes` in total.
  */
 export async function responseChain(
   db: Db,
@@ -271,7 +281,7 @@ export async function responseChain(
   return rows
 }
 
-/** Reads a part, counted from 0, of a kept response's input or output. Null if it no longer exists. */
+/** Reads a part (counted from 0) of the input or output of a stored response; null if it no longer exists. */
 export async function readStoredText(
   db: Db,
   { of, part, ...lookUp }: LookUp & { readonly of: keyof StoredContent; readonly part: number },
@@ -290,7 +300,10 @@ export async function readStoredText(
   return text === undefined ? null : { text, isLast: part === count - 1 }
 }
 
-/** Finds the origins of encrypted reasoning, in any order; unknown ones are left out. */
+/**
+ * Finds where encrypted reasoning came from (channel and key), by its hashes, in any order. Unknown hashes
+ * are left out.
+ */
 export function reasoningOrigins(
   db: Db,
   { hashes, nowMs }: { readonly hashes: readonly string[]; readonly nowMs: number },
@@ -303,7 +316,10 @@ export function reasoningOrigins(
     .execute()
 }
 
-/** Responses of background calls by the ids of the calls, with what nodes recorded about them. */
+/**
+ * Reads the responses of background calls by the ids of the calls, with what nodes recorded about how they
+ * ended.
+ */
 export async function backgroundOutcomes(
   db: Db,
   { callIds }: { readonly callIds: readonly string[] },
@@ -358,7 +374,10 @@ function streamedParts(json: string | null): readonly StreamedPart[] {
   return json === null ? [] : (JSON.parse(json) as readonly StreamedPart[])
 }
 
-/** Provenance of a settled call, with the facts of the call that its rows repeat. */
+/**
+ * Provenance of a settled call (which channel and key answered), with the other values stored in the same
+ * rows.
+ */
 export interface ProvenCall {
   readonly user_id: number
   readonly model: string
@@ -369,8 +388,8 @@ export interface ProvenCall {
 }
 
 /**
- * Stores the provenance of settled calls, in one statement for each table. On SQLite, settlements store it
- * themselves.
+ * Stores the provenance of settled calls, with one statement per table. On SQLite this is not needed, because
+ * settling a call stores it.
  */
 export async function storeProvenance(
   db: Db,
@@ -435,8 +454,8 @@ function originRows({ channel, ended_ms, provenance: { keyTag, reasoning } }: Pr
 }
 
 /**
- * Picks the last row of each key, because one statement cannot write a row twice; sorted, so that nodes
- * cannot deadlock.
+ * Keeps only the last row of each key, because one statement cannot write a row twice. Sorts the rows, so
+ * that nodes cannot deadlock.
  */
 function byKey<Row>(rows: readonly Row[], keyOf: (row: Row) => string): Row[] {
   const latest = new Map(rows.map((row) => [keyOf(row), row]))

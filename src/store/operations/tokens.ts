@@ -29,8 +29,8 @@ import { type Db, inChunks } from './operation.ts'
 import { type TokenWithKey, findTokenWithKey } from './find-accounts.ts'
 
 /**
- * Creates a token; stores its key encrypted, and its HMAC for the lookup. Refuses the key of another token,
- * deleted ones included.
+ * Creates a token. Its key is stored encrypted, together with an HMAC for the lookup. Rejects if another
+ * token has the same key, even a deleted one.
  */
 export async function createToken(db: Db, token: NewToken, secrets: Secrets): Promise<Token> {
   await refuseTakenKey(db, token.name, hashKey(secrets, token.key))
@@ -39,7 +39,7 @@ export async function createToken(db: Db, token: NewToken, secrets: Secrets): Pr
   return tokenFromRow(row)
 }
 
-/** Throws if a token has this key already. */
+/** Throws if a token has this key already, even a deleted one. */
 export async function refuseTakenKey(db: Db, name: string, keyHash: string): Promise<void> {
   const holder = await db
     .selectFrom('tokens')
@@ -60,8 +60,8 @@ export async function refuseTakenKey(db: Db, name: string, keyHash: string): Pro
 const MAX_ROWS = 500
 
 /**
- * Creates tokens like `createToken`, with a few statements for any number of them; their keys must be free.
- * Returns their ids in the given order.
+ * Creates tokens like `createToken`; the number of statements does not depend on their number. The keys must
+ * be free. Returns the ids of the tokens in the given order.
  */
 export async function createTokens(db: Db, tokens: readonly NewToken[], secrets: Secrets): Promise<number[]> {
   return inChunks(tokens, (some) => createSome(db, some, secrets), MAX_ROWS)
@@ -72,7 +72,7 @@ async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets)
   const rows = tokens.map((token, index) => ({
     ...TOKEN.newRow(token),
     key_hash: hashes[index] ?? '',
-    // Encrypted below, because the encryption is bound to the id of the row.
+    // The key is encrypted below, because the encryption needs the id of the row.
     key_cipher: '',
     ...newUsageLimitColumns(token),
   }))
@@ -92,15 +92,15 @@ async function createSome(db: Db, tokens: readonly NewToken[], secrets: Secrets)
 }
 
 /**
- * Creates a token for an existing user with fewer than `maxTokens` live ones. Counts in the same transaction,
- * so that concurrent requests cannot exceed the limit.
+ * Creates a token for an existing user who has fewer than `maxTokens` tokens. They are counted in the same
+ * transaction, so that concurrent requests cannot exceed the limit.
  */
 export async function createUserToken(
   db: Db,
   { token, maxTokens }: { readonly token: NewToken; readonly maxTokens: number },
   secrets: Secrets,
 ): Promise<Token> {
-  // Changes nothing; locks the user's row if the database runs writes concurrently.
+  // This update changes nothing, but locks the user's row if the database runs writes concurrently.
   const user = await db
     .updateTable('users')
     .set((eb) => ({ status: eb.ref('status') }))
@@ -121,32 +121,35 @@ export async function createUserToken(
   return createToken(db, token, secrets)
 }
 
-/** Change of one token by its owner. */
+/** A change of one token. */
 export interface TokenChange {
-  /** For the audit log. */
+  /** Who makes the change, for the audit log. */
   readonly origin?: Origin
   readonly tokenId: number
   readonly userId: number
   readonly fields: TokenChanges
-  /** Whether an operator makes the change; its limits are then an upper limit for the holder of the token. */
+  /**
+   * Whether an operator makes the change. The holder of the token can then only tighten the limits that it
+   * sets.
+   */
   readonly isByOperator?: boolean
-  /** Refuses with `changed_meanwhile` unless this is the token's version; undefined allows any. */
+  /** If given, the change is refused with `changed_meanwhile` unless this is the token's version. */
   readonly version?: string | undefined
-  /** Maximum quota of a token with a limit. */
+  /** Maximum quota of a token that is not unlimited, in quota units. */
   readonly maxQuota: number
   readonly nowMs: number
 }
 
-/** Token after the change, with the `remain_quota` from before. */
+/** The token after the change, with `remain_quota` from before the change. */
 interface ChangedToken extends TokenWithKey {
   readonly remainBefore: number
 }
 
 /**
- * Changes fields of a token, and the status that follows from them; null if the user has no such live token.
- * Rejects with `invalid_request` if the token then has a limit and its quota is out of bounds, and with
- * `operator_limit` if its holder loosens what an operator gave. Called only by `Ledger.changeToken`, which
- * keeps the balance in memory consistent.
+ * Changes fields of a token, and the status that results from them; null if the user has no such token.
+ * Rejects with `invalid_request` if the token is not unlimited and its quota is out of range, and with
+ * `operator_limit` if the holder of the token loosens a limit set by an operator. Called only by
+ * `Ledger.changeToken`, which updates the balance in memory.
  */
 export async function changeToken(
   db: Db,
@@ -192,7 +195,7 @@ function requireTightened(token: Token): void {
   )
 }
 
-// A balance that calls overdrew is accepted, unless the change sets it.
+// A negative balance is allowed if calls have caused it, but not if the change sets it.
 function requireQuotaOf({ unlimited_quota, remain_quota }: Token, isGiven: boolean, maxQuota: number): void {
   if (unlimited_quota || (remain_quota <= maxQuota && (remain_quota >= 0 || !isGiven))) return
   throw new GatewayError(
@@ -201,16 +204,13 @@ function requireQuotaOf({ unlimited_quota, remain_quota }: Token, isGiven: boole
   )
 }
 
-/**
- * Replaces the key of a live token; null if the user has no such token. Everything else about the token
- * stays.
- */
+/** Replaces the key of a token; null if the user has no such token. Everything else about the token stays. */
 export async function rotateToken(
   db: Db,
   change: {
     readonly tokenId: number
     readonly userId: number
-    /** Plain new key without `sk-`. */
+    /** The new key as plain text, without `sk-`. */
     readonly key: string
   },
   secrets: Secrets,
@@ -229,7 +229,7 @@ export async function rotateToken(
   return row ? tokenFromRow(row) : null
 }
 
-/** Sets the status of a live token if it is `onlyFrom` now; resolves to whether it did. */
+/** Sets the status of a token if its current status is `onlyFrom`. Resolves to whether it was set. */
 export async function setTokenStatus(
   db: Db,
   change: { readonly tokenId: number; readonly status: TokenStatus; readonly onlyFrom: TokenStatus },
@@ -245,8 +245,8 @@ export async function setTokenStatus(
 }
 
 /**
- * Enables or disables a live token; null if the user has no such token. Enabling an expired or exhausted
- * token is refused with `invalid_request`.
+ * Enables or disables a token; null if the user has no such token. Rejects with `invalid_request` if an
+ * expired or exhausted token is to be enabled.
  */
 export async function enableOrDisableToken(
   db: Db,
@@ -285,8 +285,8 @@ function refuseUnusable(status: TokenStatus): void {
 }
 
 /**
- * Marks the user's live tokens among `tokenIds` as deleted; resolves to their ids. The rows stay, and calls
- * under way continue and are settled.
+ * Marks those tokens in `tokenIds` that belong to the user as deleted. Resolves to their ids. The rows stay,
+ * so that running calls can continue and be settled.
  */
 export async function deleteTokens(
   db: Db,

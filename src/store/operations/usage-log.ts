@@ -8,17 +8,22 @@ import type { Db } from './operation.ts'
 import type { Database } from '../row-types.ts'
 import { firstIdOf } from '../usage-id.ts'
 
-/** Maximum number of newest rows that one list shows; an earlier end of the period reaches older ones. */
+/**
+ * Maximum number of rows that one list covers: the newest ones. Older rows are listed if the period ends
+ * earlier.
+ */
 export const MAX_LISTED_ROWS = 100_000
 /**
- * Maximum number of users whose index ranges are read one after the other; for more, all rows of the period
- * are read.
+ * Maximum number of users whose rows are read one user after the other over an index. With more users, all
+ * rows of the period are read.
  */
 const FEW_USERS = 200
 
 const ONE = sql`1`.as('one')
 
-/** Reads a page of matching rows, latest end first, and their number among the newest 100,000. */
+/**
+ * Reads a page of matching rows, latest end first, and the number of matching rows among the newest 100,000.
+ */
 export async function listUsage(
   db: Db,
   {
@@ -30,7 +35,7 @@ export async function listUsage(
     readonly filter: UsageFilter
     readonly offset: number
     readonly limit: number
-    /** The latest end first, unless given. */
+    /** Order of the rows; the latest end first if not given. */
     readonly order?: CallOrder | undefined
   },
 ): Promise<{ readonly total: number; readonly entries: readonly UsageEntry[] }> {
@@ -49,7 +54,7 @@ export async function listUsage(
     .limit(Math.max(0, Math.min(limit, MAX_LISTED_ROWS - offset)))
     .execute()
   if (page.length === 0) return { total, entries: [] }
-  // Literal values, from which PostgreSQL derives the partitions.
+  // The ids are literals, so that PostgreSQL reads only their partitions.
   const rows = await withNames(db)
     .where(
       'usage_log.id',
@@ -64,7 +69,7 @@ export async function listUsage(
   return { total, entries: await entriesFromRows(db, sorted) }
 }
 
-/** An order of calls; those without a value come last, and equal ones in the order of their ids. */
+/** An order of calls. Calls without the value come last; calls with equal values are ordered by id. */
 export interface CallOrder {
   readonly by: (typeof CALL_ORDERS)[number]
   readonly isAscending: boolean
@@ -82,8 +87,8 @@ function orderedBy(rows: RowsQuery, { by, isAscending }: CallOrder) {
 type RowsQuery = ReturnType<typeof matchingRows>
 
 /**
- * Selects all matching rows, and those that can be among the `count` with the latest ends, which avoids
- * sorting all; null if the filter names an unknown user.
+ * Selects all matching rows, and a subset that surely contains the `count` rows with the latest ends. Sorting
+ * only the subset is faster. Null if the filter names an unknown user.
  */
 async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: boolean) {
   if (isByEnd && hasTimesOnly(filter) && (await hasFewUsers(db))) {
@@ -94,14 +99,14 @@ async function listedRows(db: Db, filter: UsageFilter, count: number, isByEnd: b
   const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
   if (!scan) return null
   const all = matchingRows(db, scan)
-  // The rows of a user or a session are read in the order of their ends.
+  // The rows of one user or session are read in the order of their ends, so no subset is needed.
   if (!isByEnd || scannedIndex(scan.filter)) return { all, latest: all }
   return { all, latest: all.where('ended_ms', '>=', await leastLateEnd(db, scan, count)) }
 }
 
 /**
- * Finds an end that the `count` latest rows reach or exceed, by looking at the `count` newest by id; 0 if
- * there is none.
+ * Finds a time (Unix milliseconds) at or after which at least `count` calls ended, by looking at the `count`
+ * newest calls by id. 0 if there are no calls.
  */
 async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<number> {
   const newest = matchingRows(db, scan).select('ended_ms').orderBy('id', 'desc').limit(count).as('newest')
@@ -112,7 +117,7 @@ async function leastLateEnd(db: Db, scan: BoundedScan, count: number): Promise<n
   return least ?? 0
 }
 
-/** Whether only the end of calls is filtered, which `usage_log_by_user` covers. */
+/** Whether the filter has only times, so that the index `usage_log_by_user` is sufficient. */
 function hasTimesOnly({ fromMs: _from, beforeMs: _before, ...others }: UsageFilter): boolean {
   return Object.values(others).every((value) => value === undefined)
 }
@@ -127,8 +132,8 @@ async function hasFewUsers(db: Db): Promise<boolean> {
 }
 
 /**
- * Selects the rows of a scan that ended at `fromMs` or later over `usage_log_by_user`, whose entries are a
- * small fraction of the rows. SQLite reads the tables of a cross join in this order.
+ * Selects the rows of a scan that ended at `fromMs` or later, user by user over `usage_log_by_user`, whose
+ * entries are much smaller than the rows. SQLite reads the tables of a cross join in the written order.
  */
 function rowsByUser(db: Db, scan: BoundedScan, fromMs = 0) {
   const { beforeMs } = scan.filter
@@ -141,17 +146,17 @@ function rowsByUser(db: Db, scan: BoundedScan, fromMs = 0) {
   return beforeMs === undefined ? rows : rows.where('ended_ms', '<', beforeMs)
 }
 
-/** A settled call with everything that explains its cost. */
+/** A settled call with everything needed to explain its cost. */
 export interface CallDetail {
   readonly entry: UsageEntry
-  /** Undefined if no attempt was recorded, because the only one succeeded. */
+  /** Attempts of the call; undefined if they were not recorded, because the first attempt succeeded. */
   readonly attempts: readonly AttemptEntry[] | undefined
   readonly particulars: CallParticulars
-  /** Text of its `PriceSet`; undefined for the estimated charge of a lost node. */
+  /** The prices of the call as text (`PriceSet`); undefined for the estimated charge of a lost node. */
   readonly priceSet: string | undefined
 }
 
-/** Reads a settled call, only of one user if `userId` is given; null if there is none. */
+/** Reads a settled call; if `userId` is given, only of this user. Null if there is none. */
 export async function callDetail(
   db: Db,
   { id, userId }: { readonly id: string; readonly userId?: number | undefined },
@@ -174,7 +179,7 @@ export async function callDetail(
   }
 }
 
-/** Reads the prices of some versions, each by model and group. */
+/** Reads the prices of some versions, by model and group. */
 export async function priceSets(
   db: Db,
   { versions }: { readonly versions: readonly string[] },
@@ -194,8 +199,8 @@ export async function priceSets(
 }
 
 /**
- * Reads the matching rows of one scan, newest first, and the cursor of the next scan; `next` is null at the
- * end of the log. A scan without matches may have a next one.
+ * Reads the matching rows of one scan, newest first. `next` is the cursor for the next scan, or null at the
+ * end of the log. It may be present even if no row matched, because a scan reads a limited number of rows.
  */
 export async function scanUsage(
   db: Db,
@@ -211,7 +216,7 @@ export async function scanUsage(
   return { entries: await entriesFromRows(db, rows), next: scan.end }
 }
 
-/** Selects rows with the names of their users and API keys, deleted ones included. */
+/** Selects rows with the names of their users and API keys, including deleted ones. */
 function withNames(db: Db) {
   return db
     .selectFrom('usage_log')
@@ -221,7 +226,7 @@ function withNames(db: Db) {
     .select(['users.username', 'tokens.name as token_name'])
 }
 
-/** Reads rows of `withNames`, with the present names of their channels. */
+/** Converts rows of `withNames`, and replaces former channel names by the present ones. */
 async function entriesFromRows(
   db: Db,
   rows: readonly (UsageLogRow & { readonly username: string; readonly token_name: string })[],
@@ -238,37 +243,45 @@ async function entriesFromRows(
 }
 
 /**
- * Maximum duration of a call. Ids sort by the start of a call but filters refer to its end, so the scan
- * begins this much earlier.
+ * Maximum duration of a call in milliseconds. Ids sort by the start of a call, but filters refer to its end.
+ * So a scan by id must begin this much earlier.
  */
 const MAX_CALL_MS = 6 * 3_600_000
-/** Maximum time from the start of a call to its recovery after a crash that a scan by user covers. */
+/**
+ * Maximum time from the start of a call to its recovery after a crash that a scan of one user covers, in
+ * milliseconds.
+ */
 const MAX_RECOVERY_DELAY_MS = 7 * 24 * 3_600_000
 
-/** Position in the usage log: the row at which a scan stopped. */
+/** A row of the usage log at which a scan stopped. */
 export interface UsageCursor {
   readonly id: string
   readonly ended_ms: number
 }
 
-/** Scan of the usage log, newest first, over an index: of a session, of a user, of a time range, or of all rows. */
+/**
+ * A scan of the usage log, newest first, over an index: of one session, one user, a time range, or all rows.
+ */
 export interface UsageScan {
   readonly filter: UsageFilter
-  /** Starts after this row; null = at the newest. */
+  /** The scan begins after this row; null to begin with the newest row. */
   readonly after: UsageCursor | null
-  /** Maximum number of rows to read, matching or not, which bounds the work of one operation. */
+  /** Maximum number of rows to read, matching or not. This limits the time of one operation. */
   readonly maxRows: number
 }
 
-/** Scan whose last row is known. */
+/** A scan whose last row has been determined. */
 interface BoundedScan extends UsageScan {
-  /** Last row of the scan; null if the scan reaches the end of the log. */
+  /** Last row of the scan; null if it reaches the end of the log. */
   readonly end: UsageCursor | null
 }
 
 type Rows = ExpressionBuilder<Pick<Database, 'tokens' | 'usage_log'>, 'usage_log'>
 
-/** Finds the last row of a scan, and the id of the user in its filter; null if that user is unknown. */
+/**
+ * Determines the last row of a scan, and the user's id if the filter has a username. Null if that user is
+ * unknown.
+ */
 export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | null> {
   const filter = await resolved(db, scan.filter)
   if (!filter) return null
@@ -293,8 +306,8 @@ export function matchingRows(db: Db, scan: BoundedScan) {
 }
 
 /**
- * Adds the ids of the users that the filter names, for the index: a number if there is one. Null if no user
- * can match.
+ * Replaces the usernames in a filter by user ids, because the index has ids. A single id is returned as a
+ * number. Null if no user can match.
  */
 export async function withUser<Filter extends Pick<UsageFilter, 'user_id' | 'username'>>(
   db: Db,
@@ -312,7 +325,10 @@ export async function withUser<Filter extends Pick<UsageFilter, 'user_id' | 'use
   return ids.length > 0 ? { ...filter, user_id: oneOrMore(ids) } : null
 }
 
-/** Resolves the names of users and the channels of a filter; null if there is no such user or channel. */
+/**
+ * Replaces usernames and channels in a filter by what the usage log contains; null if there is no such user
+ * or channel.
+ */
 export async function resolved(db: Db, filter: UsageFilter): Promise<UsageFilter | null> {
   const ofUser = await withUser(db, filter)
   return ofUser && withChannels(db, ofUser)
@@ -323,7 +339,10 @@ const oneOrMore = (ids: readonly number[]): OneOrMore<number> => {
   return ids.length === 1 && first !== undefined ? first : ids
 }
 
-/** The user or the session whose rows are scanned over their index; undefined if those of several match. */
+/**
+ * The single user or session whose index is used for the scan; undefined if several or none are in the
+ * filter.
+ */
 function scannedIndex({
   user_id: userId,
   session,
@@ -338,9 +357,9 @@ function scannedIndex({
 }
 
 /**
- * Condition on the index: `usage_log_by_session`, `usage_log_by_user`, else the primary key. Has one bound per side
- * only, because SQLite would use the first of two and read all rows up to the other; a cursor is the tighter
- * bound.
+ * SQL condition for the index that is used: `usage_log_by_session`, `usage_log_by_user`, otherwise the
+ * primary key. There is only one bound per side: if there were two, SQLite would use the first one, and read
+ * all rows up to the other. A cursor is always the tighter bound.
  */
 function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
   const { filter, after, end } = scan
@@ -351,7 +370,7 @@ function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
     withinIds(eb, scan),
     eb(`usage_log.${index.column}`, '=', index.value),
   ]
-  // The index has no rows without a session.
+  // Needed to use the index, which has only rows with a session.
   if (index.column === 'session') bounds.push(eb('usage_log.session', '<>', sql.lit('')))
   if (after) bounds.push(eb('usage_log.ended_ms', '<=', after.ended_ms), pastCursor(eb, '<', after))
   else if (beforeMs !== undefined) bounds.push(eb('usage_log.ended_ms', '<', beforeMs))
@@ -365,8 +384,9 @@ function withinScan(eb: Rows, scan: BoundedScan): Expression<SqlBool> {
 }
 
 /**
- * Condition on the ids of a scan, from which PostgreSQL derives the partitions. The rows of a user or a session are
- * scanned by the end of calls, so there a cursor bounds ids through its time only.
+ * SQL condition on the ids of a scan, from which PostgreSQL determines the partitions to read. The rows of
+ * one user or session are scanned by the end of calls; for these, a cursor limits the ids only through its
+ * time.
  */
 function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<SqlBool> {
   const { fromMs, beforeMs, id } = filter
@@ -390,23 +410,23 @@ function withinIds(eb: Rows, { filter, after, end }: BoundedScan): Expression<Sq
   return eb.and(bounds)
 }
 
-// Rows that ended in the same millisecond are ordered by id.
+// Rows with an equal end are ordered by id.
 function pastCursor(eb: Rows, side: '<' | '>', { id, ended_ms: endedMs }: UsageCursor): Expression<SqlBool> {
   return eb.or([eb('usage_log.ended_ms', side, endedMs), eb('usage_log.id', side, id)])
 }
 
-/** Condition of the filter that the index does not cover. */
+/** SQL condition for the parts of the filter that the index does not cover. */
 function matchesFilter(eb: Rows, filter: UsageFilter): Expression<SqlBool> {
   const { user_id: users, fromMs, beforeMs, token_id, token_name, model, channel, group } = filter
   const { service_tier: tier, region, reasons, causes, session, cache_break: broke } = filter
   const index = scannedIndex(filter)
   const wanted: Expression<SqlBool>[] = []
-  // The plus keeps SQLite from the index of users where that of the session has fewer rows.
+  // With the plus sign, SQLite does not use the index of users if the index of the session has fewer rows.
   if (users !== undefined && index?.column !== 'user_id')
     wanted.push(eb(sql<number>`${sql.raw(index ? '+' : '')}usage_log.user_id`, 'in', valuesOf(users)))
   if (session !== undefined && index?.column !== 'session')
     wanted.push(eb('usage_log.session', 'in', valuesOf(session)))
-  // The index of a user or a session covers the times.
+  // The index of a user or session covers the times already.
   if (!index && fromMs !== undefined) wanted.push(eb('usage_log.ended_ms', '>=', fromMs))
   if (!index && beforeMs !== undefined) wanted.push(eb('usage_log.ended_ms', '<', beforeMs))
   if (token_name !== undefined)

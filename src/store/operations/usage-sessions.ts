@@ -5,32 +5,32 @@ import { COUNT_COLUMNS } from '../usage-row.ts'
 import { type Db, namesOf } from './operation.ts'
 import { boundScan, MAX_LISTED_ROWS, matchingRows } from './usage-log.ts'
 
-/** Sums over the calls of one session. */
+/** Sums over the calls of one session of a client. */
 export interface UsageSession {
-  /** As in rows. */
+  /** Session as in the usage log. */
   readonly session: string
   readonly user_id: number
   readonly username: string
   readonly calls: number
-  /** Tokens that no cache was read for or written with. */
+  /** Number of input tokens, without those read from or written to a cache. */
   readonly input: number
   readonly cached: number
   readonly cache_write: number
   readonly output: number
-  /** Quota units, as the next two. */
+  /** Quota units, like `cache_saved` and `cache_surcharge`. */
   readonly quota: number
   readonly cache_saved: number
   readonly cache_surcharge: number
   readonly breaks: BreakCounts
-  /** End of the first call, in Unix milliseconds. */
+  /** End of the first call in Unix milliseconds. */
   readonly first_ms: number
-  /** End of the last call. */
+  /** End of the last call in Unix milliseconds. */
   readonly last_ms: number
 }
 
 const CACHE_WRITES = COUNT_COLUMNS.filter((name) => name.startsWith('cache_write_')).join(' + ')
 
-/** What is summed up for a session. */
+/** SQL of each sum over the calls of a session. */
 const SUMS = {
   input: 'input_tokens',
   cached: 'cache_read_tokens',
@@ -42,8 +42,8 @@ const SUMS = {
 } as const
 
 /**
- * Sums the matching calls by session, the session of the latest call first. Covers the newest 100,000 rows of the
- * session, of the user or of the period, as `listUsage` does.
+ * Sums the matching calls by session; the session with the latest call is first. Covers the newest 100,000
+ * rows of the session, user or period, like `listUsage`.
  */
 export async function usageSessions(
   db: Db,
@@ -70,7 +70,7 @@ export async function usageSessions(
     'user',
     rows.map(({ user_id }) => user_id),
   )
-  // A page beyond the last one has no row that states the total.
+  // A page beyond the last one has no rows, so the total must be read separately.
   const beyond =
     rows.length === 0 && offset > 0
       ? await db
@@ -109,7 +109,7 @@ function groupedBySession(db: Db, scan: Parameters<typeof matchingRows>[1]) {
       fn.countAll<number>().as('calls'),
       fn.min<number>('ended_ms').as('first_ms'),
       fn.max<number>('ended_ms').as('last_ms'),
-      // Casts the sums, because PostgreSQL returns a wider type.
+      // The sums are cast, because PostgreSQL returns a type that the driver does not convert to a number.
       ...Object.entries(SUMS).map(([name, of]) =>
         sql<number>`cast(sum(${sql.raw(of)}) as bigint)`.as(name as keyof typeof SUMS),
       ),

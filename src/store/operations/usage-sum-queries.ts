@@ -25,7 +25,7 @@ import {
 import type { UsageColumns } from '../../domain/records/usage-counts.ts'
 import { COUNT_COLUMNS, usageFromRow } from '../usage-row.ts'
 
-/** The dimensions that a series can be split by. */
+/** The dimensions by which a time series can be split. */
 export const SERIES_DIMENSIONS = [
   'model',
   'token',
@@ -37,7 +37,7 @@ export const SERIES_DIMENSIONS = [
   'none',
 ] as const
 
-/** A dimension of a series. */
+/** A dimension by which a time series is split. */
 export type SeriesDimension = (typeof SERIES_DIMENSIONS)[number]
 
 /** Column of each dimension. */
@@ -54,7 +54,7 @@ export const COLUMN_OF = {
   Record<Exclude<SeriesDimension | UsageDimension, 'none' | 'day'>, DimensionColumn>
 >
 
-/** Columns of a point of a series. */
+/** Columns of each point of a time series. */
 const POINT_COLUMNS = [
   'requests',
   'failed',
@@ -70,36 +70,38 @@ const POINT_COLUMNS = [
   'hit_saved',
 ]
 
-/** The figures that series are ranked by. */
+/** The figures by which the lines of a time series are ranked. */
 export const SERIES_RANKS = ['quota', 'requests', 'tokens', 'failed'] as const
 
-/** A figure that series are ranked by. */
+/** A figure by which lines are ranked. */
 export type SeriesRank = (typeof SERIES_RANKS)[number]
 
-/** Values of `POINT_COLUMNS`, or of `LATENCY_COLUMNS`. */
+/** Sums in the order of `POINT_COLUMNS` or of `LATENCY_COLUMNS`. */
 type Sums = readonly number[]
 
-/** One line of a series: a value of its dimension. */
+/** One line of a time series: the sums for one value of the dimension. */
 export interface SeriesLine {
-  /** Name, or id of a user, API key or channel; null in the line that sums up all other values. */
+  /** Name of the value, or id of a user, API key or channel; null in the line for all other values. */
   readonly key: string | number | null
-  /** Name of a user, API key or channel, deleted ones included. */
+  /** Name of the user, API key or channel, even if deleted. */
   readonly label: string
-  /** Places by the requested figures, from 1; null if it is not among the top. */
+  /** Rank from 1 by each requested figure; null if the line is not among the top. */
   readonly ranks: Readonly<Partial<Record<SeriesRank, number | null>>>
-  /** Sums of each step. */
+  /** The sums of each step of time. */
   readonly points: readonly Sums[]
 }
 
-/** Sums of a period by step and dimension. */
+/** Sums of a period, divided by steps of time and by a dimension. */
 interface SeriesSums {
-  /** Sorted by the first figure of `ranks`, highest first; the line with key null, if there is one, is last. */
+  /**
+   * Sorted by the first figure in `ranks`, highest first. The line with `key` null, if there is one, is last.
+   */
   readonly lines: readonly SeriesLine[]
-  /** Histograms of all calls for each step. */
+  /** Latency histograms of all calls, for each step. */
   readonly latency: readonly Sums[]
-  /** Breaks of prompt caches in the period. */
+  /** Number of prompt cache breaks in the period, by reason. */
   readonly breaks: BreakCounts
-  /** Sums of the preceding period. */
+  /** Sums of the preceding period of equal length. */
   readonly previous: Sums
 }
 
@@ -107,18 +109,18 @@ interface SeriesSums {
 interface SeriesQuery {
   readonly filter: UsageFilter
   readonly by: SeriesDimension
-  /** Maximum number of lines for each of `ranks`, not counting the one for all others. */
+  /** Maximum number of lines for each figure in `ranks`, without the line for all other values. */
   readonly top: number
   readonly ranks: readonly SeriesRank[]
-  /** Whether labels of API keys begin with their user. */
+  /** Whether labels of API keys begin with the name of their user. */
   readonly withOwners: boolean
   readonly steps: number
   readonly plan: SeriesPlan
-  /** Plan of the preceding period, as a single step. */
+  /** How the preceding period is read, as a single step. */
   readonly previousPlan: SeriesPlan
 }
 
-/** Reads the days for which there are sums. */
+/** Reads from which day on there are sums. */
 export async function usageCoverage(db: Db): Promise<Coverage> {
   const firstOf = (unit: 'slot' | 'day') =>
     sql`(select min(start) from usage_sums where kind = ${sql.lit(smallestSumKind(unit, ['model']).kind)})`
@@ -127,12 +129,12 @@ export async function usageCoverage(db: Db): Promise<Coverage> {
   const { slot = null, day = null } = rows[0] ?? {}
   if (slot === null || day === null)
     return { firstSlotDay: Number.POSITIVE_INFINITY, firstDay: day ?? Number.POSITIVE_INFINITY }
-  // Half hours of the first day may have been removed, unless it is the first of all.
+  // Some half hours of the first such day may have been removed, unless it is the first day of all.
   const first = Math.floor(slot / SLOTS_PER_DAY)
   return { firstSlotDay: day < first ? first + 1 : first, firstDay: day }
 }
 
-/** Sums a period by step and dimension. */
+/** Sums the calls of a period by steps of time and by a dimension. */
 export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets): Promise<SeriesSums> {
   const { steps, plan, previousPlan } = query
   const filter = await resolvedFilter(db, query.filter)
@@ -165,7 +167,7 @@ export async function usageSeries(db: Db, query: SeriesQuery, secrets: Secrets):
   }
 }
 
-/** Lines for the values with the highest figures; the line for all others is the difference to the totals. */
+/** Builds the lines for the highest values. The line for all other values is the totals minus these lines. */
 async function seriesLines(
   db: Db,
   { by, top, ranks, withOwners, steps, plan }: SeriesQuery,
@@ -196,7 +198,10 @@ async function seriesLines(
   return isWhole ? lines : [...lines, { key: null, label: '', ranks: {}, points: left }]
 }
 
-/** The values among the `top` of any of these figures, in the order of the first one, with their places. */
+/**
+ * Finds the values that are among the `top` for any of the figures, sorted by the first figure, with their
+ * ranks.
+ */
 async function rankedByEach(
   db: Db,
   filter: UsageFilter,
@@ -211,7 +216,7 @@ async function rankedByEach(
   readonly places: (key: string | number) => SeriesLine['ranks']
   readonly isWhole: boolean
 }> {
-  // Ties are sorted by the higher charge, then by more calls.
+  // Equal values are sorted by the higher charge, then by more calls.
   const columns = [...new Set<SeriesRank>([...ranks, 'quota', 'requests'])]
   const totals = await totalsByKey(db, filter, by, plan, columns)
   const placesBy = new Map<SeriesRank, ReadonlyMap<string | number, number>>()
@@ -221,7 +226,7 @@ async function rankedByEach(
       totals,
       [rank, 'quota', 'requests'].map((name) => columns.indexOf(name as SeriesRank)),
     )
-    // A value without failures is not among the top by failures; a free model is still a series by charge.
+    // A value with a sum of 0 is not among the top, except by charge, so that free models have a line too.
     const at = columns.indexOf(rank)
     const counted = rank === 'quota' ? order : order.filter((key) => (totals.get(key)?.[at] ?? 0) > 0)
     const first = counted.slice(0, top)
@@ -241,7 +246,8 @@ async function rankedByEach(
 }
 
 /**
- * Lists the values of the dimension with a sum, the highest one first; of equal ones, that with the next sum.
+ * Lists the values of a dimension by the sum of the first column, highest first. Equal values are sorted by
+ * the next column.
  */
 export async function rankedKeys(
   db: Db,
@@ -256,7 +262,7 @@ export async function rankedKeys(
   )
 }
 
-/** Keys by their sums at these places, the highest first. */
+/** Sorts keys by the sums at these indexes, highest first. */
 function inOrder(
   totals: ReadonlyMap<string | number, readonly number[]>,
   places: readonly number[],
@@ -270,7 +276,7 @@ function inOrder(
     .map(([key]) => key)
 }
 
-/** Reads the sums of a whole period by the values of a dimension. */
+/** Reads the sums of a whole period for each value of a dimension. */
 export async function totalsByKey(
   db: Db,
   filter: UsageFilter,
@@ -298,7 +304,10 @@ export async function totalsByKey(
   return totals
 }
 
-/** Reads the sums of every step of a plan, by the values of `given.by`; without it, there is one entry, with key null. */
+/**
+ * Reads the sums of each step of a plan for each value of `given.by`. Without `given.by` there is one entry,
+ * with key null.
+ */
 export async function readPlannedSums(
   db: Db,
   given: Pick<SumsQuery, 'filter' | 'by' | 'keys' | 'columns'>,
@@ -340,7 +349,7 @@ const zeros = (steps: number, columns: readonly string[]): number[][] =>
   Array.from({ length: steps }, () => columns.map(() => 0))
 
 /**
- * Removes the sums and counters of the earliest half hour before `beforeMs` that has any; its day (UTC) has
+ * Removes the sums and counters of the earliest half hour before `beforeMs` that has any. Its day (UTC) has
  * ended by then. Resolves to the number of rows. Sums without keys are removed first, because they show which
  * days are complete.
  */
@@ -361,7 +370,7 @@ export async function pruneSlots(db: Db, { nowMs: beforeMs }: { readonly nowMs: 
   return Number(numAffectedRows ?? 0)
 }
 
-/** Range of days since 1970-01-01, UTC, both ends included; undefined = unbounded. */
+/** A range of days, counted from 1970-01-01, UTC; it includes both ends. undefined means no limit. */
 interface UsageDays {
   readonly first?: number | undefined
   readonly last?: number | undefined
@@ -373,7 +382,9 @@ interface UsageOfDay extends UsageTotals {
   readonly model: string
 }
 
-/** Sums the matching rows of one scan; `next` is the cursor of the next scan, or null at the end. */
+/**
+ * Sums the matching rows of one scan. `next` is the cursor for the next scan, or null at the end of the log.
+ */
 export async function sumUsageScan(
   db: Db,
   given: UsageScan,
@@ -385,7 +396,7 @@ export async function sumUsageScan(
       sql<number>`cast(coalesce(sum(case when reason = 'failed' then 0 else 1 end), 0) as bigint)`.as(
         'requests',
       ),
-      // Casts the sums, because PostgreSQL returns a wider type.
+      // The sums are cast, because PostgreSQL returns a type that the driver does not convert to a number.
       ...(['quota', ...COUNT_COLUMNS] as const).map((name) =>
         sql<number>`cast(coalesce(sum(${sql.ref(name)}), 0) as bigint)`.as(name),
       ),
@@ -399,7 +410,10 @@ export async function sumUsageScan(
 
 const COLUMNS = ['requests', 'quota', ...COUNT_COLUMNS]
 
-/** Sums whole days. Ignores the times and the id of the filter, which daily sums do not have. */
+/**
+ * Sums the usage of whole days. The times and the call id of the filter are ignored, because daily sums do
+ * not have them.
+ */
 export async function sumUsageDays(
   db: Db,
   { filter, days }: { readonly filter: UsageFilter; readonly days: UsageDays },
@@ -424,7 +438,7 @@ export async function usageByDay(
     .toSorted((one, other) => one.day - other.day || (one.model < other.model ? -1 : 1))
 }
 
-/** Usage of one value of a dimension. */
+/** Usage for one value of a dimension. */
 interface UsageGroup extends UsageTotals {
   /** Name of the model, user, key or channel, or the day as `2026-01-31`. */
   readonly name: string
@@ -432,7 +446,7 @@ interface UsageGroup extends UsageTotals {
   readonly id: number | undefined
 }
 
-/** Sums whole days by one dimension, the highest charge first; days in their order. */
+/** Sums whole days by one dimension. The highest charge is first; days are in ascending order. */
 export async function usageGroups(
   db: Db,
   { by, days }: { readonly by: UsageDimension; readonly days: UsageDays },

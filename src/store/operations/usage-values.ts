@@ -7,20 +7,20 @@ import { type Db, inChunks } from './operation.ts'
 import { UNANSWERED_COLUMN } from '../sum-kinds.ts'
 import { COLUMN_OF, totalsByKey } from './usage-sum-queries.ts'
 
-/** A value of a field of calls. */
+/** A value that occurs in a field of calls. */
 export interface UsageValue {
-  /** Name, or id of a user, API key or channel. */
+  /** Name of the value, or id of a user, API key or channel. */
   readonly value: string | number
   readonly label: string
   readonly calls: number
 }
 
-/** Fields whose values are listed. */
+/** Fields whose values can be listed. */
 export type ValuedField = 'model' | 'token' | 'user' | 'channel' | 'group' | 'service_tier' | 'region'
 
 /**
- * Lists the values that calls of a period have, those with the most calls first, with `q` in their label in any
- * case. `withOwners`: labels of API keys begin with their user.
+ * Lists the values that occur in calls of a period, those with the most calls first. `q` must be in the
+ * label, in upper or lower case. With `withOwners`, labels of API keys begin with the name of their user.
  */
 export async function usageValues(
   db: Db,
@@ -42,7 +42,7 @@ export async function usageValues(
     .toSorted((one, other) => other.calls - one.calls)
   const wanted = query.q.toLowerCase()
   const found: UsageValue[] = []
-  // Labels are read for some at a time, because only the first that match are listed.
+  // Labels are read in groups, because only the first matching values are listed.
   for (let from = 0; from < ranked.length; from += LABELLED_AT_ONCE) {
     const least = found[limit - 1]?.calls ?? 0
     const some = ranked.slice(from, from + LABELLED_AT_ONCE).filter(({ calls }) => calls >= least)
@@ -67,7 +67,7 @@ export async function usageValues(
   return found.map((one) => ({ ...one, value: idOf?.get(String(one.value)) ?? one.value }))
 }
 
-/** Values whose labels are read by one statement. */
+/** Number of values whose labels are read by one statement. */
 const LABELLED_AT_ONCE = 500
 
 async function labelsOf(

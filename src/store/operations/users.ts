@@ -27,14 +27,14 @@ import { liveUser } from './find-accounts.ts'
 import { removeAnswersOfUser } from './kept-answers.ts'
 import { Role } from '../../domain/role.ts'
 
-/** Creates a user, like `createUsers`. */
+/** Creates one user; see `createUsers`. */
 export async function createUser(db: Db, user: NewUser, secrets: Secrets): Promise<ManagedUser> {
   const ids = await createUsers(db, [user], secrets)
   const row = await db.selectFrom('users').selectAll().where('id', 'in', ids).executeTakeFirstOrThrow()
   return managedUserFromRow(row)
 }
 
-/** Columns of a new user. */
+/** Columns for the row of a new user. */
 function columnsOfNewUser(user: NewUser, accessTokenHash: string | null): Insertable<Database['users']> {
   return {
     ...USER.newRow({ ...user, display_name: user.display_name ?? user.username }),
@@ -46,7 +46,7 @@ function columnsOfNewUser(user: NewUser, accessTokenHash: string | null): Insert
   }
 }
 
-/** Error for a new user that shares its name, id or access token with another one. */
+/** Error for a new user whose name, id or access token another user has. */
 function takenBy(user: NewUser, other: { readonly id: number; readonly username: string }): GatewayError {
   if (other.username === user.username) return takenName(user.username, other.username)
   if (other.id === user.id)
@@ -64,9 +64,9 @@ function takenBy(user: NewUser, other: { readonly id: number; readonly username:
 const MAX_ROWS = 500
 
 /**
- * Creates users, with a few statements for any number of them; returns their ids in the given order. Refuses
- * a name that imitates, or equals another user's as names are compared; refuses an id or an access token of
- * another user, deleted ones included.
+ * Creates users; the number of statements does not depend on their number. Returns their ids in the given
+ * order. Rejects a username with misleading characters, or one that counts as equal to that of another user.
+ * Rejects an id or access token of another user, even a deleted one.
  */
 export async function createUsers(db: Db, users: readonly NewUser[], secrets: Secrets): Promise<number[]> {
   if (users.length === 0) return []
@@ -86,8 +86,9 @@ export async function createUsers(db: Db, users: readonly NewUser[], secrets: Se
 }
 
 /**
- * Ids in order: the declared ones, and otherwise the one after the largest, because PostgreSQL's sequence
- * ignores explicit ids. Rows of users are never removed, so no id is used twice.
+ * Returns an id for each user: the declared id, or the next one after the largest id. The sequence of
+ * PostgreSQL is not used, because it does not know explicit ids. Rows of users are never removed, so no id is
+ * used twice.
  */
 async function newIds(db: Db, users: readonly NewUser[]): Promise<number[]> {
   const { last } = await db
@@ -133,48 +134,49 @@ async function refuseTakenNames(
   }
 }
 
-/** Change of a user's quota, in quota units. */
+/** A change of a user's quota, in quota units. */
 export interface QuotaChange {
-  /** `override` replaces the balance by `value`. */
+  /** `override` sets the balance to `value`. */
   readonly mode: 'add' | 'subtract' | 'override'
   readonly value: number
-  /** Maximum balance; a change above it, or below zero by subtraction, is refused. */
+  /** Maximum balance. A change that exceeds it, or a subtraction below zero, is refused. */
   readonly maxQuota: number
 }
 
-/** Change of one user. */
+/** A change of one user. */
 export interface UserChange {
-  /** For the audit log. */
+  /** Who makes the change, for the audit log. */
   readonly origin?: Origin
   readonly userId: number
   readonly fields?: UserChanges
   readonly quota?: QuotaChange | undefined
-  /** Refuses with `changed_meanwhile` unless this is the user's version; undefined allows any. */
+  /** If given, the change is refused with `changed_meanwhile` unless this is the user's version. */
   readonly version?: string | undefined
-  /** Refuses with `role_too_low` unless the user's role is below this; undefined allows any role. */
+  /** If given, the change is refused with `role_too_low` unless the user's role is below this. */
   readonly roleBelow?: number | undefined
   /**
-   * Refuses with `invalid_request` unless this is the current hash; null means none, undefined allows any.
+   * If given, the change is refused with `invalid_request` unless this is the current password hash (null for
+   * no password).
    */
   readonly passwordWas?: string | null | undefined
-  /** HMAC of the session that a new password does not end. */
+  /** HMAC of the session that stays valid after a change of the password. */
   readonly remainingSession?: string | undefined
-  /** True if replacing the password keeps the access token. */
+  /** Whether the access token stays valid after a change of the password. */
   readonly keepAccessTokens?: boolean | undefined
 }
 
-/** Result of a change. */
+/** Result of `changeUser`. */
 interface ChangedUser {
   readonly user: ManagedUser
-  /** Difference of the user's quota, in quota units. */
+  /** Change of the user's quota, in quota units. */
   readonly quotaMoved: number
 }
 
 /**
- * Changes all or none of the given fields of a user; null if there is no such user. A new password ends the
- * user's sessions, as does enabling a disabled user. Replacing a password revokes the access token, because
- * someone with the old password may have created it. Called only by `Ledger.changeUser`, which keeps the
- * balance in memory consistent.
+ * Changes the given fields of a user, all or none; null if there is no such user. A new password or enabling
+ * a disabled user ends the user's sessions. Replacing a password also revokes the access token, because
+ * someone who knew the old password may have created it. Called only by `Ledger.changeUser`, which updates
+ * the balance in memory.
  */
 export async function changeUser(
   db: Db,
@@ -221,7 +223,7 @@ export async function changeUser(
   return { user: managedUserFromRow(row), quotaMoved: quotaAfter - before.quota }
 }
 
-/** Columns of a user who gets this name; throws if the name is not allowed. */
+/** Columns for a user who gets this name. Throws if the name is not allowed. */
 async function renamedColumns(
   db: Db,
   { id, username, first_username }: UserRow,
@@ -259,7 +261,7 @@ function changedQuota(before: number, { mode, value, maxQuota }: QuotaChange): n
   return after
 }
 
-/** Replaces a user's access token, storing its HMAC only; null if there is no such user. */
+/** Replaces a user's access token, storing only its HMAC; null if there is no such user. */
 export async function setAccessToken(
   db: Db,
   { userId, accessToken }: { readonly userId: number; readonly accessToken: string },
@@ -276,17 +278,17 @@ export async function setAccessToken(
 }
 
 /**
- * Marks a user and all its tokens as deleted; removes its sessions, identities, password and access token.
- * False if there is no such user. The row stays because charges refer to it, but under another name, so that
- * the username becomes free.
+ * Marks a user and all its tokens as deleted, and removes its sessions, identities, password and access
+ * token. Returns false if there is no such user. The row stays, because charges refer to it, but gets another
+ * name, so that the username becomes free.
  */
 export async function deleteUser(
   db: Db,
   user: {
     readonly userId: number
-    /** Unix seconds. */
+    /** Time of the deletion in Unix seconds. */
     readonly deleted_time: number
-    /** Refuses with `role_too_low` unless the user's role is below this; undefined allows any role. */
+    /** If given, the deletion is refused with `role_too_low` unless the user's role is below this. */
     readonly roleBelow?: number | undefined
   },
 ): Promise<boolean> {
@@ -313,7 +315,7 @@ export async function deleteUser(
     .where('user_id', '=', userId)
     .where('deleted_time', 'is', null)
     .execute()
-  // Rows without content stay, because a background call may have to be charged by one.
+  // Responses without content stay, because a background call may have to be charged by their row.
   await db
     .deleteFrom('stored_responses')
     .where('user_id', '=', userId)
@@ -327,7 +329,7 @@ export async function deleteUser(
   return true
 }
 
-/** Builds a name such as `ann (deleted 7)`, with a number appended if it is taken. */
+/** Returns a name such as `ann (deleted 7)`, with a number appended if that name is taken. */
 async function nameOfDeleted(db: Db, { id, username }: UserRow): Promise<string> {
   const plain = `${username} (deleted ${id})`
   for (let name = plain, more = 2; ; name = `${plain} ${more++}`) {
@@ -336,7 +338,7 @@ async function nameOfDeleted(db: Db, { id, username }: UserRow): Promise<string>
   }
 }
 
-/** Throws `role_too_low` if the role is not below `roleBelow`. Runs in the transaction that writes. */
+/** Throws `role_too_low` unless the role is below `roleBelow`. Call it in the transaction that writes. */
 function refuseRole({ username, role }: UserRow, roleBelow: number | undefined): void {
   if (roleBelow === undefined || role < roleBelow) return
   throw new GatewayError('role_too_low', `the role of the user "${username}" is not below yours`)
@@ -359,8 +361,8 @@ async function refuseLastRoot(db: Db, { id, username, role }: UserRow): Promise<
 }
 
 /**
- * Throws if a user may not be given this name: if it has invisible characters or mixes alphabets, or equals
- * another user's as names are compared. `own` is the id of the user to be named. Existing names are not
+ * Throws if a user may not have this name: it contains invisible characters, mixes alphabets, or counts as
+ * equal to the name of another user. `own` is the id of the user who gets the name. Existing names are not
  * checked.
  */
 async function refuseName(db: Db, username: string, own?: number): Promise<void> {
@@ -370,7 +372,10 @@ async function refuseName(db: Db, username: string, own?: number): Promise<void>
   if (taken) throw takenName(username, taken.username)
 }
 
-/** Throws if new users may not be given these names, like `refuseName`, or if two of them are equal. */
+/**
+ * Throws if new users may not have these names, by the rules of `refuseName`, or if two of the names count as
+ * equal.
+ */
 async function refuseNames(db: Db, usernames: readonly string[]): Promise<void> {
   usernames.forEach(refuseImitation)
   const taken = new Map(
@@ -398,7 +403,7 @@ function refuseImitation(username: string): void {
   )
 }
 
-/** Live users whose comparable name equals one of these. */
+/** Users that are not deleted and whose name counts as equal to one of these. */
 function namesakes(
   db: Db,
   usernames: readonly string[],
@@ -408,7 +413,7 @@ function namesakes(
   )
 }
 
-/** Error for a name that is taken, in the same or another form. */
+/** Error for a name that another user has, in the same or in a different form. */
 function takenName(username: string, theirs: string): GatewayError {
   const alone =
     username === theirs
@@ -417,7 +422,7 @@ function takenName(username: string, theirs: string): GatewayError {
   return new GatewayError('invalid_request', `there is a user "${escapeInvisible(theirs)}" already${alone}`)
 }
 
-/** Ends all sessions of a user, or all but one. */
+/** Ends all sessions of a user, except the one with the HMAC `remainingHash`. */
 export async function endSessionsOf(db: Db, userId: number, remainingHash?: string): Promise<void> {
   await db
     .deleteFrom('sessions')

@@ -1,4 +1,4 @@
-// Write operations, without those of calls (`LedgerWrites`).
+// Write operations, except the operations on calls (`LedgerWrites`).
 
 export {
   endConditions,

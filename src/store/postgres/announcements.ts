@@ -3,26 +3,26 @@ import { Client } from 'pg'
 import type { NodeMessages } from '../node-messages.ts'
 import { mapDatabaseError } from './failure.ts'
 
-/** Channel of all nodes. The first word of a message is its kind. */
+/** PostgreSQL notification channel that all nodes listen to. The first word of a message is its kind. */
 const CHANNEL = 'sluice'
 const CONNECT_TIMEOUT_MS = 2_000
-/** Interval of the liveness checks, and timeout of a statement. */
+/** Interval at which the connection is checked, and timeout of a statement. */
 const LIVENESS_MS = 5_000
 const MIN_RETRY_MS = 100
 const MAX_RETRY_MS = 2_000
 
 /** Callbacks of a listener. */
 export interface Listener {
-  /** Called with a text that a node announced, this one included. */
+  /** Called with each text that a node announced, including this node. */
   received(text: string): void
-  /** Called on every connection; announcements before it were missed. */
+  /** Called on every new connection. Announcements made while there was none were missed. */
   connected?(): void
 }
 
 /**
- * Broadcasts short texts to every node on the same database within milliseconds, over a dedicated connection
- * that reconnects by itself. Only texts of nodes with the same secret are accepted. They are hints: a
- * disconnected node misses them, so a listener must eventually become correct without them.
+ * Sends short texts to every node on the same database within milliseconds, over a separate connection that
+ * is restored when lost. Only texts of nodes with the same secret are accepted. A disconnected node misses
+ * texts, so a listener must eventually reach the correct state without them.
  */
 export class Announcements {
   readonly #url: string
@@ -40,7 +40,7 @@ export class Announcements {
     this.#running = this.#run()
   }
 
-  /** Resolves when the first attempt to connect has ended; `isConnected` is its result. */
+  /** Resolves when the first attempt to connect has ended. `isConnected` then says whether it succeeded. */
   get firstAttempt(): Promise<void> {
     return this.#firstAttempt.promise
   }
@@ -56,7 +56,10 @@ export class Announcements {
     return () => void this.#listeners.delete(listener)
   }
 
-  /** Sends a text to all nodes, this one included. Rejects with `StoreUnavailable` if out of reach. */
+  /**
+   * Sends a text to all nodes, including this one. Rejects with `StoreUnavailable` if the database is
+   * unreachable.
+   */
   async announce(text: string): Promise<void> {
     const message = this.#messages.seal(text)
     try {
@@ -83,7 +86,7 @@ export class Announcements {
     }
   }
 
-  /** Connects and serves one connection until its end; resolves to false if it was not made. */
+  /** Opens one connection and serves it until its end. Resolves to false if it could not be opened. */
   async #runConnection(): Promise<boolean> {
     const client = new Client({
       connectionString: this.#url,
@@ -112,12 +115,12 @@ export class Announcements {
     for (const listener of this.#listeners) listener.connected?.()
     await this.#untilLost(client, lost.promise)
     this.#client = undefined
-    // Does not wait long, because a dead connection never confirms its end.
+    // Waits only briefly, because a dead connection never confirms its end.
     await Promise.race([client.end().catch(() => {}), delay(MIN_RETRY_MS, undefined, { ref: false })])
     return true
   }
 
-  // Detects a dead connection by a query at intervals.
+  // Detects a dead connection by running a query at intervals.
   async #untilLost(client: Client, lost: Promise<void>): Promise<void> {
     const { signal } = this.#stopping
     const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))

@@ -7,26 +7,29 @@ import { withLivenessProbe } from './liveness-probe.ts'
 
 /** Timeout of connecting. */
 const CONNECT_TIMEOUT_MS = 1_500
-/** Timeout of a statement on the server; the next report repeats it. */
+/**
+ * Timeout of a statement on the server. The next report of the node repeats the work of a failed statement.
+ */
 const STATEMENT_TIMEOUT_MS = 2_500
 /** Timeout of a statement on the client's side. */
 const QUERY_TIMEOUT_MS = 3_000
-/** Time that an earlier session of the node has to end, before its name counts as taken. */
+/** Time that an earlier session of this node has to end before the node's name counts as taken. */
 const NAME_TIMEOUT_MS = 1_000
 
 /** Options of a connection to the bank. */
 interface BankConnectionOptions {
-  /** True = the restricted role exists, and is used. */
+  /** Whether the restricted database role exists and is used. */
   readonly hasRole: boolean
-  /** Name that this process holds in the database for as long as it is connected. */
+  /** Name of this node. It is locked in the database while this process is connected. */
   readonly node?: string
-  /** Called when the connection was made again, before its first statement. */
+  /** Called after a connection was opened again, before its first statement. */
   readonly onReconnected?: () => void
 }
 
 /**
- * Connection of the relay to the bank, opened when first needed and again after it is lost. If the restricted
- * role exists, it is used: it can move money only through the bank's functions.
+ * Connection to the bank, the functions in the database that lend quota to nodes and book charges. It is
+ * opened when first needed, and again after it was lost. If the restricted role exists, the connection uses
+ * it, so that it can change balances only through these functions.
  */
 export class BankConnection {
   readonly #url: string
@@ -46,8 +49,9 @@ export class BankConnection {
   }
 
   /**
-   * Runs one statement; a named one is prepared once. Rejects with `StoreUnavailable` within two seconds if
-   * the server is out of reach, and with `NameTaken` while another process has the name of this node.
+   * Runs one statement. A statement with a name is prepared only once. Rejects with `StoreUnavailable` within
+   * two seconds if the server is unreachable, and with `NameTaken` while another process has the name of this
+   * node.
    */
   async query<Row extends object>(text: string, values: readonly unknown[], name?: string): Promise<Row[]> {
     if (this.#isClosed) throw new StoreUnavailable('the connection to the bank is closed')
@@ -71,7 +75,7 @@ export class BankConnection {
     await client?.end().catch(() => {})
   }
 
-  // Discards a connection that failed or timed out; late responses on it are ignored.
+  // Closes a connection that failed or timed out. Responses that arrive on it later are ignored.
   #abandon(connecting: Promise<Client>): void {
     this.#client = undefined
     void connecting.then(
@@ -112,12 +116,13 @@ export class BankConnection {
     }
   }
 
-  // An advisory lock of the session, because two processes with one name would spend the same leases.
+  // Takes an advisory lock for the session, because two processes with the same name would spend the same
+  // borrowed quota.
   async #takeName(client: Client): Promise<void> {
     if (this.#node === undefined) return
     const key = createHash('sha256').update(`sluice node ${this.#node}`).digest().readBigInt64BE()
-    // The server ends the session of a lost machine within six seconds; an earlier session of this process is
-    // ended here.
+    // The server ends the session of an unreachable machine within six seconds. An earlier session of this
+    // process is ended here.
     const statements = `
       set tcp_keepalives_idle = 3;
       set tcp_keepalives_interval = 1;

@@ -6,11 +6,11 @@ import { tokenFromRow, userFromRow } from '../account-rows.ts'
 import type { BankConnection } from './bank-connection.ts'
 import { isConflict } from './failure.ts'
 
-/** Attempts at a statement that conflicts with other transactions. */
+/** Maximum number of attempts at a statement that conflicts with other transactions. */
 const MAX_ATTEMPTS = 5
 const RETRY_JITTER_MS = 5
 
-/** Columns of the bank in the row of an account. */
+/** Columns that the bank adds to the row of an account. */
 interface BankColumns {
   readonly epoch: number
   readonly leased: number
@@ -27,14 +27,14 @@ interface LoanRow {
   readonly returnable: boolean
 }
 
-/** Accounts whose rows another session has locked. */
+/** Result for accounts that another database session has locked. */
 interface LockedRow<Locked> {
   readonly locked: Locked
 }
 
-/** Bank over one connection, for the node of this name. Runs one statement at a time. */
+/** The bank as the node of this name uses it, over one connection. Runs one statement at a time. */
 export function postgresBank(connection: BankConnection, node: string): Bank {
-  /** Accounts that were locked at the last attempt: the bank does not wait for them again. */
+  /** Accounts that were locked at the last attempt. The bank does not wait for their locks again. */
   const locked = new Set<AccountName>()
   const run = <Row>(call: string, values: readonly unknown[], name: string): Promise<Row[]> =>
     withRetries(async () => {
@@ -93,7 +93,7 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
   }
 }
 
-// JSON numbers are exact up to 2^53, which bounds quota.
+// Quota is at most 2^53, up to which JSON numbers are exact.
 function wantedOf({ token, need, max, budgets = [], place }: LoanRequest): object {
   return {
     ...(place && { ticket: place.ticket, place: place.order, amount: place.amount, waits: place.waits }),

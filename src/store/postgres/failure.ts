@@ -1,6 +1,9 @@
 import { StoreUnavailable } from '../store-unavailable.ts'
 
-/** Error codes, or their classes, that concern the server or the connection, not the statement. */
+/**
+ * Error codes, or their first two characters, that mean a problem of the server or the connection and not of
+ * the statement.
+ */
 const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['08', 'cannot be reached'],
   ['25', 'cannot be written'],
@@ -14,13 +17,13 @@ const SERVER_FAULTS: ReadonlyMap<string, string> = new Map([
   ['XX', 'is damaged'],
 ])
 
-/** Codes, or their classes, of a server that answers but does not accept writes. */
+/** Error codes, or their first two characters, of a server that answers but does not accept writes. */
 const REFUSED_WRITES: ReadonlySet<string> = new Set(['25', '42501', '53'])
 
 /** Codes of conflicts with other transactions: serialization failure, deadlock, unique violation. */
 const CONFLICTS: ReadonlySet<string> = new Set(['40001', '40P01', '23505'])
 
-/** Whether repeating the transaction may succeed, or fail with a clearer error. */
+/** Whether the transaction should be repeated, because it may succeed or fail with a clearer error. */
 export function isConflict(error: unknown): boolean {
   return CONFLICTS.has(codeOf(error))
 }
@@ -30,13 +33,16 @@ export function isLockTimeout(error: unknown): boolean {
   return codeOf(error) === '55P03'
 }
 
-/** Whether the server sent this error and keeps running; false for a broken connection or a stop. */
+/**
+ * Whether the error was sent by a server that keeps running. False if the connection broke or the server is
+ * stopping.
+ */
 export function isErrorOfRunningServer(error: unknown): boolean {
   const kind = codeOf(error).slice(0, 2)
   return kind !== '' && kind !== '08' && kind !== '57' && !(error instanceof Error && 'syscall' in error)
 }
 
-/** Maps errors of the server or the connection to `StoreUnavailable`; returns others unchanged. */
+/** Converts errors of the server or the connection to `StoreUnavailable`; returns other errors unchanged. */
 export function mapDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const code = codeOf(error)
@@ -49,7 +55,7 @@ export function mapDatabaseError(error: unknown): unknown {
   return new StoreUnavailable(`the database ${fault}: ${messageOf(error)}`, { cause: error, refusesWrites })
 }
 
-// Errors raised by the driver itself have no SQLSTATE, but a system code or none.
+// Errors of the driver have no SQLSTATE, but a system error code or none.
 function isConnectionError(error: Error): boolean {
   if ('syscall' in error) return true
   return /^(?:Connection terminated|timeout e|Query read timeout|Client has encountered|Client was closed|Cannot use a pool)/.test(
@@ -62,7 +68,7 @@ function codeOf(error: unknown): string {
   return typeof code === 'string' && code.length === 5 ? code : ''
 }
 
-// A host name with several addresses fails with an AggregateError, whose own message is empty.
+// If a host name has several addresses, the error is an AggregateError without a message of its own.
 function messageOf(error: Error): string {
   return error instanceof AggregateError ? error.errors.map(String).join('; ') : error.message
 }

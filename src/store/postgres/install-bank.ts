@@ -25,18 +25,18 @@ import {
 } from '../sum-kinds.ts'
 import { COUNT_COLUMNS, ROW_COLUMNS } from '../usage-row.ts'
 
-/** Folder of the bank's SQL; the build copies it next to the modules. */
+/** Folder with the bank's SQL files. The build copies it next to the modules. */
 const FOLDER = new URL('bank/', import.meta.url)
 
 const differs = (columns: readonly string[]): string =>
   columns.map((name) => `new.${name} is distinct from old.${name}`).join(' or ')
 
-/** Columns of a call in a report. */
+/** Columns of a call in the report of a node. */
 const CALL_COLUMNS = [...USAGE.columns, ...SETTLEMENT_FIELDS.columns]
 
 const sqlType = ({ column }: FieldType): string => (column === 'text' ? 'text' : 'bigint')
 
-// The value of a column in a report; empty or 0 if the call does not state it.
+// SQL for the value of a column in a report; empty or 0 if the report leaves it out.
 function statedValue({ name, type }: Column): string {
   const empty = type.column === 'text' ? "''" : '0'
   return type.isNullable ? `c.${name}` : `coalesce(c.${name}, ${empty}) as ${name}`
@@ -51,7 +51,7 @@ const within = (column: string, bucket: number): string => {
 
 const BUCKETS = Array.from({ length: LATENCY_BUCKETS }, (_, bucket) => bucket)
 
-/** Expressions over calls in the order of `SUM_COLUMNS`. */
+/** SQL for the sum of each of `SUM_COLUMNS` over calls, in the same order. */
 const VALUES: readonly string[] = [
   'sum(requests)',
   `count(*) filter (where reason in (${list(FAILED_REASONS)}))`,
@@ -75,10 +75,7 @@ const VALUES: readonly string[] = [
   'sum(hit_saved)',
 ]
 
-/**
- * Rows of a `values` list with the keys of all kinds to which the sums of the half hours in `slots` are
- * added.
- */
+/** SQL rows with the keys of all sums to which the half hours in `slots` are added: one row for each kind. */
 const KEYS = SUM_KINDS.map(({ kind, unit, by }) => {
   const start = unit === 'slot' ? 'slots.slot' : `slots.slot / ${SLOTS_PER_DAY}`
   const dimensions = DIMENSION_COLUMNS.map((name) =>
@@ -87,10 +84,10 @@ const KEYS = SUM_KINDS.map(({ kind, unit, by }) => {
   return `(${[kind, start, ...dimensions].join(', ')})`
 })
 
-/** Parts of the bank's SQL that write `usage_sums`. */
+/** Generated parts of the bank's SQL that write `usage_sums`. */
 const SUM_PARTS = {
   sum_columns: SUM_COLUMNS.join(', '),
-  // Sums of integers have a type that takes longer to add again.
+  // Without the cast, sums have the type numeric, which takes longer to add.
   sum_of_calls: SUM_COLUMNS.map((column, index) => `(${VALUES[index]})::bigint as ${column}`).join(', '),
   sum_of_slots: SUM_COLUMNS.map((column) => `sum(slots.${column})`).join(', '),
   sum_updates: SUM_COLUMNS.map((column) => `${column} = s.${column} + excluded.${column}`).join(', '),
@@ -101,7 +98,10 @@ const SUM_PARTS = {
   sum_key_of_rows: SUM_KEY.map((column) => `s.${column}`).join(', '),
 } as const
 
-/** Parts of the SQL that are generated from lists of columns; the SQL contains `{{name}}` in their place. */
+/**
+ * Parts of the SQL files that are generated from lists of columns. A file contains `{{name}}` where a part is
+ * inserted.
+ */
 const PARTS: Readonly<Record<string, string>> = {
   ...SUM_PARTS,
   call_columns: CALL_COLUMNS.map(({ name, type }) => `${name} ${sqlType(type)}`).join(', '),
@@ -114,9 +114,9 @@ const PARTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Creates the functions and triggers of the bank, replacing those of another version; call it in a
- * transaction. A function runs with its owner's rights and this search path, and cannot be called without a
- * grant.
+ * Creates the functions and triggers of the bank, or replaces those of another version. Call it in a
+ * transaction. A function runs with the rights of its owner and with this search path. Other users can call
+ * it only if they are granted that right.
  */
 export async function installBank(db: Kysely<unknown>): Promise<void> {
   await sql`select set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true)`.execute(db)

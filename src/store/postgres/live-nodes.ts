@@ -1,9 +1,9 @@
 import type { BankConnection } from './bank-connection.ts'
 
-/** Interval at which the names are read again. */
+/** Minimum time between two reads of the names. */
 const READ_INTERVAL_MS = 2_000
 
-/** Running nodes, by the reports that the bank has received from them in the last ten seconds. */
+/** The nodes that run: those that reported to the bank within the last ten seconds. */
 export class LiveNodes {
   readonly #connection: BankConnection
   #names: readonly string[]
@@ -15,21 +15,24 @@ export class LiveNodes {
     this.#names = [own]
   }
 
-  /** The names; while the bank is unreachable, the last known ones. */
+  /** Names of the running nodes. While the bank is unreachable, the last known names. */
   get names(): readonly string[] {
     return this.#names
   }
 
-  /** Makes the next `refresh` read again, because a node has started or stopped. */
+  /** Makes the next `refresh` read the names again, because a node has started or stopped. */
   expire(): void {
     this.#readMs = Number.NEGATIVE_INFINITY
   }
 
-  /** Reads the names, unless that was done recently. Rejects with `StoreUnavailable`. */
+  /**
+   * Reads the names of the live nodes, unless they were read in the last two seconds. Rejects with
+   * `StoreUnavailable`.
+   */
   async refresh(): Promise<void> {
     const nowMs = performance.now()
     if (nowMs - this.#readMs < READ_INTERVAL_MS) return
-    // A report extends the time until which a node counts as running by 60 s.
+    // Each report sets `expires` to 60 s later, so a node with more than 50 s left has reported within 10 s.
     const rows = await this.#connection.query<{ node: string }>(
       "select node from nodes where expires > now() + interval '50 seconds' order by node",
       [],

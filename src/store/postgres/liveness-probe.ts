@@ -2,24 +2,24 @@ import { Client } from 'pg'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { isErrorOfRunningServer } from './failure.ts'
 
-/** Time to wait for a response before probing, and between probes. */
+/** Time to wait for a response before a probe, and between two probes. */
 const PROBE_AFTER_MS = 700
-/** Timeouts of a probe. */
+/** Timeouts of a probe, in milliseconds. */
 export interface ProbeTimeouts {
   readonly connectMs: number
   readonly queryMs: number
 }
 
-/** Timeouts while calls wait for the response: `StoreUnavailable` follows within two seconds. */
+/** Timeouts while calls wait for the response, so that these get `StoreUnavailable` within two seconds. */
 const WHILE_CALLS_WAIT: ProbeTimeouts = { connectMs: 500, queryMs: 300 }
-/** Timeouts while no call waits, so that a busy machine is not mistaken for a lost one. */
+/** Timeouts while no call waits. They are long, so that a busy server is not taken for a lost one. */
 export const TIMEOUTS_WHILE_IDLE: ProbeTimeouts = { connectMs: 10_000, queryMs: 10_000 }
-/** Time left for a response that was under way while the probe ran. */
+/** Time for a response that the server sent while the probe was running. */
 const IN_FLIGHT_MS = 100
 
-/** Parts of a connection that probing needs. */
+/** The parts of a connection that a probe uses. */
 export interface ProbedConnection {
-  /** Process of the server that serves the connection. */
+  /** Id of the server process that serves the connection. */
   readonly processID?: number | null
   /** Closes the connection; its pending queries reject. */
   end(): Promise<void>
@@ -27,9 +27,9 @@ export interface ProbedConnection {
 
 /**
  * Waits for a response as long as the server works on the statement. A connection can be dead without an
- * error: the machine is lost, or a router dropped its state. So a second connection probes the statement at
- * intervals. If it cannot connect, or the server is idle on this connection, the connection is closed and
- * this rejects with `StoreUnavailable`; within two seconds if calls wait.
+ * error, for example if the machine is lost. Therefore a second connection checks at intervals whether the
+ * server still works on the statement. If it does not, or the check fails, the connection is closed and this
+ * rejects with `StoreUnavailable`; within two seconds if calls wait.
  */
 export async function withLivenessProbe<Answer>(
   connection: ProbedConnection,
@@ -77,7 +77,8 @@ async function isServerWorking(
       'select state from pg_stat_activity where pid = $1',
       [process],
     )
-    // An unknown process counts as working, because a pooler in between reports its own process numbers.
+    // A process that is not listed counts as working: with a connection pooler in between, the process id
+    // belongs to the pooler.
     return !rows[0]?.state?.startsWith('idle')
   } catch (error) {
     return isErrorOfRunningServer(error)

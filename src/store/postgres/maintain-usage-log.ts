@@ -6,45 +6,51 @@ import { isLockTimeout } from './failure.ts'
 const DAY_MS = 86_400_000
 const HOUR_MS = 3_600_000
 
-/** Number of days for which partitions are created in advance, in case creating them fails for some time. */
+/**
+ * Number of days for which partitions are created in advance. Calls can then still be logged if creating
+ * partitions fails for some time.
+ */
 const DAYS_AHEAD = 3
 /**
- * Maximum duration of a call. A row is in the partition of the call's start, and may be written this much
- * later.
+ * Maximum duration of a call. A row belongs to the partition of the call's start, but may be written this
+ * much later.
  */
 const MAX_CALL_MS = 6 * HOUR_MS
-/** Rows that one transaction deletes. */
+/** Maximum number of rows that one transaction deletes. */
 const REMOVAL_BATCH = 10_000
-/** Key of the advisory lock that lets one node at a time maintain the log. */
+/** Key of the advisory lock that ensures that only one node at a time maintains the log. */
 export const MAINTENANCE_LOCK = 5_202_611_200_005n
-/** Lock timeout: while creating or dropping a partition waits, it blocks all users of the log. */
+/**
+ * Maximum time to wait for a lock. While the creation or removal of a partition waits, all other users of the
+ * log wait too.
+ */
 const LOCK_TIMEOUT_MS = 1_000
 
-/** Result of `maintainUsageLog`; its fields are logged. */
+/** Result of `maintainUsageLog`, which is written to the log. */
 export interface UsageLogMaintenance {
   /** Names of the partitions that were created. */
   readonly made: readonly string[]
-  /** Partitions that were dropped. */
+  /** Names of the partitions that were dropped. */
   readonly dropped: readonly string[]
   /** Number of old rows that were deleted from the default partition. */
   readonly removed: number
-  /** Number of rows in the default partition, from wrong clocks or before all other partitions. */
+  /** Number of rows in the default partition. Their time is wrong, or earlier than all other partitions. */
   readonly astray: number
-  /** True if the maintenance ended early after a lock timeout; the next run continues. */
+  /** Whether the maintenance ended early because of a lock timeout. The next run then continues. */
   readonly gaveWay: boolean
 }
 
-/** Result of one transaction. */
+/** Result of one step, which is one transaction. */
 type StepResult =
   | { readonly made: readonly string[] }
   | { readonly dropped: string }
   | { readonly removed: number }
 
 /**
- * Creates the partitions for calls of the next days, and drops those that contain only rows older than
- * `retentionDays`. Rows of the default partition are moved to partitions or deleted likewise. With `retentionDays`
- * undefined, only creates partitions for the next days. Uses the clock of the database. Safe to run on
- * several nodes at once.
+ * Creates the partitions for calls of the next days, and drops the partitions that contain only rows older
+ * than `retentionDays`. Rows of the default partition are moved to other partitions, or deleted if they are
+ * too old. With `retentionDays` undefined, only creates partitions. Uses the clock of the database. Several
+ * nodes can run this at the same time.
  */
 export async function maintainUsageLog(
   db: Kysely<Database>,
@@ -71,7 +77,9 @@ export async function maintainUsageLog(
   return { made, dropped, removed, astray: retentionDays === undefined ? 0 : await rowsAstray(db), gaveWay }
 }
 
-/** Runs one step; undefined if nothing is left to do, or another node holds the lock. */
+/**
+ * Runs one step. Resolves to undefined if nothing is left to do, or if another node is maintaining the log.
+ */
 async function nextStep(
   db: Kysely<Database>,
   retentionDays: number | undefined,
@@ -112,7 +120,7 @@ async function dropPartition(db: Kysely<Database>, { name }: UsagePartition): Pr
   return { dropped: name }
 }
 
-/** Finds the first day in a range with rows in the default partition. */
+/** Finds the first day of a range for which the default partition has rows. */
 async function firstDayAstray(
   db: Kysely<Database>,
   { firstDay, endDay }: DayRange,
@@ -138,12 +146,12 @@ async function rowsAstray(db: Kysely<Database>): Promise<number> {
   return rows[0]?.count ?? 0
 }
 
-/** Partition of the usage log, with the days on which its calls began. */
+/** A partition of the usage log, with the days on which its calls began. */
 interface UsagePartition extends DayRange {
   readonly name: string
 }
 
-/** Lists the partitions of the usage log, earliest first, without the default partition. */
+/** Lists the partitions of the usage log except the default partition, earliest first. */
 async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePartition[]> {
   const { rows } = await sql<{ name: string; bounds: string }>`
     select partition.relname as name, pg_get_expr(partition.relpartbound, partition.oid) as bounds
@@ -160,13 +168,13 @@ async function partitionsOfUsage(db: Kysely<Database>): Promise<UsagePartition[]
 }
 
 /**
- * Makes the partition of these days, and moves their rows from the default partition into it. Resolves to its
- * name, which contains the first day.
+ * Creates a partition for these days, and moves their rows from the default partition into it. Resolves to
+ * its name, which contains the first day.
  */
 async function attachPartition(db: Kysely<Database>, { firstDay, endDay }: DayRange): Promise<string> {
   const name = `usage_log_${new Date(firstDay * DAY_MS).toISOString().slice(0, 10).replaceAll('-', '')}`
   const [from, to] = [firstIdOf(firstDay * DAY_MS), firstIdOf(endDay * DAY_MS)]
-  // Takes the lock first, so that a lock timeout happens before any row has moved.
+  // Locks first, so that a lock timeout happens before any row is moved.
   await sql`lock table usage_log in share update exclusive mode`.execute(db)
   await sql`lock table usage_log_default in access exclusive mode`.execute(db)
   await sql`create table ${sql.table(name)} (like usage_log including indexes)`.execute(db)
@@ -179,23 +187,26 @@ async function attachPartition(db: Kysely<Database>, { firstDay, endDay }: DayRa
   return name
 }
 
-/** Range of days since 1970-01-01, UTC; excludes the end. */
+/** A range of days, counted from 1970-01-01, UTC. The end is not included. */
 export interface DayRange {
   readonly firstDay: number
   readonly endDay: number
 }
 
-/** Approximate maximum number of partitions of the past. */
+/** Approximate maximum number of partitions for past days. */
 const MAX_PARTITIONS = 200
 
-/** Returns the days per partition if rows are kept for `retentionDays`: one, or more to limit their number. */
+/**
+ * Returns the number of days per partition if rows are kept for `retentionDays`: one, or more to limit the
+ * number of partitions.
+ */
 export function daysPerPartition(retentionDays: number): number {
   return Math.ceil(retentionDays / MAX_PARTITIONS)
 }
 
 /**
- * Lists the ranges that are missing to cover `wanted`, in order, each of at most `width` days. Existing
- * ranges may have any width; new ones do not overlap them.
+ * Lists the ranges that must be added to cover `wanted`, in order; each has at most `width` days. Existing
+ * ranges may have any width. New ranges do not overlap them.
  */
 export function missingRanges(
   covered: readonly DayRange[],

@@ -15,38 +15,41 @@ import { maintainUsageLog, type UsageLogMaintenance } from './maintain-usage-log
 import { connectionPool } from './pool.ts'
 import { ensureRelayRole } from './relay-role.ts'
 
-/** Attempts at a write that conflicts with other transactions. */
+/** Maximum number of attempts at a write that conflicts with other transactions. */
 const MAX_ATTEMPTS = 8
-/** Attempts before a write locks the tables of accounts. */
+/** Number of attempts after which a write locks the tables of users and tokens. */
 const ATTEMPTS_WITHOUT_LOCK = 4
-/** Timeout of that lock, because all reports wait behind it while another session has a row locked. */
+/**
+ * Timeout for getting that lock. It is short, because all reports of nodes wait behind this write while
+ * another session keeps a row locked.
+ */
 const LOCK_TIMEOUT_MS = 500
-/** Maximum of the random pause before the first retry; rises by this much with each one. */
+/** Maximum random pause before the first retry. It increases by this amount with each further retry. */
 const RETRY_JITTER_MS = 10
-/** Statement timeout of migrations and partition maintenance, which may move many rows. */
+/** Statement timeout for migrations and for the maintenance of partitions, which may move many rows. */
 const MAINTENANCE_TIMEOUT_MS = 3_600_000
 
 type AnyOperation = (db: Db, input: unknown, secrets: Secrets) => Promise<unknown>
 
 const READS = { ...reads } as Readonly<Record<string, AnyOperation>>
 
-/** Rows of a database that several nodes share, with facts about its bank. */
+/** Operations on a database that several nodes share, with facts about its bank. */
 export interface SharedRows extends Rows {
-  /** Identity of the bank. */
+  /** Identifier of the bank. */
   readonly bankId: string
-  /** True = the relay's connections can use the restricted role `RELAY_ROLE`. */
+  /** Whether connections to the bank can use the restricted role `RELAY_ROLE`. */
   readonly hasRelayRole: boolean
   /**
-   * Drops partitions of usage rows that are older than this number of days, and creates those needed next.
-   * Ends early after a lock timeout; the next run continues.
+   * Drops the partitions of usage rows older than this number of days, and creates the partitions for the
+   * next days. Ends early after a lock timeout; the next run then continues.
    */
   maintainUsageLog(retentionDays: number, signal?: AbortSignal): Promise<UsageLogMaintenance>
 }
 
 /**
  * Opens the database at a `postgres:` URL and migrates its schema. Rejects with a sentence for the operator
- * if the database is out of reach, was made with another secret, or was migrated by a newer version. The
- * writes of the ledger are not included: every node keeps them in its local file.
+ * if the database is unreachable, was created with another secret, or was migrated by a newer version. Writes
+ * of calls are not included, because every node stores these in its local file first.
  */
 export async function openPostgresStore(options: {
   readonly url: string
@@ -92,7 +95,7 @@ function prepareDatabase(
   })
 }
 
-// Separate connections, because maintenance needs a longer statement timeout.
+// Uses separate connections, because maintenance needs a longer statement timeout.
 async function withMaintenanceConnection<Result>(
   url: string,
   work: (db: Kysely<Database>) => Promise<Result>,
@@ -124,7 +127,7 @@ async function read(
   }
 }
 
-// Serializable: what an operation reads before it writes must still be true at its commit.
+// Transactions are serializable, so that what an operation has read is still true when it commits.
 async function write(
   db: Kysely<Database>,
   name: keyof typeof writes,
@@ -137,7 +140,8 @@ async function write(
         .transaction()
         .setIsolationLevel('serializable')
         .execute(async (transaction) => {
-          // Reports of nodes may conflict with every attempt; the lock, taken before any read, excludes them.
+          // Reports of nodes could conflict with every attempt. This lock keeps them away; it is taken before
+          // anything is read.
           if (attempt > ATTEMPTS_WITHOUT_LOCK) {
             await sql.raw(`set local lock_timeout = ${LOCK_TIMEOUT_MS}`).execute(transaction)
             await sql`lock table users, tokens in exclusive mode`.execute(transaction)
@@ -152,12 +156,15 @@ async function write(
   }
 }
 
-/** Block size of SHA-256 in bytes, and the values that HMAC (RFC 2104) combines with the key. */
+/** Block size of SHA-256 in bytes, and the constants that HMAC (RFC 2104) combines with the key. */
 const BLOCK_BYTES = 64
 const INNER = 0x36
 const OUTER = 0x5c
 
-/** Stores the key with which the database signs its messages to the nodes (`bank_announce`). */
+/**
+ * Stores the key with which the database signs its messages to the nodes (in the SQL function
+ * `bank_announce`).
+ */
 async function storeMessageKey(db: Kysely<Database>, secrets: Secrets): Promise<void> {
   const key = databaseMessageKey(secrets)
   const block = (filling: number): Buffer =>

@@ -4,13 +4,13 @@ import { refuseNul } from '../refuse-nul.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { type ProbedConnection, type ProbeTimeouts, withLivenessProbe } from './liveness-probe.ts'
 
-/** Connections of one node. Few suffice, because calls do not use them, and other nodes need theirs. */
+/** Maximum number of connections of one node. Few are enough, because calls do not use them. */
 const MAX_CONNECTIONS = 5
-/** Timeout of connecting, and of waiting for a free connection. */
+/** Timeout for connecting, and for waiting until a connection is free. */
 const CONNECT_TIMEOUT_MS = 1_500
 /** Timeout of a statement on the server. */
 const STATEMENT_TIMEOUT_MS = 10_000
-/** Additional time until the client gives up, if the server does not. */
+/** Additional time after which the client gives up if the server has not. */
 const QUERY_GRACE_MS = 5_000
 const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 
@@ -18,8 +18,8 @@ const IDLE_TRANSACTION_TIMEOUT_MS = 30_000
 const INT8: number = types.builtins.INT8
 
 /**
- * Creates a pool of connections to the database at this URL; connections are opened when needed. If the
- * server is unreachable, queries reject within two seconds, or within the timeouts of probes.
+ * Creates a pool of connections to the database at this URL. Connections are opened when needed. If the
+ * server is unreachable, queries reject within two seconds, or as `probing` defines.
  */
 export function connectionPool(
   url: string,
@@ -37,7 +37,7 @@ export function connectionPool(
     application_name: 'sluice',
     types: { getTypeParser: (type, format) => parserOf(type, format) as never },
   })
-  // An idle connection that breaks is replaced or fails its next query; without these handlers, its error
+  // If an idle connection breaks, it is replaced or its next query fails. Without these handlers, its error
   // event would end the process.
   pool.on('error', () => {})
   pool.on('connect', (client) => void client.on('error', () => {}))
@@ -46,7 +46,7 @@ export function connectionPool(
   const connect = async (): Promise<PostgresPoolClient> => {
     for (;;) {
       const client = await pool.connect()
-      // Connections that were idle when another one fell silent are probably dead too.
+      // If one connection stopped answering, those that were idle at that time are probably dead too.
       if ((returned.get(client) ?? Infinity) > silentSince) {
         const onRelease = (fellSilent: boolean): void => {
           if (fellSilent) silentSince = performance.now()
@@ -92,7 +92,7 @@ function withLivenessProbes(
   }
 }
 
-// 64-bit integers arrive as text; safe integers become numbers, others are refused.
+// 64-bit integers arrive as texts. They are converted to numbers; integers beyond 2^53 throw an error.
 function parserOf(type: number, format: 'text' | 'binary' | undefined): unknown {
   return type === INT8 && format !== 'binary' ? wholeNumber : types.getTypeParser(type, format)
 }

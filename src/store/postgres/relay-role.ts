@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import type { Database } from '../row-types.ts'
 
-/** Role of the relay's connections: may read, and call four functions of the bank, nothing else. */
+/** Database role for connections to the bank. It can only read, and call four functions of the bank. */
 export const RELAY_ROLE = 'sluice_relay'
 
 const MAX_ATTEMPTS = 4
@@ -12,15 +12,17 @@ const FUNCTIONS = ['bank_borrow', 'bank_report', 'bank_compare', 'bank_return']
 const TABLES = ['users', 'tokens', 'leases', 'nodes', 'usage_log']
 
 /**
- * Ensures that the relay's role exists, has its grants, and can be assumed by the current user. Resolves to
- * false if the user lacks the rights; `docs/ledger.md: Many nodes` shows how to create the role by hand.
+ * Ensures that the restricted role exists, has its rights, and can be used by the current user. Resolves to
+ * false if the user may not create or use it; `docs/ledger.md: Many nodes` shows how to create the role by
+ * hand.
  */
 export async function ensureRelayRole(db: Kysely<Database>): Promise<boolean> {
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await db.transaction().execute(createAndGrant)
     } catch {
-      // Roles are shared by all databases of a server: another gateway may be creating it right now.
+      // All databases of a server share their roles, so another gateway may be creating the role at this
+      // moment.
       if (attempt === MAX_ATTEMPTS) return false
       await delay(Math.random() * RETRY_JITTER_MS)
     }

@@ -6,18 +6,22 @@ import {
   USER_COLUMNS,
 } from '../account-columns.ts'
 
-/** Change of an account that was not made by a charge. */
+/** A change of an account other than a charge. */
 export interface AccountChange {
   readonly account: `u:${number}` | `t:${number}`
-  /** Whether its leases end, as for a lower balance, another status or a deletion. */
+  /**
+   * Whether the leases of the account end, because the balance became lower, the status changed, or it was
+   * deleted.
+   */
   readonly recalls: boolean
-  /** Whether the leases of its budgets end. */
+  /** Whether the leases of the account's budgets end. */
   readonly recallsBudgets: boolean
 }
 
 /**
- * Changes of accounts on one connection, by any operation. They are detected by temporary triggers of that
- * connection, which are not in the file. A charge changes `used_quota` too, and does not count.
+ * Collects changes of accounts made over one connection, by any operation. Temporary triggers of the
+ * connection detect them; the file does not contain these. Charges are not collected, although they change
+ * `used_quota`.
  */
 export class AccountChanges {
   readonly #list: StatementSync
@@ -34,7 +38,7 @@ export class AccountChanges {
     this.#clear = db.prepare('DELETE FROM temp.account_changes')
   }
 
-  /** Returns the accounts that committed transactions have changed, each once, and clears the list. */
+  /** Returns the accounts that were changed by committed transactions, each once, and clears the list. */
   take(): AccountChange[] {
     const rows = this.#list.all() as {
       account: AccountChange['account']

@@ -7,13 +7,13 @@ import { mapDatabaseError, serializeError, sqliteCode } from './failure.ts'
 import type { SerializedError } from './messages.ts'
 
 /**
- * Copies with VACUUM INTO, which reads one snapshot and in WAL mode does not block the writer. It reads every
- * row, so that a damaged database is detected now and not when the copy is needed.
+ * Copies the database with VACUUM INTO, which reads one snapshot. In WAL mode this does not block the writer.
+ * It reads every row, so damage is detected now and not when the copy is needed.
  */
 function copy({ path, target }: BackupOptions): SerializedError | undefined {
   try {
     refuseForeignLog(path)
-    // Not read-only: after a crash, opening has to recover the log.
+    // Not opened read-only: after a crash, opening the database recovers its WAL.
     const source = new DatabaseSync(path, { timeout: 5000 })
     try {
       source.exec('PRAGMA trusted_schema = OFF')
@@ -32,7 +32,7 @@ function copy({ path, target }: BackupOptions): SerializedError | undefined {
   }
 }
 
-// SQLITE_FULL concerns the copy, the only file that is written.
+// SQLITE_FULL refers to the copy, because no other file is written.
 function isFull(error: unknown): boolean {
   const SQLITE_FULL = 13
   return sqliteCode(error) === SQLITE_FULL

@@ -4,11 +4,11 @@ import { Worker } from 'node:worker_threads'
 import { deserializeError } from './failure.ts'
 import type { SerializedError } from './messages.ts'
 
-/** Options of a copy, passed to its thread. */
+/** Options for copying a database, which are passed to the thread. */
 export interface BackupOptions {
-  /** Database file. */
+  /** Path of the database file. */
   readonly path: string
-  /** File of the copy: empty or missing. */
+  /** Path of the copy. The file must be empty or missing. */
   readonly target: string
 }
 
@@ -16,8 +16,8 @@ export interface BackupOptions {
 const WORKER = new URL(`./backup-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
- * Copies a committed snapshot of the database, in a thread and over a separate connection, so that neither
- * calls nor writes wait. The copy is one file, which is durable when this resolves. Rejects with a sentence
+ * Copies a committed snapshot of the database. Uses a thread and a separate connection, so that neither calls
+ * nor writes wait. The copy is a single file, which is durable when this resolves. Rejects with a sentence
  * for the operator.
  */
 export async function copyDatabase(options: BackupOptions): Promise<void> {

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events'
 import type { BatchReply, FromThread, ThreadOptions, ToThread } from './messages.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
-/** Port to a database that is already open elsewhere; `run` passes the batches on. */
+/** Connection to a database that is open elsewhere. Passes batches of operations to the function `run`. */
 export class BatchPort extends EventEmitter {
   readonly #run: (operations: PackedBatch) => Promise<BatchReply>
 
@@ -11,7 +11,7 @@ export class BatchPort extends EventEmitter {
     this.#run = run
   }
 
-  /** Accepts the same messages as a thread. The database stays open when this port is closed. */
+  /** Accepts the same messages as a database thread. Closing this port does not close the database. */
   postMessage(message: ThreadOptions | ToThread): void {
     if ('role' in message) queueMicrotask(() => this.#reply({ kind: 'ready' }))
     else if (message.kind === 'close') queueMicrotask(() => this.emit('exit'))
@@ -22,13 +22,13 @@ export class BatchPort extends EventEmitter {
       )
   }
 
-  /** Ends the queue because the database is gone: all queued operations fail. */
+  /** Reports that the database is gone, so that all queued operations fail. */
   end(reason: unknown): void {
     this.emit('error', reason)
     this.emit('exit')
   }
 
-  /** Does nothing, because a port does not keep the process alive. */
+  /** Does nothing: unlike a thread, this does not keep the process alive. */
   ref(): void {}
 
   #reply(message: FromThread): void {

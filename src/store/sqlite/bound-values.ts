@@ -1,7 +1,7 @@
 import type { SQLInputValue } from 'node:sqlite'
 import { refuseNul } from '../refuse-nul.ts'
 
-/** Converts values for the driver. Throws `invalid_request` if one is a text that contains NUL. */
+/** Converts values for the SQLite driver. Throws `invalid_request` if a text contains NUL. */
 export function boundValues(values: readonly unknown[]): readonly SQLInputValue[] {
   refuseNul(values)
   return values as readonly SQLInputValue[]

@@ -3,8 +3,8 @@ import { type BudgetName, ownerOf } from '../../domain/budget.ts'
 import type { BudgetOpening } from '../ledger-writes.ts'
 
 /**
- * Accounts of budgets in a file, by the rules of `docs/ledger.md: Accounts of budgets`. Charges are accumulated
- * within the open transaction; `write` writes each row once.
+ * Accounts of budgets in a SQLite file, by the rules of `docs/ledger.md: Accounts of budgets`. Charges of the
+ * open transaction are added up in memory; `write` writes each row once.
  */
 export class BudgetRows {
   readonly #open: StatementSync
@@ -13,7 +13,7 @@ export class BudgetRows {
   readonly #charges = new Map<BudgetName, number>()
 
   constructor(db: DatabaseSync) {
-    // Casts keep the sums integers, because the driver binds every number as a double.
+    // The driver binds every number as a double, so amounts are cast to integers.
     this.#open = db.prepare(
       `INSERT INTO budget_periods (account, owner, amount, used) VALUES (?, ?, CAST(? AS INTEGER), 0)
        ON CONFLICT (account) DO UPDATE SET amount = excluded.amount
@@ -26,13 +26,13 @@ export class BudgetRows {
     )
   }
 
-  /** Opens an account, or changes its amount, and returns what is used. Charges must be written before. */
+  /** Opens an account or changes its amount. Returns how much of it is used. Call `write` first. */
   open({ name, amount }: BudgetOpening): { readonly used: number } {
     this.#open.run(name, ownerOf(name), amount)
     return this.find(name)
   }
 
-  /** Amount and use of an account; zeros for one that is not open. */
+  /** Amount and use of an account; both are 0 if the account is not open. */
   find(name: BudgetName): { readonly amount: number; readonly used: number } {
     const row = this.#find.get(name) as { amount: number; used: number } | undefined
     return row ?? { amount: 0, used: 0 }
@@ -42,13 +42,13 @@ export class BudgetRows {
     for (const name of names) this.#charges.set(name, (this.#charges.get(name) ?? 0) + quota)
   }
 
-  /** Writes the accumulated charges. */
+  /** Writes the charges that were added up. */
   write(): void {
     for (const [name, quota] of this.#charges) this.#charge.run(name, ownerOf(name), quota)
     this.#charges.clear()
   }
 
-  /** Discards the accumulated charges, for a rollback. */
+  /** Discards the charges that were added up, after a rollback. */
   discard(): void {
     this.#charges.clear()
   }

@@ -2,21 +2,25 @@ import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { createPrivateFile, keepPrivate } from '../private-file.ts'
 
-/** Maximum wait for another program that has the file locked. */
+/** Maximum time to wait while another program has the file locked. */
 const BUSY_TIMEOUT_MS = 2000
 
-/** Whether the last writer closed the file properly, which empties its WAL. Call before opening it. */
+/**
+ * Whether the last writer closed the file properly, which empties its WAL (the file with recent writes). Call
+ * this before opening the file.
+ */
 export function wasClosedCleanly(path: string): boolean {
   return (statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0
 }
 
-/** Offset of the format version in the file's header; 2 means that the file has a WAL. */
+/** Offset of the format version in the header of a SQLite file; 2 means WAL mode. */
 const FORMAT_OFFSET = 18
 const LOGGED_FORMAT = 2
 
 /**
- * Refuses a WAL that belongs to another file, which happens if a copy has replaced its database. SQLite would
- * write the pages of the former database over it. The copies themselves have no WAL.
+ * Refuses a WAL that belongs to another database. This happens if the database file was replaced by a copy
+ * without removing the WAL. SQLite would then write pages of the former database into the copy. Copies made
+ * by Sluice have no WAL.
  */
 export function refuseForeignLog(path: string): void {
   if (wasClosedCleanly(path)) return
@@ -33,9 +37,9 @@ export function refuseForeignLog(path: string): void {
   )
 }
 
-/** Opens the connection that writes. A commit that returned survives a power failure. */
+/** Opens the connection for writing. A commit is durable: it survives a power failure. */
 export function openForWriting(path: string): DatabaseSync {
-  // SQLite gives its additional files the same mode.
+  // SQLite creates its additional files with the same permissions.
   createPrivateFile(path)
   refuseForeignLog(path)
   for (const suffix of ['-wal', '-shm', '-journal']) keepPrivate(path + suffix)
@@ -47,7 +51,7 @@ export function openForWriting(path: string): DatabaseSync {
   return db
 }
 
-/** Opens a read-only connection, which sees committed data. */
+/** Opens a read-only connection, which sees only committed data. */
 export function openForReading(path: string): DatabaseSync {
   refuseForeignLog(path)
   const db = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS, readOnly: true })

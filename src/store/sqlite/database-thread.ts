@@ -7,26 +7,26 @@ import { READS, WRITES, GroupCommit } from './group-commit.ts'
 import type { FromThread, ThreadExpectation, ThreadOptions, ToThread } from './messages.ts'
 
 /**
- * Memory limits of a thread. Messages are small and short-lived, so a small young generation suffices; the
- * old one is bounded by the largest result.
+ * Memory limits of a thread. Messages are small and short-lived, so a small young generation is enough. The
+ * old generation limits the largest result.
  */
 const MEMORY_LIMITS = { maxYoungGenerationSizeMb: 4, maxOldGenerationSizeMb: 512 }
 
 // The extension is .ts in the source and .js in the build.
 const WORKER = new URL(`./worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
-/** Started thread without a task. Does not keep the process alive. */
+/** A started thread that has no database yet. Does not keep the process alive. */
 export type IdleThread = Worker
 
 /**
- * Starts an idle thread, in parallel with reading the configuration, which takes as long. With
- * `expectsMigrations` it loads what a new database needs before it is asked to open it.
+ * Starts a thread while the configuration is read, which takes about as long. With `expectsMigrations`, the
+ * thread already loads the code that a new database needs.
  */
 export function startThread({ expectsMigrations = false }: ThreadExpectation = {}): IdleThread {
   const thread = new Worker(WORKER, {
     name: 'sluice database',
     workerData: { expectsMigrations } satisfies ThreadExpectation,
-    // Omits options of the main program such as `--eval` or the port of a debugger.
+    // Does not pass on options of the main program such as `--eval` or the debugger's port.
     execArgv: [],
     resourceLimits: MEMORY_LIMITS,
   })
@@ -34,7 +34,7 @@ export function startThread({ expectsMigrations = false }: ThreadExpectation = {
   return thread
 }
 
-/** Connection to a database: a thread, a port whose other end runs on this thread, or a `BatchPort`. */
+/** Connection to a database: a thread, a message port whose other end is on this thread, or a `BatchPort`. */
 export interface DatabasePort {
   on(event: 'message', listener: (message: FromThread) => void): unknown
   on(event: 'error', listener: (error: Error) => void): unknown
@@ -43,7 +43,7 @@ export interface DatabasePort {
   ref(): void
 }
 
-/** Client of a database thread, which commits what the client queues in groups. */
+/** Queues operations for a database thread, and sends them in groups that are committed together. */
 export class DatabaseThread {
   /** Resolves when the database is open; rejects if that fails. */
   readonly ready: Promise<void>
@@ -55,8 +55,8 @@ export class DatabaseThread {
   #threadError: Error | undefined
 
   /**
-   * Assigns a database to an idle thread. Calls `onFailed` if the database fails for good, or the thread ends
-   * unexpectedly; from then on, operations are refused.
+   * Gives a database to an idle thread. Calls `onFailed` if the database fails permanently or the thread ends
+   * unexpectedly. All later operations are then refused.
    */
   constructor(
     options: ThreadOptions,
@@ -103,17 +103,20 @@ export class DatabaseThread {
     })
   }
 
-  /** Number of operations that are not settled yet. */
+  /** Number of operations whose promise is not settled yet. */
   get queued(): number {
     return this.#queue.length
   }
 
-  /** True once the thread has ended. */
+  /** Whether the thread has ended. */
   get hasEnded(): boolean {
     return this.#hasEnded
   }
 
-  /** Queues an operation. Promises settle in order, except as `fairBatch` changes it under load. */
+  /**
+   * Queues an operation. Promises are settled in the order of the calls, unless `fairBatch` changes the order
+   * under load.
+   */
   run(name: string, input: unknown): Promise<unknown> {
     return this.#queue.run(name, input)
   }
@@ -123,7 +126,7 @@ export class DatabaseThread {
     this.#queue.refuseMore(reason)
   }
 
-  /** Finishes the queue, then ends the thread. */
+  /** Waits until all queued operations are done, then ends the thread. */
   close(): Promise<void> {
     this.refuseMore()
     this.#closing = true

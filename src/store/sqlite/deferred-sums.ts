@@ -10,21 +10,18 @@ import {
   SUM_KINDS,
 } from '../sum-kinds.ts'
 
-/** Maximum number of rows of one note. */
+/** Maximum number of rows in one note (a row of `unsummed_calls`). */
 const NOTE_ROWS = 50
-/**
- * Number of half hours by all dimensions after which a part ends; with all sums to which they are added,
- * about 2 ms.
- */
+/** Number of rows after which `sumUp` ends, so that it takes about 2 ms. */
 const PART_ROWS = 50
-/** Number of notes after which a part ends, even if they have few rows. */
+/** Number of notes (see `NOTE_ROWS`) after which `sumUp` ends, even if they contain few rows. */
 const PART_NOTES = 200
 
 /** Result of `DeferredSums.sumUp`. */
 export interface SumProgress {
-  /** Number of the newest note that was there. */
+  /** Number of the last note (a row of `unsummed_calls`) that was to be added to the sums. */
   readonly through: number
-  /** Whether there are calls, in notes up to that one, that are not summed up. */
+  /** Whether some notes up to `through` still have to be added. */
   readonly isBehind: boolean
 }
 
@@ -45,14 +42,15 @@ type SlotKey = readonly [
   region: string,
 ]
 
-/** Key of the half hours by all dimensions, and the amounts to add to their sums. */
+/** A half hour with all dimensions as the key, and the amounts to add to its sums. */
 type SlotRow = readonly [SlotKey, number[]]
 
 /**
- * Sums of usage. The transaction that settles calls only writes a note, one row of `unsummed_calls`, with
- * what they add to the half hours by all dimensions. A later transaction adds the notes to the sums of each
- * kind and removes them. So in every state of the database, every settled call is either in the sums or in a
- * note. Nothing is kept in memory between transactions, apart from an estimate of the number of noted rows.
+ * Adds calls to the sums of usage, later than they are committed. The transaction that settles calls only
+ * writes a note, a row of `unsummed_calls` with the amounts for each half hour and all dimensions. A later
+ * transaction adds the notes to the sums of each kind, and removes them. So at any time, every settled call
+ * is either in the sums or in a note. Nothing is kept in memory between transactions, except an estimate of
+ * the number of rows in notes.
  */
 export class DeferredSums {
   readonly #rows: SummedRows
@@ -60,7 +58,7 @@ export class DeferredSums {
   readonly #notes: StatementSync
   readonly #newestNote: StatementSync
   readonly #deleteNotes: StatementSync
-  /** Rows of the open transaction that are not noted. */
+  /** Rows that calls of the open transaction have added, and that are not in a note yet. */
   readonly #open = new Map<string, SlotRow>()
   #waiting: number
 
@@ -78,7 +76,7 @@ export class DeferredSums {
     this.#waiting = rows
   }
 
-  /** Number of noted rows: an estimate after a rollback, but 0 only if there are none. */
+  /** Number of rows in notes. After a rollback it is an estimate, but it is 0 only if there are none. */
   get waiting(): number {
     return this.#waiting
   }
@@ -96,7 +94,7 @@ export class DeferredSums {
     addCall(row[1], call)
   }
 
-  /** Writes the notes of the calls that were added. Call it before the transaction ends. */
+  /** Writes notes for the calls that were added. Call it before the transaction ends. */
   writeNotes(): void {
     if (this.#open.size === 0) return
     const rows: readonly SlotRow[] = [...this.#open.values()]
@@ -106,15 +104,15 @@ export class DeferredSums {
     this.discard()
   }
 
-  /** Discards what was added since the last notes, after a rollback. */
+  /** Discards the calls that were added after the last notes. For a rollback. */
   discard(): void {
     this.#open.clear()
   }
 
   /**
-   * Adds a part of the notes to the sums, the oldest first. The part is small enough for calls to wait for
-   * it. Call it after `writeNotes`. `through` is the last note that the caller needs in the sums; by default
-   * the newest.
+   * Adds some of the notes to the sums, the oldest first. It takes so little time that calls can wait for it.
+   * Call it after `writeNotes`. `through` is the last note that the caller needs in the sums; the newest one
+   * by default.
    */
   sumUp(through?: number): SumProgress {
     const last = through ?? this.#newest()
@@ -155,7 +153,7 @@ export class DeferredSums {
     return (this.#newestNote.get() as { readonly note: number }).note
   }
 
-  // Called with the sums of a half hour, so that the rows of each kind are not written for every call.
+  // Called once for each half hour, so that the rows of each kind are not written for every call.
   #addToKinds([[slot, user_id, token_id, model, channel, group, service_tier, region], sums]: SlotRow): void {
     const values = { user_id, token_id, model, channel, group_name: group, service_tier, region }
     for (const kind of SUM_KINDS) {
@@ -177,18 +175,19 @@ function addAll(sums: number[], values: readonly number[]): void {
   for (let i = 0; i < values.length; i += 1) sums[i]! += values[i]!
 }
 
-// NUL separates the parts, because no text contains it. The user follows from the token.
+// NUL can separate the parts, because no text contains it. The user is not included, because a token has only
+// one.
 function nameOf(slot: number, token_id: number, ...texts: readonly string[]): string {
   return `${slot}\0${token_id}\0${texts.join('\0')}`
 }
 
-/** Row of sums: its key in the order of the key's columns, and its sums. */
+/** A row of sums: the values of its key, and its sums. */
 interface SummedRow {
   readonly key: readonly (number | string)[]
   readonly sums: number[]
 }
 
-/** Statements that add to some of the columns of a row, and that create the row. */
+/** The statements that update a row or insert it, for some of its columns. */
 interface Addition {
   readonly update: StatementSync
   readonly insert: StatementSync
@@ -196,21 +195,21 @@ interface Addition {
 }
 
 /**
- * Number of columns that are added together. Many sums are 0, but a statement for every combination would be
- * too many.
+ * Number of columns in a block. Many amounts are 0, so only blocks with other amounts are updated. Choosing
+ * single columns would need too many different statements.
  */
 const BLOCK = 4
-/** Maximum number of cached statements; the blocks that are used differ by the latencies of the calls. */
+/** Maximum number of cached statements. Which blocks are needed depends on the latencies of the calls. */
 const MAX_STATEMENTS = 100
 
-/** Rows of a table of sums: accumulated, and each written once by `write`. */
+/** Adds up amounts for the rows of a table of sums, so that `write` writes each row only once. */
 class SummedRows {
   readonly #db: DatabaseSync
   readonly #table: string
   readonly #key: readonly string[]
   readonly #summed: readonly string[]
   readonly #rows = new Map<string, SummedRow>()
-  /** Additions by a bit mask of their blocks. */
+  /** Statements by a bit mask of the blocks that they update. */
   readonly #additions = new Map<number, Addition>()
 
   constructor(db: DatabaseSync, table: string, key: readonly string[], summed: readonly string[]) {
@@ -220,16 +219,19 @@ class SummedRows {
     this.#summed = summed
   }
 
-  /** Adds to the row with this key. */
+  /** Adds amounts to the row with this key. */
   add(key: SummedRow['key'], sums: readonly number[]): void {
-    // NUL separates the parts, because no text contains it.
+    // NUL can separate the parts, because no text contains it.
     const name = key.join('\0')
     const row = this.#rows.get(name)
     if (!row) this.#rows.set(name, { key, sums: [...sums] })
     else for (let i = 0; i < sums.length; i += 1) row.sums[i]! += sums[i]!
   }
 
-  /** Writes the accumulated sums. Most rows exist, and an upsert would first build a new row each time. */
+  /**
+   * Writes the amounts that were added up. Uses an update first, because most rows exist, and an upsert would
+   * build a new row each time.
+   */
   write(): void {
     for (const { key, sums } of this.#rows.values()) {
       const { update, insert, columns } = this.#additionOf(sums)
@@ -239,13 +241,13 @@ class SummedRows {
     this.#rows.clear()
   }
 
-  /** Discards the accumulated sums. */
+  /** Discards the amounts that were added up. */
   discard(): void {
     this.#rows.clear()
   }
 
   #additionOf(sums: readonly number[]): Addition {
-    // The first block is always included, so that no statement is without columns.
+    // The first block is always included, because a statement needs at least one column.
     let blocks = 1
     for (let i = BLOCK; i < sums.length; i += 1) if (sums[i] !== 0) blocks |= 1 << (i / BLOCK)
     let addition = this.#additions.get(blocks)
@@ -274,5 +276,5 @@ class SummedRows {
   }
 }
 
-// Keeps the sums integers, because the driver binds every number as a double.
+// The driver binds every number as a double, so amounts are cast to integers.
 const AS_INTEGER = 'CAST(? AS INTEGER)'

@@ -3,10 +3,10 @@ import { Kysely, type LogConfig, SqliteAdapter, type SqliteDatabase, SqliteDiale
 import type { Database } from '../row-types.ts'
 import { boundValues } from './bound-values.ts'
 
-/** Prepared statements that are cached; operations use a small number of different ones. */
+/** Maximum number of cached prepared statements. Operations need only a small number of different ones. */
 const MAX_STATEMENTS = 200
 
-/** Wraps a connection with Kysely; transactions begin and end outside. */
+/** Creates a Kysely instance for a connection. It never begins or ends a transaction; the caller does. */
 export function createKysely(connection: DatabaseSync, log?: LogConfig): Kysely<Database> {
   return new Kysely<Database>({
     dialect: new TransactionalSqliteDialect({ database: cachingStatements(connection) }),
@@ -14,7 +14,7 @@ export function createKysely(connection: DatabaseSync, log?: LogConfig): Kysely<
   })
 }
 
-// SQLite supports schema changes in transactions, which Kysely's own adapter does not use.
+// Kysely's own adapter does not run schema changes in transactions, although SQLite supports it.
 class TransactionalSqliteDialect extends SqliteDialect {
   override createAdapter(): SqliteAdapter {
     return new TransactionalSqliteAdapter()

@@ -2,7 +2,7 @@ import { GatewayError } from '../../errors.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import type { SerializedError } from './messages.ts'
 
-/** Maps errors of the database as a whole to `StoreUnavailable`; returns others unchanged. */
+/** Converts errors that concern the whole database to `StoreUnavailable`; returns other errors unchanged. */
 export function mapDatabaseError(error: unknown): unknown {
   const fault = faultOf(error)
   if (!fault) return error
@@ -11,7 +11,10 @@ export function mapDatabaseError(error: unknown): unknown {
   return new StoreUnavailable(message, { cause: error, lasting, refusesWrites })
 }
 
-/** Like `mapDatabaseError`, for a database that could not be opened: names the file and the remedy. */
+/**
+ * Like `mapDatabaseError`, for a database that could not be opened. The message names the file, the cause and
+ * the remedy.
+ */
 export function mapOpeningError(error: unknown, path: string): unknown {
   const cause = error instanceof StoreUnavailable ? error.cause : error
   const fault = faultOf(cause)
@@ -20,7 +23,7 @@ export function mapOpeningError(error: unknown, path: string): unknown {
   return new StoreUnavailable(message, { cause: error, lasting: fault.lasting })
 }
 
-/** Serializes an error for another thread. */
+/** Converts an error to an object that can be posted to another thread. */
 export function serializeError(error: unknown): SerializedError {
   if (error instanceof GatewayError) {
     return { kind: 'gateway', code: error.code, message: error.message, retryAfter: error.retryAfter }
@@ -38,7 +41,7 @@ export function serializeError(error: unknown): SerializedError {
   }
 }
 
-/** Restores an error as an instance of its class. */
+/** Converts a serialized error back to an instance of its class. */
 export function deserializeError(failure: SerializedError): Error {
   if (failure.kind === 'gateway') {
     const { code, message, retryAfter } = failure
@@ -59,15 +62,15 @@ function withCauses(error: unknown): string {
   return error.cause === undefined ? error.message : `${error.message}: ${withCauses(error.cause)}`
 }
 
-/** Fault of the database as a whole, as opposed to an error of one statement. */
+/** A problem of the whole database, as opposed to an error of one statement. */
 interface DatabaseFault {
-  /** Predicate of a sentence that begins with "the database". */
+  /** The problem in words, to follow "the database" in a sentence. */
   readonly symptom: string
-  /** True if the database has failed for good. Committed data is safe, and recovered at the next start. */
+  /** Whether the database has failed permanently. Committed data is safe, and recovered at the next start. */
   readonly lasting: boolean
-  /** True if it can be read but not written. */
+  /** Whether the database can be read but not written. */
   readonly refusesWrites?: boolean
-  /** Advice to the operator. */
+  /** What the operator can do about it. */
   readonly remedy: string
 }
 
@@ -85,13 +88,13 @@ const NO_ROOM: DatabaseFault = {
   remedy: MAKE_ROOM,
 }
 
-/** Faults of extended result codes that differ from those of their primary codes. */
+/** Problems by SQLite's extended result code, where it says more than the primary code. */
 const EXTENDED_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
-  // SQLITE_IOERR_SHMSIZE: the log's index could not grow, often the first sign of a full disk.
+  // SQLITE_IOERR_SHMSIZE: the index of the WAL could not grow, often the first sign of a full disk.
   [4874, NO_ROOM],
 ])
 
-/** Faults of primary result codes. */
+/** Problems by SQLite's primary result code. */
 const PRIMARY_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
   [
     5,
@@ -112,13 +115,13 @@ const PRIMARY_CODES: ReadonlyMap<number, DatabaseFault> = new Map([
   [26, { symptom: 'is not a database', lasting: true, remedy: RESTORE_BACKUP }],
 ])
 
-/** Faults of system errors, from file operations outside of SQLite. */
+/** Problems by system error code, from file operations outside of SQLite. */
 const SYSTEM_CODES: ReadonlyMap<string, DatabaseFault> = new Map([
   ['EACCES', { symptom: 'may not be opened', lasting: false, remedy: GRANT_ACCESS }],
   ['EPERM', { symptom: 'may not be opened', lasting: false, remedy: GRANT_ACCESS }],
   ['EROFS', { symptom: 'is on a disk that is read-only', lasting: false, remedy: GRANT_ACCESS }],
   ['EISDIR', { symptom: 'is a folder', lasting: false, remedy: 'choose another DATABASE_URL' }],
-  // ENOENT also comes from creating a folder on a read-only disk.
+  // Creating a folder on a read-only disk also fails with ENOENT.
   ['ENOENT', { symptom: 'is not there and cannot be made', lasting: false, remedy: GRANT_ACCESS }],
   ['ENOTDIR', { symptom: 'is in no folder', lasting: false, remedy: 'choose another DATA_DIR' }],
   ['EEXIST', { symptom: 'is a file', lasting: false, remedy: 'choose another DATA_DIR' }],
@@ -127,7 +130,10 @@ const SYSTEM_CODES: ReadonlyMap<string, DatabaseFault> = new Map([
   ['EMFILE', { symptom: 'could not be opened', lasting: false, remedy: 'raise the limit of open files' }],
 ])
 
-/** Returns the fault that an error indicates; undefined if it concerns one statement only. */
+/**
+ * Returns the problem of the whole database that an error means; undefined if the error concerns only one
+ * statement.
+ */
 export function faultOf(error: unknown): DatabaseFault | undefined {
   const code = sqliteCode(error)
   if (code !== undefined) return EXTENDED_CODES.get(code) ?? PRIMARY_CODES.get(code & 0xff)
@@ -136,7 +142,7 @@ export function faultOf(error: unknown): DatabaseFault | undefined {
     : undefined
 }
 
-/** Returns SQLite's extended result code of an error of the driver. */
+/** Returns SQLite's extended result code from an error of the driver; undefined for any other error. */
 export function sqliteCode(error: unknown): number | undefined {
   if (!(error instanceof Error) || !('errcode' in error)) return undefined
   return typeof error.errcode === 'number' ? error.errcode : undefined

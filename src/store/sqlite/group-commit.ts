@@ -3,11 +3,14 @@ import { deserializeError } from './failure.ts'
 import type { BatchReply, QueuedOperation, SerializedError } from './messages.ts'
 import { packBatch, type PackedBatch } from './packed-batch.ts'
 
-/** Maximum turns of the event loop to wait for a batch as large as the previous one. */
+/** Maximum number of event loop turns to wait until a batch is as large as the previous one. */
 const MAX_TURNS = 8
-/** Maximum milliseconds of that wait. */
+/** Maximum time for that wait. */
 const MAX_GATHER_MS = 5
-/** Minimum size of the previous batch for which to wait; with fewer operations, waiting gathers nothing. */
+/**
+ * Minimum size of the previous batch for waiting at all. With fewer operations, waiting would not make
+ * batches larger.
+ */
 const MIN_CROWD = 8
 
 interface PendingOperation {
@@ -17,8 +20,9 @@ interface PendingOperation {
 }
 
 /**
- * Queue of a database's operations. At most one batch is in flight; operations that arrive during it form the
- * next one (group commit), so that batches grow only as far as the disk is slower than the clients.
+ * Queue for the operations of a database. Only one batch is being processed at a time; operations that arrive
+ * meanwhile form the next one (group commit). So batches become large only if the disk is slower than the
+ * clients.
  */
 export class GroupCommit {
   readonly #rule: BatchRule
@@ -32,8 +36,8 @@ export class GroupCommit {
   #lastLength = 0
 
   /**
-   * `send` passes a batch to the database, whose reply is passed to `finish`. Calls `onFailed` if a reply
-   * reports that the database has failed for good.
+   * `send` sends a batch to the database; pass the reply to `finish`. `onFailed` is called if a reply reports
+   * that the database has failed permanently.
    */
   constructor(
     rule: BatchRule,
@@ -45,12 +49,15 @@ export class GroupCommit {
     this.#onFailed = onFailed
   }
 
-  /** Number of operations that are not settled yet. */
+  /** Number of operations whose promise is not settled yet. */
   get length(): number {
     return this.#waiting.length + (this.#inFlight?.length ?? 0)
   }
 
-  /** Queues an operation. Promises settle in order, except as `fairBatch` changes it under load. */
+  /**
+   * Queues an operation. Promises are settled in the order of the calls, unless `fairBatch` changes the order
+   * under load.
+   */
   run(name: string, input: unknown): Promise<unknown> {
     if (this.#refusal) return Promise.reject(this.#refusal)
     return new Promise((resolve, reject) => {
@@ -64,13 +71,13 @@ export class GroupCommit {
     this.#refusal ??= reason
   }
 
-  /** Calls back once nothing is queued any more. New operations must be refused by then. */
+  /** Calls `callback` as soon as the queue is empty. New operations must already be refused. */
   whenEmpty(callback: () => void): void {
     this.#onEmpty = callback
     this.#sendBatch()
   }
 
-  /** Settles the batch in flight by the reply to it. */
+  /** Settles the promises of the current batch according to the reply. */
   finish(reply: BatchReply): void {
     const batch = this.#inFlight ?? []
     this.#inFlight = undefined
@@ -90,7 +97,7 @@ export class GroupCommit {
     }
   }
 
-  /** Rejects everything that is queued, and all later operations. */
+  /** Rejects all queued operations, and all later ones. */
   abandon(error: StoreUnavailable): void {
     this.refuseMore(error)
     const abandoned = [...(this.#inFlight ?? []), ...this.#waiting]
@@ -99,8 +106,9 @@ export class GroupCommit {
     for (const pending of abandoned) pending.reject(error)
   }
 
-  // Sends at the end of this turn of the event loop, or a few turns later: larger batches share the costs of
-  // posting and committing. Turns are short under low load, where most batches have one operation anyway.
+  // Sends at the end of this turn of the event loop, or a few turns later, because operations of one batch
+  // share the cost of posting and committing. Under low load the delay is short, because turns are short
+  // then.
   #sendSoon(): void {
     if (this.#inFlight || this.#scheduled) return
     this.#scheduled = true
@@ -132,7 +140,7 @@ export class GroupCommit {
     try {
       this.#send(packBatch(batch.map(({ operation }) => operation)))
     } catch (error) {
-      // An input that cannot be cloned is a bug of the caller, and must not block the queue.
+      // An input that cannot be cloned is an error of its caller, and must not stop the queue.
       this.#inFlight = undefined
       for (const pending of batch) pending.reject(error)
       this.#sendBatch()
@@ -148,12 +156,12 @@ export class GroupCommit {
 }
 
 /**
- * Scheduling class of an operation: the id of the user whose share it uses; `order` if it must not be
- * reordered; `free` if it uses no share.
+ * How an operation is ordered: a user id if the operation counts against that user's share of a batch,
+ * `order` if it must not be reordered, `free` if it counts against no share.
  */
 type Turn = number | 'order' | 'free'
 
-/** Rule by which the next batch is taken from a queue. */
+/** Rule for choosing the operations of the next batch. */
 export interface BatchRule {
   /** Maximum number of operations in a batch. */
   readonly maxOperations: number
@@ -163,12 +171,13 @@ export interface BatchRule {
 }
 
 const CALL_WRITES: ReadonlySet<string> = new Set(['hold', 'growHold', 'markProgress', 'parkHold', 'settle'])
-/** User id for reads of the usage of all users. */
+/** User id used for reads of the usage of all users. */
 const ALL_USERS = 0
 
 /**
- * Rule for writes. They keep their order unless more are queued than a batch can contain; then those of calls
- * are taken round-robin by user, in order for each user. The batch size bounds the time of a commit.
+ * Rule for writes. Writes keep their order if all of them fit into one batch. Otherwise writes of calls are
+ * taken from the users in turn, in order for each user. The maximum size of a batch limits the time of a
+ * commit.
  */
 export const WRITES: BatchRule = {
   maxOperations: 500,
@@ -177,7 +186,8 @@ export const WRITES: BatchRule = {
 }
 
 /**
- * Rule for reads: no order, and one read of the usage log per user at a time, because these may take long.
+ * Rule for reads. Reads need no order. Each user can have only one read of the usage log in a batch, because
+ * such a read may take long.
  */
 export const READS: BatchRule = {
   maxOperations: 500,
@@ -188,13 +198,13 @@ export const READS: BatchRule = {
   },
 }
 
-/** Splits a queue into the next batch and the remaining operations, both in the order of the queue. */
+/** Divides a queue into the next batch and the remaining operations. Both keep the order of the queue. */
 export function fairBatch<Pending extends { readonly operation: QueuedOperation }>(
   queue: Pending[],
   { maxOperations, maxPerUser, turnOf }: BatchRule,
 ): { readonly batch: Pending[]; readonly rest: Pending[] } {
   if (queue.length <= Math.min(maxOperations, maxPerUser)) return { batch: queue, rest: [] }
-  // Each round takes one operation of each user.
+  // Each round has at most one operation of each user.
   const rounds: Pending[][] = [[]]
   const counts = new Map<number, number>()
   let inTurns = 0

@@ -9,7 +9,10 @@ import { budgetList, budgetsIn, chargedBudgets } from '../../domain/budget.ts'
 const listHold = valueListerOf(HOLD.columns)
 const COLUMNS = HOLD.columns.map(({ name }) => name).join(', ')
 
-/** Prepared statements on holds, for either kind of file. */
+/**
+ * Prepared statements on holds (reservations of quota), for the main database file and for the file of a
+ * node.
+ */
 export type HoldStatements = Readonly<
   Record<
     | 'insertHold'
@@ -26,8 +29,8 @@ export type HoldStatements = Readonly<
 >
 
 /**
- * Prepares the statements. Sums are cast, because the driver binds every number as a double. With
- * `hasTokens`, holds refer to a table of tokens; without any token in it, there is nothing to probe for.
+ * Prepares the statements. Amounts are cast to integers, because the driver binds every number as a double.
+ * With `hasTokens`, holds refer to a table of tokens; if that is empty, `insertProbe` inserts nothing.
  */
 export function prepareHolds(
   db: DatabaseSync,
@@ -52,12 +55,12 @@ export function prepareHolds(
   }
 }
 
-/** Lists the parameters of `insertHold`. */
+/** Returns the parameters of `insertHold`. */
 export function holdValues(opening: HoldOpening): readonly SQLInputValue[] {
   return boundValues(listHold(opening))
 }
 
-// The values of a hold for any token, if there are tokens.
+// SQL values of a test hold. If there is a table of tokens, the hold belongs to any token.
 function probeValues(hasTokens: boolean): string {
   const told: Readonly<Record<string, string>> = {
     owner: "'probe'",
@@ -67,14 +70,15 @@ function probeValues(hasTokens: boolean): string {
 }
 
 /**
- * Writes a hold and removes it in one transaction, which needs the disk space that the hold of a call would.
+ * Writes a hold and removes it in one transaction, to test whether there is disk space for the hold of a
+ * call.
  */
 export function testWriteHold({ insertProbe, deleteHold }: HoldStatements): void {
   insertProbe.run()
   deleteHold.run('')
 }
 
-/** Parameters of `orphans`: the owners whose holds stay open, and a limit. */
+/** Returns the parameters of `orphans`: the owners whose holds stay open, and the limit. */
 export function orphanValues(
   { owner, parkedToo = false }: { readonly owner: string; readonly parkedToo?: boolean },
   limit: number,
@@ -82,7 +86,10 @@ export function orphanValues(
   return [owner, parkedToo ? owner : PARKED_OWNER, limit]
 }
 
-/** Builds the settlement of a call that a crash left open; charges what was delivered, up to the hold. */
+/**
+ * Builds the settlement of a call that a crash left open. Charges what was delivered, but not more than the
+ * hold.
+ */
 export function crashedCall(row: HoldRow, nowMs: number): SettledCall {
   const hold = HOLD.fromRow(row)
   const { model, group, amount, prompt_amount, progress_amount } = hold

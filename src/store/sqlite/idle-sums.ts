@@ -2,20 +2,20 @@ import { type BatchReply, type QueuedOperation, SUM_UP_OPERATION } from './messa
 import type { WriteBatches } from './write-batch.ts'
 
 /**
- * Number of noted rows from which a part is summed up after each pause; fewer wait, because several may
- * belong to one sum.
+ * Number of rows in notes from which some are added to the sums after each pause. With fewer rows it waits
+ * longer, because several rows may belong to the same sum.
  */
 const ENOUGH = 100
-/** Pause between parts, in which batches can run. */
+/** Pause between two such steps in milliseconds, in which batches can run. */
 const PAUSE_MS = 20
-/** Number of noted rows from which the pauses are shorter, because reads have to wait for all of them. */
+/** Number of rows in notes from which the pauses are shorter. Reads of sums wait until all rows are added. */
 const MANY = 2000
-/** Pause between parts while there are many. */
+/** Pause between two steps if there are many rows, in milliseconds. */
 const SHORT_PAUSE_MS = 4
-/** Time to wait for further rows while there are few. */
+/** Time to wait for more rows if there are few, in milliseconds. */
 const GATHER_MS = 1000
 
-/** Runs batches of a writer, and sums up calls while there is no batch. */
+/** Runs batches of writes, and adds calls to the sums of usage while there is no batch. */
 export class IdleSums {
   readonly #batches: WriteBatches
   #running = 0
@@ -35,7 +35,7 @@ export class IdleSums {
     return reply
   }
 
-  /** Sums up all calls if the disk allows it; otherwise the next start does. */
+  /** Adds all remaining calls to the sums. If the disk prevents this, the next start does it. */
   async close(): Promise<void> {
     clearTimeout(this.#timer)
     while (this.#batches.unsummed > 0) if (!(await this.#sumPart())) return
@@ -55,7 +55,7 @@ export class IdleSums {
 
   async #sumUp(): Promise<void> {
     this.#timer = undefined
-    // The end of the batch schedules again.
+    // Nothing to do here: when the running batch ends, it schedules the next step.
     if (this.#running > 0) return
     this.#running += 1
     const hasSummed = await this.#sumPart()

@@ -1,13 +1,13 @@
 import { ownerOf } from '../../domain/budget.ts'
 import type { AccountName } from '../bank.ts'
 
-/** Lease of one borrower on an account, in quota units. */
+/** Lease of one borrower on one account: an amount lent to a process. In quota units. */
 interface Lease {
-  /** Amount lent that is not spent. */
+  /** Amount that was lent and is not spent yet. */
   amount: number
   /** Part of it that was lent since the borrower last stated what it needs. */
   spare: number
-  /** Charges that the borrower has not been informed of. */
+  /** Charges that the borrower has not been told of yet. */
   unreported: number
 }
 
@@ -19,8 +19,8 @@ interface LentAccount {
 }
 
 /**
- * Leases on the accounts of a database that several processes share. They are only in memory: the process
- * that has them owns the database, and no borrower outlives it.
+ * Records what processes have borrowed from the accounts of their common database. It is only in memory,
+ * because it belongs to the process that owns the database, and no borrower runs longer than that process.
  */
 export class LeaseBook {
   readonly #accounts = new Map<AccountName, LentAccount>()
@@ -38,12 +38,12 @@ export class LeaseBook {
     return this.#accounts.get(account)?.leases.get(borrower)?.amount ?? 0
   }
 
-  /** The accounts on which a borrower has a lease. */
+  /** The accounts from which a borrower has borrowed. */
   accountsOf(borrower: string): AccountName[] {
     return [...this.#accounts].flatMap(([name, { leases }]) => (leases.has(borrower) ? [name] : []))
   }
 
-  /** The accounts of an owner's budgets that are lent. */
+  /** The accounts of an owner's budgets from which somebody has borrowed. */
   budgetsOf(owner: string): AccountName[] {
     return [...this.#accounts.keys()].filter((name) => name.startsWith('b:') && ownerOf(name) === owner)
   }
@@ -65,7 +65,7 @@ export class LeaseBook {
     return sum
   }
 
-  /** Takes a charge from the borrower's lease, as far as that suffices. */
+  /** Pays a charge from the borrower's lease, as far as it is large enough. */
   spend(account: AccountName, borrower: string, quota: number): void {
     const lent = this.#lent(account)
     const lease = leaseOf(lent, borrower)
@@ -73,7 +73,7 @@ export class LeaseBook {
     reduce(lent, lease, Math.max(0, lease.amount - quota))
   }
 
-  /** Returns a lease except for the amount to keep. */
+  /** Takes back a lease, except for the amount to keep. */
   keep(account: AccountName, borrower: string, amount: number): void {
     const lent = this.#accounts.get(account)
     const lease = lent?.leases.get(borrower)
@@ -82,7 +82,7 @@ export class LeaseBook {
     lease.spare = 0
   }
 
-  /** Moves a lease to another borrower, as far as it suffices. */
+  /** Moves up to `most` quota units of a lease to another borrower. */
   move(account: AccountName, from: string, to: string, most: number): void {
     const lent = this.#accounts.get(account)
     const lease = lent?.leases.get(from)
@@ -94,7 +94,7 @@ export class LeaseBook {
     this.#tidy(account, lent)
   }
 
-  /** Returns the charges of which the borrower is informed with the next statement, and clears them. */
+  /** Returns the charges that the borrower has not been told of yet, and sets them to 0. */
   takeUnreported(account: AccountName, borrower: string): number {
     const lent = this.#accounts.get(account)
     const lease = lent?.leases.get(borrower)
@@ -105,7 +105,7 @@ export class LeaseBook {
     return unreported
   }
 
-  /** Ends the leases of an account, except for the amounts that borrowers keep. Returns the new epoch. */
+  /** Ends the leases of an account, except for the borrowers' open holds. Returns the new epoch. */
   recall(account: AccountName, openHolds: ReadonlyMap<string, number>): number {
     const lent = this.#lent(account)
     lent.epoch += 1
@@ -114,7 +114,7 @@ export class LeaseBook {
     return lent.epoch
   }
 
-  /** Ends all leases of a borrower that has ended. */
+  /** Ends all leases of a borrower whose process has ended. */
   drop(borrower: string): void {
     for (const [account, lent] of this.#accounts) {
       const lease = lent.leases.get(borrower)
@@ -131,7 +131,7 @@ export class LeaseBook {
     return lent
   }
 
-  // An epoch above zero is kept, because a borrower may know it.
+  // An account with an epoch above zero is kept, because a borrower may know its epoch.
   #tidy(account: AccountName, lent: LentAccount): void {
     for (const [borrower, { amount, unreported }] of lent.leases)
       if (amount === 0 && unreported === 0) lent.leases.delete(borrower)

@@ -25,13 +25,13 @@ import { BudgetRows } from './budget-rows.ts'
 import { type SumProgress, DeferredSums } from './deferred-sums.ts'
 import { NATIVE_RETENTION_MS, type Provenance } from '../../domain/stored-response.ts'
 
-/** Holds that recovery loads at a time, to bound memory. */
+/** Number of holds that recovery loads at a time, to limit memory. */
 const RECOVERY_BATCH = 2000
 
 /**
- * Rows of the ledger within the open transaction. A write that fails changes nothing: its first statement is
- * the only one that can fail. Changes of balances are accumulated and written once per row by
- * `writeSums`; the transaction must call `finish` before its end, and `discard` after a rollback.
+ * The writes of calls within the open transaction. A write that fails changes nothing, because only its first
+ * statement can fail. Changes of balances are added up in memory, and `writeSums` writes each row once. Call
+ * `finish` before the transaction ends, and `discard` after a rollback.
  */
 export class LedgerRows implements LedgerWrites {
   readonly #statements: LedgerStatements
@@ -40,11 +40,14 @@ export class LedgerRows implements LedgerWrites {
   readonly #sums: DeferredSums
   readonly #budgets: BudgetRows
   readonly #provenance: ProvenanceRows
-  /** Calls that this transaction settles and whose holds it has not created so far. */
+  /** Ids of calls that this transaction settles and whose holds have not been created in it yet. */
   #settled = new Set<string>()
-  /** Calls that this transaction has charged; undefined if there is no listener. */
+  /** Calls charged in this transaction; undefined until `takeCharged` is called for the first time. */
   #charged: SettledCall[] | undefined
-  /** Parameters of holds that are not written because this transaction also settles them. */
+  /**
+   * Holds that are not written, because this transaction also settles their calls: the parameters of
+   * `insertHold` by id.
+   */
   #unwrittenHolds = new Map<string, readonly SQLInputValue[]>()
 
   constructor(db: DatabaseSync) {
@@ -55,8 +58,8 @@ export class LedgerRows implements LedgerWrites {
   }
 
   /**
-   * Begins a transaction that settles the calls with these ids; holds that it also creates need not be
-   * written. Takes ownership of the set.
+   * Begins a transaction that settles the calls with these ids. Holds that it creates for the same calls need
+   * not be written. The set is changed.
    */
   begin(settled: Set<string>): void {
     this.#settled = settled
@@ -64,7 +67,10 @@ export class LedgerRows implements LedgerWrites {
     if (this.#charged) this.#charged = []
   }
 
-  /** Lists the calls that the last transaction has charged; the first call begins the listing. */
+  /**
+   * Returns the calls that the last transaction charged. Calls are recorded only after the first use of this
+   * method.
+   */
   takeCharged(): readonly SettledCall[] {
     const charged = this.#charged ?? []
     this.#charged = []
@@ -77,7 +83,7 @@ export class LedgerRows implements LedgerWrites {
       this.#unwrittenHolds.set(opening.id, values)
       return
     }
-    // Writes the first hold of this id, so that a second one is refused.
+    // If a hold with this id was created before, it is written now, so that the second one is refused.
     this.#writeHold(opening.id)
     this.#statements.insertHold.run(...values)
   }
@@ -93,7 +99,7 @@ export class LedgerRows implements LedgerWrites {
   }
 
   settle(call: SettledCall): void {
-    // The usage row comes first: if it is refused, nothing has changed and the hold stays open.
+    // Writes the usage row first: if that fails, nothing has changed and the hold stays open.
     const isNew = this.#insertUsage(call)
     if (!this.#unwrittenHolds.delete(call.id)) this.#statements.deleteHold.run(call.id)
     if (isNew) {
@@ -175,7 +181,7 @@ export class LedgerRows implements LedgerWrites {
     this.#statements.storePriceSet.run(...boundValues([version, model, group, content]))
   }
 
-  /** Writes the accumulated changes. */
+  /** Writes the changes that were added up. */
   writeSums(): void {
     this.#writeAllHolds()
     if (this.#tokens.size === 0) return
@@ -189,23 +195,25 @@ export class LedgerRows implements LedgerWrites {
     this.#discardSums()
   }
 
-  /** Writes everything that this transaction has to write. Call it before the transaction ends. */
+  /**
+   * Writes everything that is still to be written in this transaction. Call it before the transaction ends.
+   */
   finish(): void {
     this.writeSums()
     this.#sums.writeNotes()
   }
 
-  /** Number of noted rows that are missing from the sums; 0 only if there are none. */
+  /** Number of noted rows that have not been added to the sums of usage; 0 only if there are none. */
   get unsummed(): number {
     return this.#sums.waiting
   }
 
-  /** Adds a part of the calls that are missing from the sums. */
+  /** Adds some of the noted rows to the sums of usage. */
   sumUp(through: number | undefined): SumProgress {
     return this.#sums.sumUp(through)
   }
 
-  /** Discards what was accumulated, after a rollback. */
+  /** Discards the changes that were added up. For a rollback. */
   discard(): void {
     this.#discardSums()
     this.#sums.discard()
@@ -227,7 +235,7 @@ export class LedgerRows implements LedgerWrites {
     }
   }
 
-  // Writes a hold before a statement that needs it.
+  // Writes a hold that was left out so far, because the next statement needs its row.
   #writeHold(id: string): void {
     const values = this.#unwrittenHolds.get(id)
     if (!values) return
@@ -255,7 +263,7 @@ export class LedgerRows implements LedgerWrites {
   }
 }
 
-/** Prepared statements of the ledger. */
+/** Prepared statements for the writes of calls. */
 type LedgerStatements = HoldStatements &
   Readonly<
     Record<
@@ -272,7 +280,9 @@ type LedgerStatements = HoldStatements &
     >
   >
 
-/** Prepares the statements. Sums are cast, because the driver binds every number as a double. */
+/**
+ * Prepares the statements. Amounts are cast to integers, because the driver binds every number as a double.
+ */
 function prepareLedger(db: DatabaseSync): LedgerStatements {
   return {
     ...prepareHolds(db, { hasTokens: true }),
@@ -297,20 +307,20 @@ function prepareLedger(db: DatabaseSync): LedgerStatements {
     storePriceSet: db.prepare(
       'INSERT INTO price_sets (version, model, group_name, content) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING',
     ),
-    // Ids sort by the start of the call. The inner limit bounds the time of the statement.
+    // The oldest ids are the earliest starts of calls. The inner limit restricts the time of the statement.
     prune: db.prepare(
       'DELETE FROM usage_log WHERE id IN (SELECT id FROM usage_log ORDER BY id LIMIT ?) AND ended_ms < ?',
     ),
   }
 }
 
-/** Rows of responses and reasoning, written with the settlements of their calls by prepared statements. */
+/** Stores which channel and key a response and its encrypted reasoning came from. Part of settling a call. */
 class ProvenanceRows {
   readonly #response: StatementSync
   readonly #reasoning: StatementSync
 
   constructor(db: DatabaseSync) {
-    // The row of a background call's response exists already, and its call is now settled.
+    // The response of a background call already has a row, which the settlement now updates.
     this.#response = db.prepare(
       `INSERT INTO stored_responses (id, user_id, model, group_name, channel, key_tag, upstream_id, tokens, previous_id,
          created_ms, expires_ms)
@@ -327,7 +337,8 @@ class ProvenanceRows {
   }
 
   /**
-   * Inserts what a settled call left behind; uses `get`, which creates no object for the number of changes.
+   * Stores the provenance of a settled call. Uses `get`, because `run` would create an object with the number
+   * of changes.
    */
   insert(call: SettledCall, { keyTag, response, reasoning }: Provenance): void {
     const expiresMs = call.ended_ms + NATIVE_RETENTION_MS

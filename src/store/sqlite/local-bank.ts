@@ -20,11 +20,11 @@ import { BudgetRows } from './budget-rows.ts'
 import { LeaseBook } from './lease-book.ts'
 import { LoanQueue } from './loan-queue.ts'
 
-/** Denominator of the part of the free quota that one loan takes, unless more is needed. */
+/** A loan is at most one eighth of the free quota, unless more is needed. */
 const LOAN_SHARE = 8
 const DISABLED = 2
 
-/** The bank's methods, which return synchronously, for one of its borrowers. */
+/** The methods of `Bank` for one borrower, but synchronous. */
 export type BankOperations = {
   readonly [Name in keyof Bank]: (
     borrower: string,
@@ -33,9 +33,10 @@ export type BankOperations = {
 }
 
 /**
- * Bank of the processes that share one SQLite file, by the rules of the bank in PostgreSQL (`postgres/bank`):
- * `docs/ledger.md: Many nodes`, `docs/ledger.md: Accounts of budgets`. Its methods run between transactions.
- * Charges reach it with the commit that books them, so that they need no reports.
+ * The bank for processes that share one SQLite file: lends quota to them by the same rules as the bank in
+ * PostgreSQL (`postgres/bank`). `docs/ledger.md: Many nodes`, `docs/ledger.md: Accounts of budgets`. Its
+ * methods run between transactions. It sees charges when they are committed, so borrowers need not report
+ * them.
  */
 export class LocalBank implements BankOperations {
   readonly #rows: AccountRows
@@ -44,7 +45,7 @@ export class LocalBank implements BankOperations {
   readonly #announce: (account: AccountName, epoch: number) => void
   readonly #nowMs: () => number
 
-  /** `announce` is called when an account was changed, with its epoch. */
+  /** `announce` is called with the epoch of an account when the account was changed. */
   constructor(
     db: DatabaseSync,
     announce: (account: AccountName, epoch: number) => void,
@@ -68,8 +69,8 @@ export class LocalBank implements BankOperations {
   }
 
   /**
-   * Returns states of accounts; `accounts` are lists of names, as JSON. Open holds need no report, because
-   * their rows are here.
+   * Returns the states of accounts. `accounts` contains lists of account names as JSON. Reports of open holds
+   * are not needed, because the holds are in this database.
    */
   apply(borrower: string, accounts: readonly string[], held: readonly HoldReport[]): BankStatement {
     const wanted = accounts.flatMap((list) => JSON.parse(list) as AccountName[])
@@ -98,31 +99,31 @@ export class LocalBank implements BankOperations {
   }
 
   /**
-   * Keeps the lease of a parked hold for the process that continues it, because its borrower is about to be
-   * dropped.
+   * Keeps the borrowed amount of a parked hold for the process that will continue its call, before the leases
+   * of the current borrower end.
    */
   setAside(borrower: string, hold: ParkedHold): void {
     for (const account of accountsOf(hold)) this.#book.move(account, borrower, nameOf(hold), hold.amount)
   }
 
-  /** Lends a borrower what was kept for a parked hold. */
+  /** Lends a borrower the amount that was kept for a parked hold. */
   takeUp(borrower: string, hold: ParkedHold): void {
     for (const account of accountsOf(hold)) this.#book.move(account, nameOf(hold), borrower, hold.amount)
   }
 
-  /** Ends all leases of a borrower that has ended. */
+  /** Ends all leases of a borrower whose process has ended. */
   drop(borrower: string): void {
     this.#queue.drop(borrower)
     this.#book.drop(borrower)
   }
 
-  /** Takes a committed charge from the borrower's leases. */
+  /** Pays a committed charge from the borrower's leases. */
   charge(borrower: string, call: SettledCall): void {
     if (call.quota === 0) return
     for (const account of accountsOf(call)) this.#book.spend(account, borrower, call.quota)
   }
 
-  /** Applies changes that are committed. */
+  /** Handles changes of accounts that were committed. */
   applyChanges(changes: readonly AccountChange[]): void {
     for (const { account, recalls, recallsBudgets } of changes) {
       if (recallsBudgets) for (const budget of this.#book.budgetsOf(account)) this.#recallBudget(budget)
@@ -204,7 +205,7 @@ export class LocalBank implements BankOperations {
     return { account, epoch, remain, free, amount, counted: this.#book.takeUnreported(account, borrower) }
   }
 
-  // A lower amount ends the leases, which were lent under the higher one.
+  // If the budget becomes lower, ends its leases, because they were lent under the higher amount.
   #setBudget({ account: name }: BudgetRequest, amount: number): void {
     const { budgets } = this.#rows
     const before = budgets.find(name).amount
@@ -218,18 +219,18 @@ export class LocalBank implements BankOperations {
     this.#announce(account, this.#recall(account))
   }
 
-  // The nodes keep what their open holds need.
+  // Ends the leases, except for what the processes need for their open holds.
   #recall(account: AccountName): number {
     return this.#book.recall(account, this.#rows.openHoldsOn(account))
   }
 }
 
-/** Name of the borrower that owns a parked hold while no process continues it. */
+/** Name under which the borrowed amount of a parked hold is kept while no process continues its call. */
 function nameOf({ id }: ParkedHold): string {
   return `parked ${id}`
 }
 
-/** Amounts requested on one of the accounts of a loan. */
+/** Amounts that a loan request asks for from one account. */
 interface Wanted {
   readonly account: AccountName
   readonly need: number
@@ -240,13 +241,13 @@ function share(free: number, need: number, max: number): number {
   return Math.max(0, Math.min(free, Math.max(need, Math.min(max, Math.trunc(free / LOAN_SHARE)))))
 }
 
-/** Rows of a token and its user. */
+/** The rows of a token and its user. */
 interface AccountPair {
   readonly token: TokenRow
   readonly user: UserRow
 }
 
-/** Committed rows of the accounts that leases are lent on; for use between transactions. */
+/** Reads the committed rows of accounts, between transactions. */
 class AccountRows {
   readonly #tokenById: StatementSync
   readonly #tokenByHash: StatementSync
@@ -272,7 +273,7 @@ class AccountRows {
     this.#openHoldsOnUser = held('user_id = ?')
   }
 
-  /** The token of a request, with its user; undefined for an unknown one. */
+  /** Finds the token of a loan request, with its user; undefined if the token is unknown. */
   pair(of: LoanRequest['token']): AccountPair | undefined {
     const row = typeof of === 'number' ? this.#tokenById.get(of) : this.#tokenByHash.get(of.keyHash)
     const token = row as TokenRow | undefined
@@ -280,7 +281,7 @@ class AccountRows {
     return { token, user: this.#userById.get(token.user_id) as unknown as UserRow }
   }
 
-  /** The balance of an account, lent or not; undefined for an unknown one. */
+  /** Balance of an account, including lent amounts; undefined if the account is unknown. */
   remain(account: AccountName): number | undefined {
     if (account.startsWith('b:')) {
       const { amount, used } = this.budgets.find(account as BudgetName)
@@ -290,7 +291,7 @@ class AccountRows {
     return rows.get(Number(account.slice(2)))?.['remain'] as number | undefined
   }
 
-  /** Sums of the open holds on an account, by their owners. */
+  /** Sum of the open holds on an account, for each owner of holds. */
   openHoldsOn(account: AccountName): ReadonlyMap<string, number> {
     const rows = this.#holdsOn(account) as { owner: string; held: number }[]
     return new Map(rows.map(({ owner, held }) => [owner, held]))
@@ -304,7 +305,8 @@ class AccountRows {
 }
 
 /**
- * The amount of a budget: by the rows of token and user, otherwise as stated in the request; 0 if unknown.
+ * Amount of a budget in quota units. Budgets of the token and the user are read from their rows; for any
+ * other, the amount in the request is used (0 if unknown).
  */
 function budgetAmount({ account, amount }: BudgetRequest, { token, user }: AccountPair): number {
   const period = account.split(':')[1]

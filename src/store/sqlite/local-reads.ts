@@ -14,15 +14,15 @@ import { declaredContentColumns } from '../content-log-columns.ts'
 import { declaredUsageLimitColumns } from '../usage-limit-columns.ts'
 import { tokenFromRow, userFromRow } from '../account-rows.ts'
 
-/** Columns that a declaration may change, and those that identify its row. */
+/** Columns that a declaration in gateway.yaml may change, and columns that identify its row. */
 const DECLARED_COLUMNS =
   'id, status, deleted_time, budget, budget_period, rate_limit_requests, rate_limit_tokens, ' +
   'rate_limit_parallel, rate_limit_window, content_log_what, content_log_sample, content_log_keep'
 
 /**
- * Reads that every start and the first call of a key need, as prepared statements on the writer's thread, so
- * that a gateway with known users loads neither a second thread nor Kysely. Each returns the same as the
- * operation with its name.
+ * The reads that every start and the first call of a key need. They are prepared statements on the writer's
+ * thread, so that a gateway without new users loads neither a second thread nor Kysely. Each method returns
+ * the same as the operation with its name.
  */
 export class LocalReads {
   readonly #tokenByHash: StatementSync
@@ -88,21 +88,24 @@ export class LocalReads {
     }
   }
 
-  /** Whether `recordDeclaredRows` with these settings would change nothing, which is usual. */
+  /**
+   * Whether these settings are stored already, so that `recordDeclaredRows` would change nothing. This is the
+   * usual case.
+   */
   hasDeclared(settings: readonly DeclaredSetting[]): boolean {
     const present = this.#declared.all() as unknown as DeclaredRow[]
     return isSameRows(present, declaredRows(settings, this.#secrets))
   }
 
-  /** Indexes of the seeds for which `seedUsers` may change something; usually none. */
+  /** Returns the indexes of the declarations for which `seedUsers` may change something; usually none. */
   pendingSeeds({ seeds }: { readonly seeds: readonly UserSeed[] }): number[] {
     const renamed = this.#renamed(seeds)
     return seeds.flatMap((seed, index) => (!renamed.has(seed.username) && this.#hasSeed(seed) ? [] : [index]))
   }
 
   /**
-   * Declared names that users had before they were renamed: another user who has such a name now is not the
-   * declared one.
+   * Declared usernames that belonged to a user who was renamed since. A user who has such a name now is a
+   * different one.
    */
   #renamed(seeds: readonly UserSeed[]): ReadonlySet<unknown> {
     const names = JSON.stringify(seeds.map(({ username }) => username))

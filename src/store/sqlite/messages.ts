@@ -2,21 +2,23 @@ import type { ErrorCode } from '../../errors.ts'
 import type { Secrets } from '../secrets.ts'
 import type { PackedBatch } from './packed-batch.ts'
 
-/** What is known of a thread's task before its first message. */
+/** What is known about the task of a thread before its first message. */
 export interface ThreadExpectation {
-  /** Whether its database is probably new. */
+  /** Whether the thread will probably create a new database. */
   readonly expectsMigrations?: boolean
 }
 
 /** First message to a thread. */
 export type ThreadOptions =
   | { readonly role: 'writer' | 'reader'; readonly path: string; readonly secrets: Secrets }
-  /** File of one node of a cluster, which contains no secrets. */
+  /**
+   * For the local file of a node in a cluster. It needs no secrets, because nothing in the file is encrypted.
+   */
   | { readonly role: 'node'; readonly path: string }
 
 /**
- * Operation of the writer that adds a part of the noted calls to the sums of usage. Input: the last note that
- * is needed, or undefined for all; outcome: `SumProgress`.
+ * Operation of the writer that adds some of the calls in notes to the sums of usage. Input: the last note
+ * that is needed; undefined for all notes. Result: `SumProgress`.
  */
 export const SUM_UP_OPERATION = 'sumUp'
 
@@ -30,12 +32,12 @@ const SUM_READS: ReadonlySet<string> = new Set([
   'usageSeries',
 ])
 
-/** Whether a read uses sums of usage. */
+/** Whether a read uses the sums of usage, so that noted calls must be added first. */
 export function isSumRead(name: string): boolean {
   return SUM_READS.has(name)
 }
 
-/** Reads that the writer answers, in the order of its queue. */
+/** Reads that the writer's thread answers, in the order of its queue. */
 const LOCAL_READS = [
   'countUsers',
   'hasAlertState',
@@ -45,10 +47,10 @@ const LOCAL_READS = [
   'tokenByKeyHash',
 ] as const
 
-/** Name of a read that the writer answers. */
+/** Name of a read that the writer's thread answers. */
 export type LocalRead = (typeof LOCAL_READS)[number]
 
-/** Whether the writer answers a read. */
+/** Whether the writer's thread answers the read. */
 export function isLocalRead(name: string): name is LocalRead {
   return LOCAL_READS.some((read) => read === name)
 }
@@ -56,7 +58,7 @@ export function isLocalRead(name: string): name is LocalRead {
 /** Name and input of an operation. */
 export type QueuedOperation = readonly [name: string, input: unknown]
 
-/** Message to a thread. The next batch is sent after the reply to the previous one. */
+/** A message to a thread. A batch is sent only after the reply to the previous one. */
 export type ToThread =
   | { readonly kind: 'batch'; readonly operations: PackedBatch }
   | { readonly kind: 'close' }
@@ -69,15 +71,18 @@ export type FromThread =
   | { readonly kind: 'refused'; readonly failure: SerializedError }
   | BatchReply
 
-/** Reply to a batch: an outcome per operation after the commit, or the failure of the whole batch. */
+/**
+ * Reply to a batch: after the commit one result per operation, or the error with which the whole batch
+ * failed.
+ */
 export type BatchReply =
   | { readonly kind: 'done'; readonly outcomes: readonly Outcome[] }
   | { readonly kind: 'failed'; readonly failure: SerializedError }
 
-/** Outcome of one operation; undefined for a success without a value, which is usual. */
+/** Result of one operation; undefined if it succeeded and returned nothing, which is the usual case. */
 export type Outcome = { readonly value: unknown } | { readonly failure: SerializedError } | undefined
 
-/** Error in a form that keeps its class and code between threads. */
+/** An error in a form that can be posted to another thread and keeps its class and code. */
 export type SerializedError =
   | {
       readonly kind: 'gateway'

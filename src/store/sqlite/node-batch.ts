@@ -22,7 +22,10 @@ import {
 import { mapDatabaseError, serializeError } from './failure.ts'
 import type { BatchReply, Outcome, QueuedOperation } from './messages.ts'
 
-/** Writes batches to a node's file, each in one transaction, as `WriteBatches` does. */
+/**
+ * Writes batches of operations to the local file of a node, each batch in one transaction, like
+ * `WriteBatches`.
+ */
 export class NodeBatches {
   readonly #db: DatabaseSync
   readonly #rows: NodeRows
@@ -36,7 +39,7 @@ export class NodeBatches {
     this.#commit = db.prepare('COMMIT')
   }
 
-  /** Runs a batch; never throws. With the reply `done`, the operations are durable. */
+  /** Runs a batch; never throws. If the reply is `done`, the operations are durable. */
   write(operations: readonly QueuedOperation[]): BatchReply {
     try {
       this.#begin.run()
@@ -64,10 +67,10 @@ export class NodeBatches {
   }
 }
 
-/** Holds that recovery loads at a time, to bound memory. */
+/** Number of holds that recovery loads at a time, to limit memory. */
 const RECOVERY_BATCH = 2000
 
-/** Rows of a node's file within the open transaction. A write that fails changes nothing. */
+/** The writes to the local file of a node within the open transaction. A write that fails changes nothing. */
 class NodeRows implements NodeWrites {
   readonly #holds: HoldStatements
   readonly #insert: StatementSync

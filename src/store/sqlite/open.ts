@@ -8,17 +8,18 @@ import type { SumProgress } from './deferred-sums.ts'
 import type { NodeFile } from '../node-file.ts'
 
 /**
- * Opens the database file; creates it if it is missing, and migrates its schema. Rejects with a sentence for
- * the operator if the file was made with another secret or by a newer version, is damaged, or is unusable.
+ * Opens the database file and migrates its schema. Creates the file if it is missing. Rejects with a sentence
+ * for the operator if the file was created with another secret or migrated by a newer version, is damaged, or
+ * cannot be used.
  */
 export async function openSqliteStore(options: {
   readonly path: string
   readonly secrets: Secrets
-  /** Idle thread, or another connection, to write with; undefined = starts a thread. */
+  /** Idle thread or other connection for writing; undefined to start a thread. */
   readonly thread?: DatabasePort | undefined
   /**
-   * True = the database runs on the calling thread. For commands, whose few operations cost less than a
-   * thread, and which have nothing else to serve.
+   * Whether the database runs on the calling thread. For commands: starting a thread would take longer than
+   * their few operations, and they have nothing else to do meanwhile.
    */
   readonly onCallingThread?: boolean
 }): Promise<Store> {
@@ -35,7 +36,7 @@ export async function openSqliteStore(options: {
   const reader = new LazyReader(
     () => new DatabaseThread({ role: 'reader', path, secrets }, handleReaderFailure, start()),
   )
-  // A reader that died fails its own reads only: the next read starts another one.
+  // If the reader's thread dies, only its own reads fail: the next read starts another thread.
   function handleReaderFailure(reason: StoreUnavailable): void {
     if (!reader.hasEnded) failed.resolve(reason)
   }
@@ -57,14 +58,14 @@ export async function openSqliteStore(options: {
     failed: failed.promise,
     async close() {
       writer.refuseMore()
-      // The writer closes last: the last connection to close cleans up the log, which needs write access.
+      // Closes the writer last: the last connection to close cleans up the WAL, which needs write access.
       await reader.close()
       await writer.close()
     },
   }
 }
 
-// Loaded only here: otherwise the thread loads these modules.
+// Imported only here, because otherwise only the database thread needs this module.
 async function startOnCallingThread(): Promise<() => MessagePort> {
   const { serveDatabase } = await import('./serve-database.ts')
   return () => {
@@ -74,7 +75,7 @@ async function startOnCallingThread(): Promise<() => MessagePort> {
   }
 }
 
-/** Reader whose thread is started by the first read. */
+/** A reader whose thread is started by the first read. */
 class LazyReader {
   readonly #start: () => DatabaseThread
   #thread: DatabaseThread | undefined
@@ -101,8 +102,8 @@ class LazyReader {
 }
 
 /**
- * Joins calls of `work`: at most one run is under way, and all calls during it share the next one. So each
- * call is answered by a run that began after it.
+ * Limits `work` to one run at a time. Calls during a run all share the next run, so that each call waits for
+ * a run that began after the call.
  */
 export function shareRuns(work: () => Promise<void>): () => Promise<void> {
   let running: Promise<void> | undefined
@@ -121,13 +122,14 @@ export function shareRuns(work: () => Promise<void>): () => Promise<void> {
 }
 
 /**
- * Opens the file of a node that reports to this bank; creates it if it is missing. Rejects with a sentence
- * for the operator if the file is damaged, of a newer version, or has calls to report to another bank.
+ * Opens the local file of a node that reports to this bank. Creates the file if it is missing. Rejects with a
+ * sentence for the operator if the file is damaged, was changed by a newer version, or has calls that must be
+ * reported to another bank.
  */
 export async function openNodeFile(options: {
   readonly path: string
   readonly bankId: string
-  /** Idle thread to use; undefined = starts one. */
+  /** Idle thread to use; undefined to start one. */
   readonly thread?: IdleThread | undefined
 }): Promise<NodeFile> {
   const { path, bankId } = options

@@ -17,41 +17,48 @@ import { unpackBatch } from './packed-batch.ts'
 import { prepareDatabase } from './prepare-database.ts'
 import { LEDGER_WRITES, WriteBatches } from './write-batch.ts'
 
-/** Name of the owner itself among the clients of its database. */
+/** Name of the owning process itself among the clients of its database. */
 const OWNER = 'owner'
 
-/** Request of a client for an operation of the bank: its name and its input. */
+/** Request of a client to the bank: the name of an operation and its input. */
 export type BankRequest = {
   readonly [Name in keyof Bank]: readonly [name: Name, ...input: Parameters<Bank[Name]>]
 }[keyof Bank]
 
 /**
- * Result of recovering a client that has ended: its calls that were settled, and the sum of their charges.
+ * Result of recovering a client that has ended: the number of its calls that were settled, and their charges
+ * in quota units.
  */
 interface Recovered {
   readonly count: number
   readonly quota: number
 }
 
-/** Database of one process, which runs it on the calling thread and serves other processes with it. */
+/**
+ * The database of one process, which runs it on the calling thread and makes it available to other processes,
+ * its clients.
+ */
 export interface OwnedDatabase {
   /** The store through which the owning process reads and writes. */
   readonly store: Store
-  /** Resolves if the database fails for good; never rejects. */
+  /** Resolves if the database fails permanently; never rejects. */
   readonly failed: Promise<StoreUnavailable>
-  /** Writes a batch of a client; never rejects. */
+  /** Runs a batch of writes for a client; never rejects. */
   write(client: string, operations: Parameters<typeof unpackBatch>[0]): Promise<BatchReply>
   /** Runs an operation of the bank for a client. */
   bank(client: string, request: BankRequest): Promise<unknown>
   /**
-   * Settles the holds of a client that has ended, as after a crash, and only then ends its leases. The
-   * client's name is the owner of its holds. Its parked holds are for the client that requests them next.
+   * Settles the open calls of a client that has ended, as after a crash, and then ends its leases. The name
+   * of the client is the owner of its holds. Its parked holds go to the client that requests them next.
    */
   lose(client: string): Promise<Recovered>
   close(): Promise<void>
 }
 
-/** Opens the database file; see `openSqliteStore`. `announce` is called when an account was changed. */
+/**
+ * Opens the database file; see `openSqliteStore`. `announce` is called with the epoch of an account when the
+ * account was changed.
+ */
 export async function openOwnedDatabase(options: {
   readonly path: string
   readonly secrets: Secrets
@@ -130,19 +137,24 @@ function mayChangeAccounts({ operations }: ClientBatch): boolean {
   return operations.some(([name]) => !LEDGER_WRITES.has(name))
 }
 
-/** Parked holds by the clients of a database that continue them: those that parked them or took them over. */
+/**
+ * Records which client continues each parked hold: the client that parked it or the one that took it over.
+ */
 class ParkedHolds {
   readonly #clients = new Map<string, string>()
   readonly #all: StatementSync
   readonly #onTakenUp: (client: string, hold: ParkedHold) => void
 
-  /** `onTakenUp` is called when a client takes over a hold that no client was continuing. */
+  /** `onTakenUp` is called when a client takes over a hold that no other client was continuing. */
   constructor(db: DatabaseSync, onTakenUp: (client: string, hold: ParkedHold) => void) {
     this.#all = db.prepare(`SELECT * FROM holds WHERE owner = '${PARKED_OWNER}'`)
     this.#onTakenUp = onTakenUp
   }
 
-  /** Records what was parked and settled, and removes from a list the holds that others continue. */
+  /**
+   * Records which holds were parked and settled. From the result of `parkedHolds`, removes the holds that
+   * other clients continue.
+   */
   observe(client: string, operations: readonly QueuedOperation[], outcomes: readonly Outcome[]): void {
     for (const [index, [name, input]] of operations.entries()) {
       const outcome = outcomes[index]
@@ -153,7 +165,7 @@ class ParkedHolds {
     }
   }
 
-  /** The holds of a client that has ended, which others may take over from now on. */
+  /** Returns the holds of a client that has ended. Other clients can take them over from now on. */
   leave(client: string): ParkedHold[] {
     const rows = this.#all.all() as unknown as HoldRow[]
     const left = rows.filter(({ id }) => this.#clients.get(id) === client).map((row) => HOLD.fromRow(row))
@@ -171,7 +183,7 @@ class ParkedHolds {
   }
 }
 
-/** Batch of one client of a database. */
+/** A batch of operations from one client. */
 interface ClientBatch {
   /** Name of the client. */
   readonly client: string
@@ -182,19 +194,19 @@ interface WaitingBatch extends ClientBatch {
   readonly reply: (reply: BatchReply) => void
 }
 
-/** Dependencies of a writer. */
+/** What a shared writer uses. */
 interface SharedWriterDependencies {
   readonly batches: { write(operations: readonly QueuedOperation[]): Promise<BatchReply> }
-  /** Called after each commit, in the turn in which the clients are informed of it, but before them. */
+  /** Called after each commit, before the clients get their replies in the same turn. */
   readonly onCommitted: (batches: readonly ClientBatch[], replies: readonly BatchReply[]) => void
 }
 
 /**
- * Writer of one database for several clients. Batches that arrive together share a commit. Tasks run between
- * commits: they see committed rows only, and nothing is written during them.
+ * Writes to one database for several clients. Batches that arrive together are committed together. Tasks run
+ * between commits: they see only committed rows, and nothing is written while they run.
  */
 class SharedWriter {
-  /** Resolves if the database fails for good; never rejects. */
+  /** Resolves if the database fails permanently; never rejects. */
   readonly failed: Promise<StoreUnavailable>
   readonly #dependencies: SharedWriterDependencies
   readonly #fail: (reason: StoreUnavailable) => void
@@ -210,7 +222,9 @@ class SharedWriter {
     this.#fail = resolve
   }
 
-  /** Writes a batch; never rejects. A client has one batch under way at a time. */
+  /**
+   * Runs a batch of writes; never rejects. A client sends its next batch after the reply to the previous one.
+   */
   write(client: string, operations: readonly QueuedOperation[]): Promise<BatchReply> {
     return new Promise((reply) => {
       this.#batches.push({ client, operations, reply })
@@ -218,7 +232,7 @@ class SharedWriter {
     })
   }
 
-  /** Runs a task after the batches that arrived before it. */
+  /** Runs a task after all batches that arrived before it. */
   between<Result>(task: () => Result): Promise<Result> {
     return new Promise((resolve, reject) => {
       this.#tasks.push(() => {
@@ -238,7 +252,8 @@ class SharedWriter {
       await (this.#running ?? new Promise((turn) => setImmediate(turn)))
   }
 
-  // Begins at the end of the turn, because batches of several clients may be read in one turn.
+  // Begins at the end of the event loop's turn, so that batches of several clients that are read in one turn
+  // are joined.
   #schedule(): void {
     if (this.#isScheduled || this.#running) return
     this.#isScheduled = true

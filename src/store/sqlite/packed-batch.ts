@@ -11,19 +11,18 @@ import { USAGE_COUNTS } from '../../domain/records/usage-counts.ts'
 import type { QueuedOperation } from './messages.ts'
 
 /**
- * Batch of operations as it is posted to a thread: one flat list, without field names. `postMessage` clones
- * value by value, and every call makes a hold and a settlement: with field names both take more than twice as
- * long.
+ * A batch of operations as posted to a thread: a flat list of values without field names. Every call posts a
+ * hold and a settlement, and `postMessage` takes more than twice as long for objects with field names.
  */
 export type PackedBatch = readonly unknown[]
 
-/** Fields of a record, and an object that has them. */
+/** Field names of a record, and an object with these fields. */
 interface Form<T> {
   readonly names: readonly (keyof T)[]
   readonly empty: T
 }
 
-// Copies of a parsed object stay fast to read; an object built field by field becomes a hash table.
+// A copy of a parsed object is fast to read; V8 would store an object built field by field as a hash table.
 function formOf<T>(...records: readonly object[]): Form<T> {
   const names = records.flatMap((fields) => Object.keys(fields)) as (keyof T)[]
   return { names, empty: JSON.parse(JSON.stringify(Object.fromEntries(names.map((name) => [name, 0])))) as T }
@@ -31,7 +30,7 @@ function formOf<T>(...records: readonly object[]): Form<T> {
 
 const HOLD_FORM = formOf<HoldOpening>(HOLD.fields)
 
-/** Fields of a settlement that are single values. */
+/** The fields of a settlement that have single values. */
 type PlainCall = Omit<SettledCall, 'usage' | 'provenance'>
 
 const CALL_FORM = formOf<PlainCall>(USAGE.fields, SETTLEMENT_FIELDS.fields)
@@ -40,10 +39,10 @@ const USAGE_FORM = formOf<Usage>(USAGE_COUNTS)
 
 const NO_REASONING: Provenance['reasoning'] = []
 
-/** Fields of a response; its id comes first, and shows that there is one. */
+/** Fields of a response. The id is first, because it shows whether there is a response. */
 const RESPONSE_FORM = formOf<ProvenResponse>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
 
-/** Packs operations for a thread. */
+/** Packs operations for posting them to a thread. */
 export function packBatch(operations: Iterable<QueuedOperation>): PackedBatch {
   const values: unknown[] = []
   for (const [name, input] of operations) {
@@ -58,7 +57,7 @@ export function packBatch(operations: Iterable<QueuedOperation>): PackedBatch {
   return values
 }
 
-/** Restores the operations that `pack` was given. */
+/** Restores the operations that `packBatch` has packed. */
 export function unpackBatch(values: PackedBatch): QueuedOperation[] {
   const operations: QueuedOperation[] = []
   let position = 0
@@ -87,7 +86,8 @@ export function unpackBatch(values: PackedBatch): QueuedOperation[] {
   return operations
 }
 
-// Missing parts are undefined in their places; an empty list would be cloned as an object.
+// Missing parts are packed as undefined. An empty list is packed as undefined too, because cloning a list
+// takes longer.
 function packProvenance(values: unknown[], provenance: Provenance | undefined): void {
   values.push(provenance?.keyTag)
   if (!provenance) return

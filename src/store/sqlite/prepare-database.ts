@@ -4,16 +4,16 @@ import { isCurrent } from '../migrations/steps.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 
 /**
- * Tables needed for charging, which are checked after a crash; not the usage log and its sums, which may be
- * large.
+ * Tables that charges need, which are checked after a crash. The usage log and its sums are not checked,
+ * because they may be large.
  */
 const CHECKED_TABLES = ['store_identity', 'users', 'tokens', 'holds', 'unsummed_calls', 'budget_periods']
 
 const SQLITE_CORRUPT = 11
 
 /**
- * Migrates the schema, and checks that the secret is the one that the database was made with. After an
- * unclean stop, checks the tables of accounts for damage first.
+ * Migrates the schema, and checks that the database was created with this secret. If the last run did not
+ * stop cleanly, first checks the tables in `CHECKED_TABLES` for damage.
  */
 export async function prepareDatabase(
   connection: DatabaseSync,
@@ -29,8 +29,8 @@ export async function prepareDatabase(
   const identity = connection.prepare('SELECT key_check FROM store_identity')
   if (!identity.get()) insert.run(secrets.check)
   refuseOtherSecret(identity.get()?.['key_check'] as string, secrets)
-  // Also applies to journals of savepoints, which would otherwise be written to a file. Migrations may need
-  // more than memory.
+  // Set after migrations, which may need more space than memory has. With it, savepoints write no temporary
+  // files.
   connection.exec('PRAGMA temp_store = MEMORY')
 }
 
@@ -40,7 +40,7 @@ function stepsRun(connection: DatabaseSync): string[] {
   return rows.map((row) => row['name'] as string)
 }
 
-/** Checks the tables that exist. Throws `StoreUnavailable` if one is damaged. */
+/** Checks those of the tables that exist. Throws `StoreUnavailable` if one is damaged. */
 export function refuseDamaged(connection: DatabaseSync, names: readonly string[]): void {
   const tables = tablesOf(connection)
   for (const table of names.filter((name) => tables.has(name))) {

@@ -4,16 +4,22 @@ import { HOLD } from '../../domain/records/usage.ts'
 import { SQLITE_TYPES, recordColumns, tableStatement } from '../migrations/schema/table.ts'
 import { refuseDamaged } from './prepare-database.ts'
 
-/** Format of the file in version 0.1.0, stored as its `user_version`; those below are of builds before it. */
+/**
+ * Format number of the file in version 0.1.0, stored in SQLite's `user_version`. Lower numbers are from
+ * builds before that version.
+ */
 const FIRST_FORMAT = 6
 
-// Tokens and users are in the bank, so holds cannot refer to their tables.
+// Tokens and users are in the shared database, so the holds in this file cannot refer to their tables.
 const HOLDS = tableStatement(
   { name: HOLD.table, columns: { ...recordColumns(HOLD), token_id: 'integer', user_id: 'integer' } },
   SQLITE_TYPES,
 )
 
-/** Statements that lead from each format to the next; the first ones start from an empty file. */
+/**
+ * SQL that changes the file from each format to the next. The first entry creates the tables in an empty
+ * file.
+ */
 const STEPS = [
   `
   CREATE TABLE node (id INTEGER PRIMARY KEY CHECK (id = 1), name TEXT NOT NULL, bank TEXT NOT NULL) STRICT;
@@ -32,7 +38,10 @@ const STEPS = [
 
 const FORMAT = FIRST_FORMAT + STEPS.length - 1
 
-/** Creates the tables of a node's file and the node's name if they are missing, or brings them up to date. */
+/**
+ * Creates the tables of a node's file and the node's name if they are missing, or migrates the file to this
+ * version.
+ */
 export function prepareNodeFile(
   db: DatabaseSync,
   { stoppedClean }: { readonly stoppedClean: boolean },

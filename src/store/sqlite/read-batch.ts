@@ -11,7 +11,7 @@ type AnyRead = (db: Kysely<Database>, input: unknown, secrets: Secrets) => Promi
 
 const READS = { ...reads } as Readonly<Record<string, AnyRead>>
 
-/** Runs reads one after another, each on a separate snapshot. */
+/** Runs reads one after another, each on a snapshot of its own. */
 export class ReadBatches {
   readonly #db: DatabaseSync
   readonly #kysely: Kysely<Database>

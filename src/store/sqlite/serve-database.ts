@@ -8,7 +8,7 @@ import { prepareDatabase } from './prepare-database.ts'
 import { IdleSums } from './idle-sums.ts'
 import { WriteBatches } from './write-batch.ts'
 
-/** Open database of a thread. */
+/** An open database that a thread serves. */
 interface OpenThread {
   run(operations: readonly QueuedOperation[]): Promise<BatchReply>
   /** Never rejects. */
@@ -68,8 +68,8 @@ function openThread(options: ThreadOptions): Promise<OpenThread> {
 }
 
 /**
- * Opens the database that the first message names, and serves one batch at a time until it is asked to close.
- * Runs on the calling thread. `onOpen` is called before the database is reported to be open.
+ * Opens the database named in the first message. Then runs one batch at a time, until a message asks to
+ * close. Runs on the calling thread. `onOpen` is called before the message that the database is open.
  */
 export function serveDatabase(port: MessagePort, onOpen: () => void = () => {}): void {
   port.once('message', (options: ThreadOptions) => void serve(port, options, onOpen))
@@ -88,7 +88,7 @@ async function serve(port: MessagePort, options: ThreadOptions, onOpen: () => vo
   let isClosing = false
   port.on('message', (message: ToThread) => {
     if (message.kind === 'close') {
-      // A second order to close may follow.
+      // The message to close may arrive twice.
       if (isClosing) return
       isClosing = true
       void thread.close().then(() => port.close())

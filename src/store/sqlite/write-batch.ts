@@ -17,7 +17,7 @@ import {
 } from './messages.ts'
 import type { WriteOperation } from './write-operations.ts'
 
-/** Names of the writes made by calls, recovery and pruning; they change no settings of an account. */
+/** Names of the writes for calls, recovery and pruning. They do not change the settings of an account. */
 export const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
   'hold',
   'growHold',
@@ -35,8 +35,8 @@ export const LEDGER_WRITES: ReadonlySet<string> = new Set<keyof LedgerWrites>([
 ])
 
 /**
- * Writes batches, each in one transaction. An operation that fails changes nothing and fails alone; a fault
- * of the database fails the whole batch.
+ * Runs batches of writes, each in one transaction. An operation that fails changes nothing, and the others
+ * succeed. If the database itself fails, the whole batch fails.
  */
 export class WriteBatches {
   readonly #db: DatabaseSync
@@ -62,7 +62,7 @@ export class WriteBatches {
     this.#rollbackToSavepoint = db.prepare('ROLLBACK TO operation')
   }
 
-  /** Runs a batch; never rejects. With the reply `done`, the operations are durable. */
+  /** Runs a batch; never rejects. If the reply is `done`, the operations are durable. */
   async write(operations: readonly QueuedOperation[]): Promise<BatchReply> {
     try {
       this.#begin.run()
@@ -83,12 +83,15 @@ export class WriteBatches {
     }
   }
 
-  /** Lists the calls that the last batch has charged; the first call begins the listing. */
+  /**
+   * Returns the calls that the last batch charged. Calls are recorded only after the first use of this
+   * method.
+   */
   takeCharged(): readonly SettledCall[] {
     return this.#ledger.takeCharged()
   }
 
-  /** Number of noted rows that are missing from the sums; 0 only if there are none. */
+  /** Number of noted rows that have not been added to the sums of usage; 0 only if there are none. */
   get unsummed(): number {
     return this.#ledger.unsummed
   }
@@ -105,7 +108,7 @@ export class WriteBatches {
     }
   }
 
-  // Needs no savepoint, because a ledger write that fails changes nothing.
+  // No savepoint is needed, because a write of a call that fails changes nothing.
   #runLedgerWrite(name: keyof LedgerWrites, input: unknown): Outcome {
     try {
       const value = this.#ledger[name](input as never)
@@ -150,7 +153,10 @@ export class WriteBatches {
     return outcome
   }
 
-  /** Returns the failure of one operation; rethrows faults of the database, which fail the whole batch. */
+  /**
+   * Returns the error of one operation as its result. Rethrows errors of the whole database, which fail the
+   * whole batch.
+   */
   #failedAlone(error: unknown): Outcome {
     const cause = mapDatabaseError(error)
     if (cause instanceof StoreUnavailable || !this.#db.isTransaction) throw cause

@@ -3,10 +3,13 @@ import { auditedWrite } from '../audit/audited-write.ts'
 import type { Secrets } from '../secrets.ts'
 import { createKysely } from './dialect.ts'
 
-/** Function that runs one operation in the open transaction. */
+/** Runs one operation in the open transaction. */
 export type WriteOperation = (name: string, input: unknown) => Promise<unknown>
 
-/** Binds the operations to a connection. A separate module, because Kysely takes 25 MB when loaded. */
+/**
+ * Returns a function that runs operations on a connection. This is a separate module, because Kysely takes 25
+ * MB of memory when loaded.
+ */
 export function writeOperations(connection: DatabaseSync, secrets: Secrets): WriteOperation {
   const db = createKysely(connection)
   return (name, input) => auditedWrite(db, name, input, secrets)

@@ -9,18 +9,18 @@ import { SpanRoom } from './span-room.ts'
 
 const EVENT = 'gen_ai.client.inference.operation.details'
 const ID = 'sluice.request_id'
-/** Attributes of a span that an event repeats. */
+/** Attributes of the call's span that its event repeats. */
 const REPEATED = /^(?:gen_ai\.|server\.|error\.type$|sluice\.request_id$)/
 
 /**
- * Exports an event for each call whose content is exported: what its span says, with what was said in structured form.
- * `docs/telemetry.md: What was said`.
+ * Exports an event for each call whose content is exported. The event repeats attributes of the call's span,
+ * and contains the messages in structured form. `docs/telemetry.md: What was said`.
  */
 export class CallEvents {
   readonly #provider: LoggerProvider
   readonly #logger: Logger
   readonly #room: SpanRoom
-  /** Characters of content in the events that wait, by the id of their call. */
+  /** Length of the content in each queued event, in characters, by the id of its call. */
   readonly #lengths: Map<string, number>
 
   private constructor(provider: LoggerProvider, room: SpanRoom, lengths: Map<string, number>) {
@@ -55,7 +55,10 @@ export class CallEvents {
     return new CallEvents(new LoggerProvider({ resource, processors: [processor] }), room, lengths)
   }
 
-  /** Adds the event of a call, within its trace. Without room it is dropped, and counted. */
+  /**
+   * Adds the event of a call within the trace of the call. If the queue is full, the event is dropped and
+   * counted.
+   */
   add(attributes: Attributes, said: Said, endedMs: number, context: Context): void {
     if (!this.#room.has(1)) return
     const all: Attributes = {}

@@ -5,12 +5,15 @@ import type { ReadableSpan, SpanExporter } from '@opentelemetry/sdk-trace'
 import type { ExportCounts } from '../export-counts.ts'
 import type { Protocol, Signal, SignalSettings } from '../telemetry-settings.ts'
 
-/** What the exporters of all signals take; the rest they read from OpenTelemetry's variables. */
+/**
+ * Options of the exporters. All other options are read by the exporters from OpenTelemetry's environment
+ * variables.
+ */
 interface ExporterOptions {
   readonly timeoutMillis?: number
 }
 
-// The packages of a protocol are loaded only if it is chosen.
+// The packages of a protocol are imported only if the protocol is used.
 const SPAN_EXPORTERS: Readonly<Record<Protocol, (options: ExporterOptions) => Promise<SpanExporter>>> = {
   'http/protobuf': async (options) =>
     new (await import('@opentelemetry/exporter-trace-otlp-proto')).OTLPTraceExporter(options),

@@ -38,12 +38,12 @@ import { present } from './present.ts'
 import { lengthOfContent, type Said, saidIn } from './said.ts'
 import { SpanRoom } from './span-room.ts'
 
-/** Calls that are turned into spans before other work of the process goes on. */
+/** Number of calls that are converted to spans before the event loop continues with other work. */
 const CALLS_AT_A_TIME = 16
 
 /**
- * Exports spans and metrics by OTLP over HTTP. A call is handed over after its charge, and becomes spans and
- * measurements when the process has time, so that calls do not wait for it.
+ * Exports spans and metrics by OTLP over HTTP. Calls are added after they were charged. They are converted to
+ * spans and measurements later, when the process has time, so that calls do not wait for this.
  */
 export async function otlpTelemetry(
   settings: TelemetrySettings,
@@ -57,7 +57,7 @@ export async function otlpTelemetry(
   const logging = settings.signals.get('LOGS')
   const events = logging && (await CallEvents.open(logging, settings.events, resource, counts))
   const waiting: FinishedCall[] = []
-  /** Calls whose content is not complete yet, by id. */
+  /** Calls whose content has not been added yet, by id. */
   const awaiting = new Map<string, TracedCall>()
   let isScheduled = false
 
@@ -66,7 +66,7 @@ export async function otlpTelemetry(
     const said = call.content && saidIn(call.facts.kind, call.content, call.facts.stream, finishReasons(call))
     if (said) room.giveContent(contentBytes(call))
     const context = tracing && traceCall(tracing.tracer, room, call, said)
-    // A call that is not sampled has no event either.
+    // A call whose trace is not sampled has no event either.
     if (said && events && (context || !tracing))
       events.add(present(callAttributes(call)), said, call.settlement.ended_ms, context ?? ROOT_CONTEXT)
   }
@@ -76,7 +76,7 @@ export async function otlpTelemetry(
     if (isScheduled) setImmediate(takeSome)
   }
   const add = (call: FinishedCall): void => {
-    // Without a bound, a process that never has time would keep the calls of a flood.
+    // At a full queue the call is converted at once: the memory for waiting calls must have a limit.
     if (waiting.length >= settings.maxQueueSize) return take(call)
     waiting.push(call)
     if (isScheduled) return
@@ -101,7 +101,7 @@ export async function otlpTelemetry(
       if (!content || !room.takeContent(contentBytes({ content }))) add(call)
       else add({ ...call, content })
     },
-    // With an unreachable collector the last spans are lost, but the stop is not delayed.
+    // If the collector is unreachable, the last spans are lost. The timeout keeps the stop short.
     async close() {
       for (const call of [...waiting.splice(0), ...awaiting.values()]) take(call)
       awaiting.clear()
@@ -118,8 +118,8 @@ export async function otlpTelemetry(
 type FinishedCall = TracedCall & { readonly content?: CallContent }
 
 /**
- * What identifies the process. Each process has an id of its own: without one, a backend would take the series of
- * several workers for one.
+ * Attributes that identify this process. Each process has an id of its own; otherwise a backend would merge
+ * the series of several workers.
  */
 function resourceOf(worker: string | undefined): Resource {
   const stated = detectResources({ detectors: [envDetector] })
@@ -209,8 +209,8 @@ function traceRequest(tracer: Tracer, room: SpanRoom, traced: TracedRequest): vo
 }
 
 /**
- * One span for the call, which carries its usage, and one below it for each request to an upstream. Returns the context
- * of its span, if that is sampled and not dropped.
+ * Creates a span for the call with its usage, and below it a span for each request to an upstream. Returns
+ * the context of the call's span; undefined if the span is not sampled or was dropped.
  */
 function traceCall(
   tracer: Tracer,
@@ -244,7 +244,10 @@ function traceCall(
   return isSampled ? within : undefined
 }
 
-/** Adds what was said. Until the span is sent, its texts count against the room for content. */
+/**
+ * Adds the messages of a call to its span. Until the span is sent, their length counts against the limit on
+ * content.
+ */
 function addContent(span: Span, room: SpanRoom, said: Said): void {
   for (const [name, value] of Object.entries(said)) {
     const text = JSON.stringify(value)

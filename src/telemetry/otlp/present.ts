@@ -1,7 +1,7 @@
 import type { Attributes } from '@opentelemetry/api'
 import type { AttributeValues } from '../gen-ai.ts'
 
-/** The attributes that have a value. */
+/** Removes the attributes whose value is undefined. */
 export function present(values: AttributeValues): Attributes {
   const attributes: Attributes = {}
   for (const [name, value] of Object.entries(values)) if (value !== undefined) attributes[name] = value

@@ -9,15 +9,15 @@ import { responsesCodec } from '@sluice/wire/responses'
 import type { CallKind } from '../../domain/endpoints.ts'
 import type { CallContent } from '../telemetry.ts'
 
-// Forms of the JSON schemas of the conventions. docs/telemetry.md: What was said
+// Structures defined by the JSON schemas of the conventions. docs/telemetry.md: What was said
 
-/** A value of JSON. */
+/** A JSON value. */
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
 /** Part of a message. */
 type MessagePart = { readonly type: string } & Readonly<Record<string, Json>>
 
-/** What was said in a call, by attribute; absent where it cannot be read. */
+/** The messages and tools of a call, by attribute name; absent if the content cannot be read. */
 export interface Said {
   readonly 'gen_ai.system_instructions'?: readonly MessagePart[]
   readonly 'gen_ai.input.messages'?: readonly Json[]
@@ -32,7 +32,7 @@ const NAMES = [
   'gen_ai.tool.definitions',
 ] as const satisfies readonly (keyof Said)[]
 
-/** Characters of what was said in the attributes of spans. */
+/** Length of the messages in the attributes of these spans, in characters. */
 export function lengthOfContent(
   spans: readonly { readonly attributes: Readonly<Record<string, unknown>> }[],
 ): number {
@@ -45,7 +45,7 @@ export function lengthOfContent(
   return length
 }
 
-/** The dialects of conversations, by the endpoint of the client. */
+/** Codecs of the endpoints with conversations. */
 const CODECS: Readonly<Partial<Record<CallKind, Codec>>> = {
   chat: chatCodec,
   messages: messagesCodec,
@@ -53,7 +53,10 @@ const CODECS: Readonly<Partial<Record<CallKind, Codec>>> = {
   gemini: geminiCodec,
 }
 
-/** Reads what a client sent and got, in its own dialect. Never throws. `reasons`: why the choices ended. */
+/**
+ * Reads the messages from the request and the response, in the client's protocol. Never throws. `reasons`
+ * says why each choice ended.
+ */
 export function saidIn(
   kind: CallKind,
   content: CallContent,
@@ -91,7 +94,7 @@ function request({ system, turns, tools }: Conversation): Said {
   }
 }
 
-/** The conventions have results of tools in messages of their own. */
+/** Converts one turn to messages. The conventions require a separate message for each tool result. */
 function messagesOf(role: string, parts: readonly Part[]): Json[] {
   const results = parts.filter(({ kind }) => kind === 'tool-result').map(partOf)
   const others = parts.filter(({ kind }) => kind !== 'tool-result').map(partOf)
@@ -124,7 +127,7 @@ function partOf(part: Part | ReplyPart): MessagePart {
   }
 }
 
-/** Data of media are left out; the conventions would have them in base64. */
+/** Describes media without their data; the conventions would include the data as base64. */
 function mediaPart({ source }: MediaPart): MessagePart {
   const modality = (source.mediaType ?? '').split('/')[0] ?? ''
   const known = { modality, ...(source.mediaType !== undefined && { mime_type: source.mediaType }) }
@@ -164,7 +167,7 @@ function whole(codec: Codec, bytes: Buffer, choices: number): MessagePart[][] {
   return [reply as Choice, ...(reply.others ?? [])].map(({ parts }) => parts.map(partOf))
 }
 
-/** Puts the parts of a stream together, as far as it came. */
+/** Joins the pieces of a streamed response, which may be incomplete. */
 function streamed(codec: Codec, bytes: Buffer, choices: number): MessagePart[][] {
   const decoder = codec.streamDecoder(undefined, choices)
   const parts = new StreamedParts()
@@ -177,7 +180,7 @@ function streamed(codec: Codec, bytes: Buffer, choices: number): MessagePart[][]
   return parts.choices.map((some) => some.map(partOf))
 }
 
-/** Parts of a stream by their numbers. */
+/** Collects the parts of a streamed response by their index. */
 class StreamedParts {
   readonly #parts = new Map<number, ReplyPart>()
 
@@ -185,7 +188,7 @@ class StreamedParts {
     for (const event of events) this.#note(event)
   }
 
-  /** The parts of each choice, in their order. */
+  /** The parts of each choice, in order. */
   get choices(): ReplyPart[][] {
     const choices: ReplyPart[][] = []
     for (const [index, part] of [...this.#parts].toSorted(([one], [other]) => one - other))

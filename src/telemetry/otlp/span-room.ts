@@ -1,8 +1,11 @@
-/** Characters of content that may wait for the collector, in all spans, and of one call or attribute. */
+/** Maximum number of characters of content in all queued spans, and in one call or attribute. */
 const MAX_CONTENT = 32 * 1024 * 1024
 const MAX_OF_ONE = 1024 * 1024
 
-/** The room in the queue of spans. Spans without room are dropped and counted, never waited for. */
+/**
+ * Counts the spans in the queue, and the length of their content. Spans that exceed the limit are dropped and
+ * counted, so that no call waits.
+ */
 export class SpanRoom {
   readonly #max: number
   readonly #onDropped: (spans: number) => void
@@ -14,7 +17,7 @@ export class SpanRoom {
     this.#onDropped = onDropped
   }
 
-  /** Whether there is room for this many spans. If not, they count as dropped. */
+  /** Whether this many spans fit into the queue. If not, counts them as dropped. */
   has(spans: number): boolean {
     if (this.#waiting + spans <= this.#max) return true
     this.#onDropped(spans)
@@ -31,19 +34,22 @@ export class SpanRoom {
     this.#waiting -= spans
   }
 
-  /** Whether there is room for so much content. */
+  /** Whether content of this length (in characters) may be queued. */
   hasContentRoom(length: number): boolean {
     return length <= MAX_OF_ONE && this.#content + length <= MAX_CONTENT
   }
 
-  /** Takes room for so much content. If there is none, or it is too long, the content is left out. */
+  /**
+   * Reserves space for content of this length. Returns false if it is too long or the limit is reached; the
+   * content is then left out.
+   */
   takeContent(length: number): boolean {
     if (!this.hasContentRoom(length)) return false
     this.#content += length
     return true
   }
 
-  /** Gives room for content back. */
+  /** Returns reserved space for content. */
   giveContent(length: number): void {
     this.#content -= length
   }

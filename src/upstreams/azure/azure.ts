@@ -2,8 +2,8 @@ import { type ProtocolName } from '@sluice/wire/protocols'
 import { type WireRequest, type Provider, ProviderRefusal } from '../provider.ts'
 
 /**
- * Azure: models by deployment with a dated `api_version`, or by the v1 API without one, and Claude in
- * Foundry. The upstream's name for a model is that of its deployment.
+ * Azure OpenAI, either by deployment with a dated `api_version` or by the v1 API without one, and Claude in
+ * Azure's Foundry. The upstream's name for a model is the name of its deployment.
  */
 export const azure: Provider = {
   request(request, { channel: { provider, api_version }, key }) {
@@ -22,7 +22,7 @@ interface AzureApi {
 
 const OPENAI: AzureApi = { path: pathOf, keyHeader: 'api-key' }
 
-/** The API of each protocol; undefined if Azure has none. */
+/** Azure's API for each protocol; undefined if there is none. */
 const APIS: Readonly<Record<ProtocolName, AzureApi | undefined>> = {
   chat: OPENAI,
   messages: { path: ({ path }) => `/anthropic/v1${path}`, keyHeader: 'x-api-key' },
@@ -35,7 +35,7 @@ const APIS: Readonly<Record<ProtocolName, AzureApi | undefined>> = {
 function pathOf({ path, upstreamModel }: WireRequest, api_version: string | null): string {
   if (api_version === null) return `/openai/v1${path}`
   const dated = `${path}${path.includes('?') ? '&' : '?'}api-version=${encodeURIComponent(api_version)}`
-  // These paths have no deployment: responses, whose model is in their body, and the list of models.
+  // The URLs of responses, whose body names the model, and of the model list contain no deployment.
   if (path.startsWith('/responses') || path === '/models') return `/openai${dated}`
   if (upstreamModel === undefined) throw new ProviderRefusal(`a deployment is needed for ${path}`)
   return `/openai/deployments/${encodeURIComponent(upstreamModel)}${dated}`

@@ -5,17 +5,17 @@ import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import { parseRecord } from '@sluice/wire/json/record'
 import { EventStreamReader, MalformedEventStream, type StreamMessage } from './event-stream.ts'
 
-/** Response header with the name of an error. */
+/** Response header that names the type of an error. */
 export const ERROR_TYPE_HEADER = 'x-amzn-errortype'
 
 const EVENT_STREAM = /^application\/vnd\.amazon\.eventstream\b/i
 
-/** Maximum bytes of an error's body that are read. */
+/** Maximum bytes of an error response that are read. */
 const MAX_ERROR_BYTES = 64 * 1024
 
 /**
  * Converts Bedrock's binary event streams to server-sent events, and its errors to those of the messages
- * protocol; whole responses pass unchanged.
+ * protocol. Responses that are not streams pass unchanged.
  */
 export class BedrockResponses implements UpstreamResponseListener {
   readonly #listener: UpstreamResponseListener
@@ -75,18 +75,24 @@ export class BedrockResponses implements UpstreamResponseListener {
   }
 }
 
-/** Statistics of the service in the last event; they are not part of the messages protocol. */
+/**
+ * Member with Bedrock's statistics in the last event. It is removed, because the messages protocol does not
+ * have it.
+ */
 const METRICS = 'amazon-bedrock-invocationMetrics'
 const NOTHING = Buffer.alloc(0)
 
-/** Converts a message of Bedrock's event stream to a server-sent event of the dialect. */
+/** Converts a message of Bedrock's event stream to a server-sent event of the protocol. */
 function sseFrame({ headers, payload }: StreamMessage, protocol: ProtocolName): Buffer {
   const kind = headers.get(':message-type')
   if (kind === 'exception' || kind === 'error') return errorFrame(headers, payload)
   return FRAMES[protocol]?.(headers.get(':event-type') ?? '', payload) ?? NOTHING
 }
 
-/** Converts an event of each protocol that Bedrock streams. */
+/**
+ * Functions that convert an event of Bedrock's stream, by protocol; undefined if Bedrock does not stream that
+ * protocol.
+ */
 const FRAMES: Readonly<Record<ProtocolName, ((event: string, payload: Buffer) => Buffer) | undefined>> = {
   converse: frameOf,
   messages: (event, payload) => (event === 'chunk' ? chunkFrame(payload) : NOTHING),
@@ -96,7 +102,7 @@ const FRAMES: Readonly<Record<ProtocolName, ((event: string, payload: Buffer) =>
   rerank: undefined,
 }
 
-// `{"bytes": "<base64 of an event>", "p": "padding"}`
+// A chunk has the form `{"bytes": "<base64 of an event>", "p": "padding"}`.
 function chunkFrame(payload: Buffer): Buffer {
   const encoded = parseRecord(payload.toString())?.['bytes']
   if (typeof encoded !== 'string') throw new MalformedEventStream('a chunk has no bytes')
@@ -125,7 +131,7 @@ function frameOf(event: string, data: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`event: ${name}\ndata: `), data, Buffer.from('\n\n')])
 }
 
-/** Error types of the messages protocol, by the name of an exception in lower case. */
+/** Error types of the messages protocol, by the name of Bedrock's exception in lower case. */
 const ERROR_TYPES: ReadonlyMap<string, string> = new Map([
   ['throttlingexception', 'rate_limit_error'],
   ['modelnotreadyexception', 'rate_limit_error'],
@@ -140,7 +146,8 @@ const ERROR_TYPES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * Converts an exception to an error of the messages protocol. `name` may be followed by a colon and a URL.
+ * Converts a Bedrock exception to an error of the messages protocol. `name` may be followed by a colon and a
+ * URL.
  */
 function errorBody(name: string, payload: Buffer, told?: string): Buffer {
   const body = parseRecord(payload.toString())

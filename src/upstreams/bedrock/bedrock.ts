@@ -10,18 +10,18 @@ import { BedrockResponses, ERROR_TYPE_HEADER } from './bedrock-responses.ts'
 import { invokeBody } from './invoke-body.ts'
 import { encodeSegment, signatureHeaders } from './signature-v4.ts'
 
-/** Name of the service in signatures; it differs from that in the host name. */
+/** Name of the service in signatures; the host name contains another one. */
 const SERVICE = 'bedrock'
 const JSON_TYPE = 'application/json'
 const EVENT_STREAM = 'application/vnd.amazon.eventstream'
 
-/** Response header with the tokens of the prompt. */
+/** Response header with the number of tokens in the prompt. */
 const INPUT_TOKENS_HEADER = 'x-amzn-bedrock-input-token-count'
 
-/** Parsed keys; each is parsed once. */
+/** Cache of parsed keys, so that each key is parsed only once. */
 const keys = new WeakMap<UpstreamKey, BedrockKey>()
 
-/** Amazon Bedrock's runtime: Claude by `invoke`, other vendors' models by `converse`. */
+/** Amazon Bedrock: Claude through the operation `invoke`, other vendors' models through `converse`. */
 export const bedrock: Provider = {
   readHeaders: [ERROR_TYPE_HEADER, INPUT_TOKENS_HEADER, BEDROCK_TIER_HEADER],
   adapt(request) {
@@ -45,11 +45,11 @@ export const bedrock: Provider = {
 
 interface Operation {
   readonly name: (request: WireRequest) => string
-  /** Whether the body is one of `invoke`, which differs from that of the protocol. */
+  /** Whether the request body has the form of `invoke`, which differs from the protocol's. */
   readonly isInvoked: boolean
 }
 
-/** The operation of each protocol; undefined if Bedrock has none. */
+/** Bedrock's operation for each protocol; undefined if there is none. */
 const OPERATIONS: Readonly<Record<ProtocolName, Operation | undefined>> = {
   converse: { name: ({ path }) => path.slice(1), isInvoked: false },
   messages: {
@@ -62,7 +62,7 @@ const OPERATIONS: Readonly<Record<ProtocolName, Operation | undefined>> = {
   rerank: undefined,
 }
 
-/** The tier as a header's name and value; empty for requests that count tokens. */
+/** The header with the service tier, as name and value; empty for requests that count tokens. */
 function tierOf(request: WireRequest): readonly string[] {
   const at = isCount(request) ? -1 : request.headers.indexOf(BEDROCK_TIER_HEADER)
   return at === -1 ? [] : request.headers.slice(at, at + 2)
@@ -105,12 +105,12 @@ function regionOf({ region }: Channel): string {
 const OPENING = 0x7b
 
 /**
- * Adds the token count from a header to the body of an embeddings response, in the format of Cohere's own
- * API: on Bedrock, Cohere's models do not report it in the body.
+ * Adds the number of tokens from a header to the body of an embeddings response, in the form of Cohere's own
+ * API, because Cohere's models on Bedrock do not state it in the body.
  */
 class EmbeddingUsage implements UpstreamResponseListener {
   readonly #listener: UpstreamResponseListener
-  /** Tokens to be added with the first bytes; undefined if there are none or if they were already added. */
+  /** Number of tokens to be added to the first bytes; undefined if there is none or it was already added. */
   #tokens: number | undefined
 
   constructor(listener: UpstreamResponseListener) {
@@ -143,15 +143,15 @@ function countIn(value = ''): number | undefined {
   return /^\d{1,9}$/.test(value) ? Number(value) : undefined
 }
 
-/** Maximum bytes of a response that are read; a larger one is not a token count. */
+/** Maximum bytes of a response that are read; a larger response cannot be a token count. */
 const MAX_BYTES = 64 * 1024
 
-/** Converts a body of `invoke` to one of `count-tokens`. */
+/** Converts a request body of `invoke` to one of `count-tokens`. */
 function countBody(invoked: Buffer): Buffer {
   return Buffer.from(JSON.stringify({ input: { invokeModel: { body: invoked.toString('base64') } } }))
 }
 
-/** Converts the response of `count-tokens` to that of the messages protocol. */
+/** Converts responses of `count-tokens` to the form of the messages protocol. */
 class BedrockCount implements UpstreamResponseListener {
   readonly #listener: UpstreamResponseListener
   #chunks: Buffer[] = []

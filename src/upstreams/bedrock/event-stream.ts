@@ -1,21 +1,21 @@
 import { crc32 } from 'node:zlib'
 
-/** Maximum sizes of a message and of its headers, as the format defines them. */
+/** Maximum bytes of a message and of its headers, as the format defines them. */
 const MAX_MESSAGE = 16 * 1024 * 1024
 const MAX_HEADERS = 128 * 1024
-/** Bytes of the two lengths and their checksum. */
+/** Bytes at the beginning of a message: two lengths and their checksum. */
 const PRELUDE = 12
 const CHECKSUM = 4
-/** Size of the smallest message, which has no headers and no payload. */
+/** Bytes of the smallest message, which has no headers and no payload. */
 const MIN_MESSAGE = PRELUDE + CHECKSUM
 
-/** Sizes of header values by their type. Types 6 and 7 begin with their length. */
+/** Bytes of a header value by its type. Values of types 6 and 7 begin with their length. */
 const VALUE_SIZES: readonly (number | undefined)[] = [0, 0, 1, 2, 4, 8, undefined, undefined, 8, 16]
 const STRING = 7
 
 /** Message of an `application/vnd.amazon.eventstream`. */
 export interface StreamMessage {
-  /** Headers whose values are strings. */
+  /** Headers with string values; others are left out. */
   readonly headers: ReadonlyMap<string, string>
   readonly payload: Buffer
 }
@@ -32,10 +32,10 @@ export class MalformedEventStream extends Error {
 export class EventStreamReader {
   #pieces: Buffer[] = []
   #length = 0
-  /** Bytes needed before the next step: a prelude, then the whole message. */
+  /** Number of bytes needed before the next step, which reads the lengths or the whole message. */
   #needed = PRELUDE
 
-  /** Whether a message has begun and not ended. */
+  /** Whether a message has begun but not ended. */
   get isMidMessage(): boolean {
     return this.#length > 0
   }

@@ -5,12 +5,12 @@ import { claudeVersion, isSince } from '@sluice/wire/model-capabilities'
 import type { AdaptedBody } from '../provider.ts'
 import { bedrockTier } from '../tier-headers.ts'
 
-/** Version of the messages protocol that Bedrock expects in the body. */
+/** Version of the messages protocol that Bedrock requires in the body. */
 const VERSION = 'bedrock-2023-05-31'
 
 /**
- * Beta features that Bedrock supports or may support (see `UNCONFIRMED`); it returns 400 for any other. A
- * model that lacks a requested feature returns 400 too.
+ * Beta features that Bedrock supports or may support (see `UNCONFIRMED`). Bedrock responds with 400 to any
+ * other, and to a feature that the model does not have.
  */
 const BETAS: ReadonlySet<string> = new Set([
   'compact-2026-01-12',
@@ -34,24 +34,24 @@ const BETAS: ReadonlySet<string> = new Set([
   'tool-search-tool-2025-10-19',
 ])
 
-/** Members that Bedrock refuses. */
+/** Request members that Bedrock refuses. */
 const REFUSED = ['container', 'inference_geo', 'mcp_servers', 'metadata', 'speed'] as const
-/** Member that is a header at Bedrock. */
+/** Request member for which Bedrock has a header instead. */
 const TIER = 'service_tier'
-/** Members that it accepts only with a beta feature. */
+/** Request members that Bedrock accepts only together with a beta feature. */
 const OF_BETAS: Readonly<Record<string, string>> = {
   context_management: 'context-management-2025-06-27',
   safeguards: 'dangerous-tool-use-2026-09-03',
 }
-/** Beta feature for tools that are loaded when a tool search finds them. */
+/** Beta feature that lets a tool search load tools when it finds them. */
 const TOOL_SEARCH = 'tool-search-tool-2025-10-19'
-/** Bedrock's names of features, if they differ from those of Anthropic's own API. */
+/** Bedrock's names of beta features that differ from Anthropic's own. */
 const RENAMED: ReadonlyMap<string, string> = new Map([['advanced-tool-use-2025-11-20', TOOL_SEARCH]])
 
 /**
  * Converts a messages request for `invoke`: version and beta features go into the body, model and `stream`
- * into the path, the tier of service into a header. What Bedrock, or the model of this name, refuses is left out
- * and reported. All other bytes stay.
+ * into the URL, the service tier into a header. What Bedrock or this model refuses is left out and reported.
+ * All other bytes stay.
  */
 export function invokeBody(given: Buffer, headers: readonly string[], model: string): AdaptedBody {
   const body = refusesLifetimes(model) ? withoutLifetimes(given) : given
@@ -76,7 +76,7 @@ export function invokeBody(given: Buffer, headers: readonly string[], model: str
   if (tools) {
     dropped.push(...tools.dropped)
     if (tools.text !== '[]') replace.set('tools', tools.text)
-    // Bedrock refuses a tool choice without tools.
+    // Without tools, Bedrock refuses `tool_choice` too.
     else remove.push('tools', 'tool_choice')
   }
   return {
@@ -97,11 +97,12 @@ function betasOf(headers: readonly string[]): string[] {
 }
 
 /**
- * Beta features that AWS does not document for Bedrock, each with a test whether a request uses it. Agents
- * name them in every request; if Bedrock refused one, every call would fail with 400. They are therefore sent
- * only if they are used, because the request would be refused without them anyway. Copies of Anthropic's
- * documentation list `thinking-display-updates` for all platforms and `mid-conversation-tool-changes` for
- * Bedrock; the others are not documented. Authors of clients send all four.
+ * Beta features that AWS does not document for Bedrock, each with a function that tests whether a request
+ * uses it. Agents name these features in every request, and if Bedrock refused one, every call would fail
+ * with 400. So they are sent only if they are used, because without them the request would be refused anyway.
+ * Copies of Anthropic's documentation list `thinking-display-updates` for all platforms and
+ * `mid-conversation-tool-changes` for Bedrock; the others are not documented. Authors of clients send all
+ * four.
  */
 const UNCONFIRMED: ReadonlyMap<string, (request: ScannedObject, body: Buffer) => boolean> = new Map([
   ['dangerous-tool-use-2026-09-03', (request) => request.has('safeguards')],
@@ -113,13 +114,16 @@ const UNCONFIRMED: ReadonlyMap<string, (request: ScannedObject, body: Buffer) =>
   ['thinking-display-updates-2026-08-18', (request) => showsUpdates(request.value('thinking'))],
 ])
 
-/** Reports whether a beta feature that the client names is sent; an unconfirmed one only if it is used. */
+/**
+ * Whether a beta feature that the client names is sent to Bedrock. An unconfirmed feature is sent only if the
+ * request uses it.
+ */
 function goesAlong(beta: string, request: ScannedObject, body: Buffer): boolean {
   return UNCONFIRMED.get(beta)?.(request, body) ?? true
 }
 
-// Searches only for the name. A text that merely quotes it lets the feature pass too, which is harmless,
-// because the client requested it.
+// Only searches for the name. If a message just quotes it, the feature is sent too, which is harmless,
+// because the client has named it.
 function says(request: ScannedObject, body: Buffer, name: string): boolean {
   const messages = request.span('messages')
   if (!messages) return false
@@ -132,16 +136,19 @@ function showsUpdates(thinking: unknown): boolean {
 
 const MARK = 'cache_control'
 const LIFETIME = 'ttl'
-/** Members of a request, of a message and of a tool result that contain blocks with cache marks. */
+/** Members of a request, message or tool result that contain blocks, which may have a `cache_control`. */
 const HOLDERS = ['system', 'messages', 'tools', 'content'] as const
 
-/** Reports whether a model is known to refuse a lifetime in cache marks, as those before 4.5 do. */
+/** Whether a model refuses a cache lifetime (`ttl`), as Claude models before 4.5 do. */
 function refusesLifetimes(model: string): boolean {
   const version = claudeVersion(model)
   return version !== undefined && !isSince(version, 4, 5)
 }
 
-/** Removes the lifetimes from cache marks; returns the same body if there are none. All other bytes stay. */
+/**
+ * Removes the lifetime (`ttl`) from every `cache_control`. Returns the same body if there is none. All other
+ * bytes stay.
+ */
 function withoutLifetimes(body: Buffer): Buffer {
   if (!body.includes(`"${LIFETIME}"`)) return body
   const scan = scanObject(body)
@@ -161,7 +168,7 @@ function withoutLifetimes(body: Buffer): Buffer {
   return marks.length === 0 ? body : Buffer.concat([...pieces, body.subarray(at)])
 }
 
-/** Collects the cache marks with a lifetime in blocks and in blocks inside them. */
+/** Collects every `cache_control` with a lifetime, in blocks and in blocks within them. */
 function collect(scan: ScannedObject, node: Node, marks: Node[]): void {
   if (scan.kindOf(node) === 'array') for (const element of scan.elements(node)) collect(scan, element, marks)
   if (scan.kindOf(node) !== 'object') return
@@ -172,27 +179,30 @@ function collect(scan: ScannedObject, node: Node, marks: Node[]): void {
   if (content !== undefined) collect(scan, content, marks)
 }
 
-/** Prefixes of the types of tools that Anthropic runs and Bedrock does not. */
+/** Beginnings of the types of tools that Anthropic itself runs, but Bedrock does not. */
 const NOT_RUN = ['web_search', 'web_fetch', 'code_execution'] as const
-/** Prefix of the types of tools that search for other tools. */
+/** Beginning of the types of tools that search for other tools. */
 const SEARCH = 'tool_search_tool'
-/** Member of a tool that is loaded only when a tool search finds it. */
+/** Member of a tool that is loaded only if a tool search finds it. */
 const DEFERRED = 'defer_loading'
 
-/** Reports whether there is a tool search, for which Bedrock requires a beta feature. */
+/** Whether the request has a tool search, for which Bedrock requires a beta feature. */
 function hasToolSearch(scan: ScannedObject): boolean {
   return toolsIn(scan).some((tool) => typeOf(scan, tool).startsWith(SEARCH))
 }
 
-/** Tools without what Bedrock refuses, as JSON text; `[]` if none is left. */
+/**
+ * The tools as JSON text, without what Bedrock refuses; `[]` if none is left. `dropped` names what was left
+ * out.
+ */
 interface TakenTools {
   readonly text: string
   readonly dropped: readonly string[]
 }
 
 /**
- * The tools that Bedrock accepts; undefined if it accepts all of them. `searches`: whether tools may be
- * loaded by a tool search.
+ * The tools that Bedrock accepts; undefined if it accepts all of them as they are. `searches` is true if a
+ * tool search may load tools.
  */
 function takenTools(scan: ScannedObject, searches: boolean): TakenTools | undefined {
   const tools = scan.span('tools')

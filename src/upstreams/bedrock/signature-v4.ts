@@ -1,14 +1,14 @@
 import { createHmac, hash } from 'node:crypto'
 import type { AwsKey } from '../../domain/provider-keys.ts'
 
-// This is our own code of 80 lines, because aws4fetch signs asynchronously and `@smithy/signature-v4` has
-// several megabytes of dependencies. Tests compare it with aws4fetch and with published vectors.
+// Written here in 80 lines, because aws4fetch signs asynchronously and `@smithy/signature-v4` has several
+// megabytes of dependencies. Tests compare the result with aws4fetch and with published examples.
 
 /** The parts of a request that its signature covers. */
 export interface SignableRequest {
   readonly method: string
   readonly host: string
-  /** As it is sent, percent-encoded, without a query. */
+  /** The path as it is sent: percent-encoded, without the query. */
   readonly path: string
   readonly contentType: string
   readonly body: Buffer
@@ -16,15 +16,16 @@ export interface SignableRequest {
 
 const ALGORITHM = 'AWS4-HMAC-SHA256'
 
-/** Service and region for which a signature is valid. */
+/** The service and region for which a signature is valid. */
 export interface SigningScope {
   readonly service: string
   readonly region: string
 }
 
 /**
- * Headers that sign a request with Signature Version 4: date, session token if any, and `authorization`. They
- * are valid for five minutes before and after `now`, so each attempt needs new ones.
+ * The headers that sign a request with AWS Signature Version 4: date, session token if there is one, and
+ * `authorization`. They are valid from five minutes before to five minutes after `now`, so each attempt needs
+ * new ones.
  */
 export function signatureHeaders(
   request: SignableRequest,
@@ -62,12 +63,12 @@ export function signatureHeaders(
   return headers
 }
 
-// All services except S3 sign the path with each segment encoded once more.
+// For signatures of all services except S3, each segment of the path is percent-encoded once more.
 function canonicalPath(path: string): string {
   return path.split('/').map(encodeSegment).join('/')
 }
 
-/** Percent-encodes everything except the unreserved characters of RFC 3986. */
+/** Percent-encodes all characters except the unreserved ones of RFC 3986. */
 export function encodeSegment(segment: string): string {
   return encodeURIComponent(segment).replaceAll(
     /[!'()*]/g,

@@ -5,19 +5,19 @@ import type { ServiceAccount } from '../../domain/provider-keys.ts'
 import type { UpstreamKey } from '../key-ring.ts'
 import { ProviderRefusal, type ProviderTarget } from '../provider.ts'
 
-/** A token is renewed this long before it expires. */
+/** Milliseconds before its expiry at which an access token is renewed. */
 const RENEW_AHEAD_MS = 5 * 60_000
-/** A token is not used in this time before it expires. */
+/** Milliseconds before its expiry from which an access token is no longer used. */
 const UNUSABLE_MS = 30_000
 const GRANT = 'urn:ietf:params:oauth:grant-type:jwt-bearer'
 
 /**
- * Posts a form to a token endpoint, through the channel's proxy if it has one. Rejects if there is no
- * response.
+ * Posts a form to a server that issues access tokens, through the channel's proxy if it has one. Rejects if
+ * there is no response.
  */
 export type PostForm = (url: string, form: string, by: Way) => Promise<{ status: number; body: string }>
 
-/** The channel whose proxy and rules apply to the token endpoint. */
+/** The channel whose proxy and address rules apply to the connection. */
 type Way = Pick<Channel, 'proxy' | 'isSetOverHttp'>
 
 interface Token {
@@ -31,8 +31,8 @@ interface Account {
 }
 
 /**
- * Access tokens of service accounts. Each has at most one refresh at a time, which starts before the last
- * token expires.
+ * Access tokens for Google service accounts. A token is renewed before it expires, and never by two requests
+ * at the same time.
  */
 export class AccessTokens {
   readonly #accounts = new WeakMap<UpstreamKey, Account>()
@@ -42,17 +42,20 @@ export class AccessTokens {
     this.#post = post
   }
 
-  /** Returns a token that is valid for a while. Rejects with a `ProviderRefusal` if none is available. */
+  /**
+   * Returns an access token that will be valid for a while. Rejects with a `ProviderRefusal` if there is
+   * none.
+   */
   async of({ channel, key, now }: ProviderTarget, account: ServiceAccount): Promise<string> {
     const entry = this.#entry(key)
     const leftMs = (entry.token?.endMs ?? 0) - now.getTime()
     if (leftMs < RENEW_AHEAD_MS) this.#refresh(entry, account, channel, now)
-    // The old token is used while it is valid, even if the endpoint is down.
+    // The old token is used as long as it is valid, even if it cannot be renewed at the moment.
     if (entry.token && leftMs > UNUSABLE_MS) return entry.token.value
     return (await (entry.refresh as Promise<Token>)).value
   }
 
-  /** Discards a refused token, unless it was already replaced. */
+  /** Discards an access token that was refused, unless it has already been replaced. */
   discard(key: UpstreamKey, refused: string): void {
     const entry = this.#entry(key)
     if (entry.token?.value === refused) entry.token = undefined
@@ -70,7 +73,7 @@ export class AccessTokens {
     entry.refresh = refresh
     refresh
       .then((token) => (entry.token = token))
-      // Calls that wait for the token receive the error.
+      // The error is reported to the calls that wait for the token.
       .catch(() => {})
       .finally(() => (entry.refresh = undefined))
   }
@@ -102,12 +105,12 @@ function reasonOf(error: unknown): string {
 }
 
 const SCOPE = 'https://www.googleapis.com/auth/cloud-platform'
-/** Validity of an assertion in seconds, the maximum allowed. */
+/** Validity of a signed assertion in seconds, the maximum that Google allows. */
 const VALID_S = 3600
-/** Seconds by which the issue time is set back, to allow for clock skew. */
+/** Seconds by which the issue time is set back, in case Google's clock is behind. */
 const SKEW_S = 30
 
-/** Signs the assertion that is exchanged for an access token (RFC 7523). */
+/** Signs the assertion (RFC 7523) that Google exchanges for an access token. */
 function assertionOf(account: ServiceAccount, now: Date): string {
   const issued = Math.floor(now.getTime() / 1000) - SKEW_S
   const header = {

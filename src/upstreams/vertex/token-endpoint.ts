@@ -3,12 +3,12 @@ import { lookupBlockingMetadata } from '../lookup-blocking-metadata.ts'
 import type { PostForm } from './access-tokens.ts'
 
 const TIMEOUT_MS = 10_000
-/** Maximum bytes of a response that are read; a larger one is not a token. */
+/** Maximum bytes of a response that are read; a larger response cannot be a token. */
 const MAX_BYTES = 64 * 1024
 
 /**
- * Reports whether a service account's key may name this token endpoint. The URL comes from the author of the
- * key file and is not trusted.
+ * Whether a service account's key may name this token endpoint. The URL is not trusted, because it comes from
+ * whoever wrote the key file.
  */
 export function isTokenEndpoint(url: URL, allowsPrivateNetworks: boolean): boolean {
   if (allowsPrivateNetworks) return url.protocol === 'https:' || url.protocol === 'http:'
@@ -16,8 +16,8 @@ export function isTokenEndpoint(url: URL, allowsPrivateNetworks: boolean): boole
 }
 
 /**
- * Posts forms to token endpoints, through the channel's proxy if it has one. Without a proxy, private
- * addresses are reached only if the operator allows them.
+ * Returns a function that posts forms to token endpoints, through the channel's proxy if it has one. Without
+ * a proxy, private addresses are reached only if the operator allows that.
  */
 export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
   let direct: Agent | undefined
@@ -29,7 +29,7 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
       throw new Error('its address is not a token endpoint of Google')
     if (proxy !== null) {
       const { proxiedAgent } = await import('../proxy-agent.ts')
-      // Tokens are valid for an hour, so the connection is not kept.
+      // The connection is not kept, because a token is valid for an hour.
       await using agent = proxiedAgent(proxy, isSetOverHttp ? lookupBlockingMetadata : undefined, TIMEOUT_MS)
       return await posted(agent, url, form)
     }
@@ -43,7 +43,7 @@ export function tokenEndpoint(allowsPrivateNetworks: () => boolean): PostForm {
 }
 
 async function posted(agent: Agent, url: URL, form: string): Promise<{ status: number; body: string }> {
-  // Imported with the first token, because most gateways need none.
+  // Imported on demand, because most gateways need no access tokens.
   const { request } = await import('undici')
   const response = await request(url, {
     method: 'POST',

@@ -16,7 +16,10 @@ import { AccessTokens, type PostForm } from './access-tokens.ts'
 
 const BEARER = 'Bearer '
 
-/** Google's Vertex AI: Gemini, Claude by `rawPredict`, and the chat endpoint for other vendors' models. */
+/**
+ * Google's Vertex AI: Gemini, Claude through `rawPredict`, and an OpenAI-compatible endpoint for other
+ * vendors' models.
+ */
 export function vertex(post: PostForm): Provider {
   const tokens = new AccessTokens(post)
   const accounts = new WeakMap<UpstreamKey, ServiceAccount>()
@@ -62,15 +65,15 @@ function projectPath({ provider, project: own, location }: Channel, account: Ser
 }
 
 interface VertexApi {
-  /** Path below the project's location. */
+  /** The path, relative to the project's location. */
   readonly path: (request: WireRequest) => string
-  /** Members of its requests that name a tier, which Vertex reads from a header. */
+  /** Request members that name a service tier. They are moved to a header, which Vertex AI reads instead. */
   readonly tiers?: readonly string[]
-  /** Converts the body; absent if it stays as it is. */
+  /** Converts the request body; absent if the body stays unchanged. */
   readonly body?: (body: Buffer, isCount: boolean) => Buffer
 }
 
-/** The API of each protocol; undefined if Vertex has none. */
+/** Vertex AI's API for each protocol; undefined if there is none. */
 const APIS: Readonly<Record<ProtocolName, VertexApi | undefined>> = {
   chat: { path: ({ path }) => `/endpoints/openapi${path}`, tiers: ['service_tier'] },
   messages: { path: rawPredictPath, body: rawPredictBody },
@@ -83,7 +86,7 @@ const APIS: Readonly<Record<ProtocolName, VertexApi | undefined>> = {
   rerank: undefined,
 }
 
-/** Moves the tier from the member that names it into the header. */
+/** Moves the service tier from request members to a header. */
 function withTierHeader(
   { body, headers: given }: Pick<JsonRequest, 'body' | 'headers'>,
   members: readonly string[],
@@ -116,8 +119,8 @@ function isCount({ path }: WireRequest): boolean {
   return path.endsWith('/count_tokens')
 }
 
-// The version is in the body; other headers than these are refused or ignored. Requests that count tokens are
-// refused with beta features that the model itself accepts.
+// Only these headers are passed on; others are refused or ignored. When tokens are counted, Vertex AI refuses
+// even beta features that the model accepts.
 function passedHeaders(request: WireRequest): string[] {
   const passed = isCount(request) ? COUNT_HEADERS : HEADERS
   return request.headers.filter((_, index, all) => passed.has(all[index - (index % 2)] as string))
@@ -131,12 +134,12 @@ const HEADERS: ReadonlySet<string> = new Set([
   VERTEX_TYPE_HEADER,
 ])
 
-/** Version of the messages protocol that Vertex expects in the body. */
+/** Version of the messages protocol that Vertex AI requires in the body. */
 const VERSION = 'vertex-2023-10-16'
 
 /**
- * Converts a messages request for `rawPredict`: the version goes into the body and, unless `keepsModel`, the
- * model only into the path. All other bytes stay.
+ * Converts a messages request for `rawPredict`: the version is added to the body, and the model is removed
+ * from it, because the URL contains it (unless `keepsModel`). All other bytes stay.
  */
 function rawPredictBody(body: Buffer, keepsModel: boolean): Buffer {
   const scan = scanObject(body)

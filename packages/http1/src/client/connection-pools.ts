@@ -2,36 +2,39 @@ import type { Destination } from './destination.ts'
 import { DistrustedUpstreams } from './distrusted-upstreams.ts'
 import { Pool, type PoolOwner } from './pool.ts'
 
-/** Interval at which timeouts are checked. */
+/** Interval in milliseconds at which timeouts are checked. */
 const SWEEP_MS = 100
 /** Maximum number of idle connections of all pools together. */
 const MAX_IDLE = 1_024
 
-/** Settings that destinations come from. */
+/** Configuration that decides which destinations exist. */
 export interface DestinationSource<Target extends Destination> {
-  /** Settings that are in force; another value after each change. */
+  /** Current configuration; another value after each change. */
   current(): unknown
-  /** Whether the current settings still have a destination: connections to others are not reused. */
+  /**
+   * Whether the current configuration still has a destination; connections to other destinations are not
+   * reused.
+   */
   has(destination: Target): boolean
 }
 
 /** Options of the connection pools. */
 export interface ConnectionPoolsOptions<Target extends Destination> {
-  /** Headers of a response that are read beside `content-type` and `retry-after`, in lower case. */
+  /** Names, in lower case, of response headers to read in addition to `content-type` and `retry-after`. */
   readonly readHeaders?: Iterable<string>
-  /** Source of the destinations; without it, none is ever retired. */
+  /** Configuration of the destinations; without it, no destination is ever retired. */
   readonly source?: DestinationSource<Target>
-  /** Reports unsolicited bytes of an upstream; `isNews` if it was trusted until now. */
+  /** Reports that an upstream sent bytes without a request. `isNews`: it was trusted until now. */
   readonly onUnsolicited?: (destination: Target, isNews: boolean) => void
 }
 
-/** Connections to all upstreams: a pool per destination, while it has a connection or a request. */
+/** Connections to all upstreams. A destination has a pool as long as it has a connection or a request. */
 export class ConnectionPools<Target extends Destination = Destination> implements PoolOwner<Target> {
   readonly readHeaders: ReadonlySet<string>
   readonly #options: ConnectionPoolsOptions<Target>
   readonly #pools = new Map<string, Pool<Target>>()
   readonly #distrusted = new DistrustedUpstreams()
-  /** Settings at the latest check for retired destinations. */
+  /** Configuration at the latest check for retired destinations. */
   #settings: unknown
   #idle = 0
   #sweep: NodeJS.Timeout | undefined
@@ -41,7 +44,9 @@ export class ConnectionPools<Target extends Destination = Destination> implement
     this.#options = options
   }
 
-  /** Pool of a destination. Use it at once: an empty pool is deleted. */
+  /**
+   * Returns the pool of a destination. Use it at once: a pool without connections and requests is deleted.
+   */
   poolFor(destination: Target): Pool<Target> {
     let pool = this.#pools.get(destination.id)
     if (!pool) {
@@ -66,7 +71,7 @@ export class ConnectionPools<Target extends Destination = Destination> implement
     const { upstream } = destination
     const isNews = this.#distrusted.add(upstream, performance.now())
     this.#options.onUnsolicited?.(destination, isNews)
-    // While an upstream is distrusted, its connections are never idle.
+    // A distrusted upstream has no idle connections to close: they are never reused.
     if (!isNews) return
     for (const pool of this.#pools.values()) if (pool.destination.upstream === upstream) pool.closeIdle()
   }
@@ -80,7 +85,8 @@ export class ConnectionPools<Target extends Destination = Destination> implement
     if (difference > 0 && this.#idle > MAX_IDLE) this.#largest().closeOldestIdle()
   }
 
-  // The pool with the most idle connections gives one up, so that no destination takes the whole budget.
+  // Idle connections are closed in the pool that has most of them, so that no destination takes the whole
+  // limit.
   #largest(): Pool<Target> {
     const pools = [...this.#pools.values()]
     return pools.reduce((largest, pool) => (pool.idle > largest.idle ? pool : largest))
@@ -91,7 +97,8 @@ export class ConnectionPools<Target extends Destination = Destination> implement
     this.#sweep = undefined
   }
 
-  // After a blocked event loop bytes may have arrived in time and unread: they are read first.
+  // If the event loop was blocked, bytes may have arrived in time but not been read: they are read before
+  // timeouts are checked.
   readonly #sweepAfterInput = (): void => {
     const nowMs = performance.now()
     setImmediate(() => this.#tick(nowMs))
@@ -106,7 +113,7 @@ export class ConnectionPools<Target extends Destination = Destination> implement
     if (this.#pools.size === 0) this.#stopSweep()
   }
 
-  // Requests under way keep their settings, so that a retired pool ends with the last of them.
+  // Requests under way keep their connection, so a retired pool ends with the last of its requests.
   #retire(): void {
     const settings = this.#options.source?.current()
     if (settings === this.#settings) return

@@ -2,10 +2,10 @@ import type { Origin } from './origin.ts'
 
 /** Target of requests that may share connections. */
 export interface Destination {
-  /** Identity: requests to destinations with the same id share connections. */
+  /** Requests to destinations with the same id may share connections. */
   readonly id: string
-  /** Identity of the server behind it, by which distrust is kept; several destinations may have the same. */
+  /** Identifies the server for `DistrustedUpstreams`; several destinations may have the same server. */
   readonly upstream: string
-  /** Outlives a pool, so that the next connection resumes the TLS session. */
+  /** Kept when a pool is deleted, so that a later connection can resume the TLS session. */
   readonly origin: Origin
 }

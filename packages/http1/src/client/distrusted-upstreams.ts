@@ -1,7 +1,10 @@
-/** How long connections to an upstream are not reused after it sent unsolicited bytes. */
+/** Milliseconds for which connections to an upstream are not reused after it sent bytes without a request. */
 const DISTRUST_MS = 600_000
 
-/** Upstreams that sent unsolicited bytes, which the next request could mistake for its response. */
+/**
+ * Upstreams that sent bytes without a request. The next request on such a connection could take them for its
+ * response.
+ */
 export class DistrustedUpstreams {
   readonly #untilMs = new Map<string, number>()
 

@@ -6,11 +6,14 @@ export interface Origin {
   readonly host: string
   readonly port: number
   readonly isSecure: boolean
-  /** Resolver of the host; undefined = the system's. */
+  /** Function that resolves the host name; undefined to use the operating system. */
   readonly lookup: LookupFunction | undefined
-  /** Proxy that connections go through; its host is resolved, not the origin's own. */
+  /**
+   * Proxy that connections go through. Then only the proxy's host name is resolved here; the proxy itself
+   * resolves the host name of the origin.
+   */
   readonly proxy: Proxy | undefined
-  /** Session of the latest TLS connection, which the next one resumes. */
+  /** Session of the latest TLS connection, which the next connection resumes. */
   session: Buffer | undefined
 }
 

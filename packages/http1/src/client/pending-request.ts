@@ -2,40 +2,40 @@ import type { UpstreamResponseListener, UpstreamRequest } from './upstream-reque
 import type { OutgoingBody } from './outgoing-body.ts'
 import type { QueuedRequest } from './turn-end.ts'
 
-/** Bytes of a request, and its timeouts. */
+/** A request to send, and its timeouts in milliseconds. */
 export interface RequestToSend {
-  /** Request line and headers, with the empty line; Latin-1. */
+  /** Request line, headers and the empty line after them, as a Latin-1 string. */
   readonly head: string
   readonly body: Buffer | OutgoingBody
   readonly connectMs: number
-  /** Maximum time to the first byte of the response. */
+  /** Maximum milliseconds until the first byte of the response. */
   readonly responseMs: number
   readonly idleMs: number
 }
 
-/** Connection that carries a request, as the request uses it. */
+/** The connection that carries a request: the methods that the request calls. */
 export interface RequestCarrier {
   pause(): void
   resume(): void
-  /** Gives up the request. */
+  /** Gives up the request and closes the connection. */
   abandon(): void
 }
 
-/** Request until it is over: queued until the end of a turn of the event loop, then on a connection. */
+/** A request until its end: first queued until the end of a turn of the event loop, then on a connection. */
 export class PendingRequest implements UpstreamRequest, QueuedRequest {
   readonly request: RequestToSend
   readonly listener: UpstreamResponseListener
-  /** Connection of the request, once it has one. */
+  /** The connection of the request; undefined while it is queued. */
   carrier: RequestCarrier | undefined
   isSent = false
   connectDurationMs = 0
   isOver = false
   isPaused = false
-  /** Whether the request has already waited a turn for a connection to become idle. */
+  /** Whether the request has already waited one turn of the event loop for a connection to become idle. */
   hasWaited = false
   readonly #assignConnection: (call: PendingRequest) => void
 
-  /** `assignConnection` is called once for each `sendAtTurnEnd`. */
+  /** `assignConnection` is called each time the request leaves the queue of `sendAtTurnEnd`. */
   constructor(
     request: RequestToSend,
     listener: UpstreamResponseListener,

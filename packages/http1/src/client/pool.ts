@@ -4,13 +4,13 @@ import { UpstreamConnection, type UpstreamConnectionOwner } from './upstream-con
 import type { Destination } from './destination.ts'
 import { sendAtTurnEnd } from './turn-end.ts'
 
-/** Owner of pools, as a pool calls it. */
+/** The owner of a pool: the methods that the pool calls. */
 export interface PoolOwner<Target extends Destination> {
-  /** Headers of a response that are read beside `content-type` and `retry-after`, in lower case. */
+  /** Names, in lower case, of response headers to read in addition to `content-type` and `retry-after`. */
   readonly readHeaders: ReadonlySet<string>
   /** Notes that a connection was opened. */
   onOpened(): void
-  /** Notes that the upstream sent unsolicited bytes. */
+  /** Notes that the upstream sent bytes without a request. */
   onUnsolicited(destination: Target): void
   /** Whether the pool's connections may carry more than one request. */
   mayReuse(pool: Pool<Target>): boolean
@@ -19,8 +19,8 @@ export interface PoolOwner<Target extends Destination> {
 }
 
 /**
- * Connections to one destination. Each request has one for itself; the idle one that was used last
- * is reused first.
+ * Connections to one destination. Each request has a connection for itself; of the idle connections, the most
+ * recently used one is reused first.
  */
 export class Pool<Target extends Destination = Destination> implements UpstreamConnectionOwner {
   readonly destination: Target
@@ -29,9 +29,9 @@ export class Pool<Target extends Destination = Destination> implements UpstreamC
   readonly #owner: PoolOwner<Target>
   readonly #all = new Set<UpstreamConnection>()
   readonly #idle: UpstreamConnection[] = []
-  /** Number of requests without a connection. */
+  /** Number of requests that have no connection yet. */
   #waiting = 0
-  /** Number of connections that become idle in the next turn. */
+  /** Number of connections that will become idle in the next turn of the event loop. */
   #becomingIdle = 0
   #isClosed = false
 
@@ -50,7 +50,7 @@ export class Pool<Target extends Destination = Destination> implements UpstreamC
     return this.#idle.length
   }
 
-  /** Sends a request over an idle connection, or a new one. */
+  /** Sends a request over an idle connection, or over a new one if there is none. */
   send(request: RequestToSend, listener: UpstreamResponseListener): UpstreamRequest {
     const pending = new PendingRequest(request, listener, this.#assignConnection)
     this.#waiting += 1
@@ -58,8 +58,8 @@ export class Pool<Target extends Destination = Destination> implements UpstreamC
     return pending
   }
 
-  // The connection is chosen at the moment of writing: unsolicited bytes were read in this turn, and have
-  // closed theirs.
+  // The connection is chosen only when the request is written: in this turn of the event loop all connections
+  // were read, and those that received bytes without a request were closed.
   readonly #assignConnection = (request: PendingRequest): void => {
     this.#waiting -= 1
     if (request.isOver) return
@@ -110,7 +110,7 @@ export class Pool<Target extends Destination = Destination> implements UpstreamC
     for (const connection of this.#all) connection.tick(nowMs)
   }
 
-  /** Closes the idle connection that was used longest ago. */
+  /** Closes the idle connection that has been unused for longest. */
   closeOldestIdle(): void {
     this.#idle[0]?.close()
   }
@@ -120,7 +120,7 @@ export class Pool<Target extends Destination = Destination> implements UpstreamC
     for (const connection of this.#idle.toReversed()) connection.close()
   }
 
-  /** Closes every connection, and opens no more. */
+  /** Closes every connection; later requests fail. */
   close(): void {
     this.#isClosed = true
     for (const connection of this.#all) connection.close()

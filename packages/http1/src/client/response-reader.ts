@@ -7,27 +7,27 @@ import {
 import { type ParserCallbacks, CONTINUE, Llhttp, SKIP_BODY, PAUSE, REJECT } from '../parser/llhttp.ts'
 import type { UpstreamResponseHead } from './upstream-request.ts'
 
-/** Further headers of most responses: one object for all. */
-const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
+/** Used for all responses without further headers, to save an object for each. */
+const NO_HEADERS: Record<string, string> = Object.freeze({})
 const CR = 0x0d
 const LF = 0x0a
 
-/** Result of a read. */
+/** Result of reading some bytes. */
 export interface ReadResult {
-  /** Head, if this read completed it. */
+  /** Status and headers, if these bytes completed them. */
   readonly head: UpstreamResponseHead | undefined
-  /** Copy of the body's bytes from this read. */
+  /** Copy of the bytes in this read that belong to the body; undefined if there are none. */
   readonly body: Buffer | undefined
   readonly isComplete: boolean
-  /** Whether unsolicited bytes followed the complete response. */
+  /** Whether more bytes followed after the end of the response, although there was no request for them. */
   readonly hasSurplus: boolean
   /** Reason why the connection cannot be read any further. */
   readonly error: 'malformed answer' | 'headers too large' | undefined
 }
 
 /**
- * Reads the responses of one connection, one at a time. Interim responses (1xx) are skipped, and count
- * towards the head of the response that follows them.
+ * Reads the responses of one connection, one at a time. Interim responses (status 1xx) are skipped; their
+ * bytes count towards the size limit of the next response's head.
  */
 export class ResponseReader implements ParserCallbacks {
   readonly #readHeaders: ReadonlySet<string>
@@ -37,18 +37,21 @@ export class ResponseReader implements ParserCallbacks {
   #isExpecting = false
   #isPaused = false
   #headBytes = 0
-  /** Counts all bytes to the end of the head, then the bytes since the last piece of the body. */
+  /** Counts the bytes up to the end of the head, then the bytes between two pieces of the body. */
   readonly #framing = new FramingCounter()
-  /** End of the last name or value of the head: the parser does not report the end of the head itself. */
+  /**
+   * End of the last header name or value. It stands for the end of the head, which the parser does not
+   * report.
+   */
   #textEnd = 0
   #tooLarge = false
-  // State of the current header. A name or a value that is split over reads comes in several pieces.
+  // State of the current header. A name or value that is split over reads arrives in several pieces.
   #name = ''
   #value = ''
   #inValue = false
   #contentType = ''
   #retryAfter: string | undefined
-  #headers = NO_HEADERS
+  #headers: Record<string, string> = NO_HEADERS
   #keepAliveSeconds: number | undefined
   #status = 0
   #isKeepAlive = false
@@ -59,7 +62,9 @@ export class ResponseReader implements ParserCallbacks {
   #bodyLength = 0
   #isComplete = false
 
-  /** `readHeaders` are read beside `content-type` and `retry-after`; in lower case. */
+  /**
+   * `readHeaders`: names, in lower case, of headers to read in addition to `content-type` and `retry-after`.
+   */
   constructor(readHeaders: ReadonlySet<string>) {
     this.#readHeaders = readHeaders
   }
@@ -76,12 +81,12 @@ export class ResponseReader implements ParserCallbacks {
     this.#resetHeaders()
   }
 
-  /** Whether the connection may carry another request, after a complete response. */
+  /** Whether the connection may carry another request after a complete response. */
   get isReusable(): boolean {
     return this.#isKeepAlive && this.#status !== 204 && this.#status !== 304
   }
 
-  /** Idle timeout that the upstream states in `keep-alive`, in seconds. */
+  /** Idle timeout in seconds that the upstream stated in its `keep-alive` header. */
   get keepAliveSeconds(): number | undefined {
     return this.#keepAliveSeconds
   }
@@ -99,7 +104,7 @@ export class ResponseReader implements ParserCallbacks {
     return this.#result(isFine, isFine && end < length)
   }
 
-  /** Ends the input; a response without a stated length is complete then. */
+  /** Handles the end of the input, which completes a response of unknown length. */
   end(): ReadResult {
     return this.#result(this.#parser.finish() || this.#isComplete, false)
   }
@@ -155,12 +160,13 @@ export class ResponseReader implements ParserCallbacks {
   }
 
   onHeadersComplete(status: number, upgrade: boolean, keepAlive: boolean): number {
-    // The parser reads HTTP/0.9 and HTTP/2.0 as if they were HTTP/1.
+    // The parser would read HTTP/0.9 and HTTP/2.0 as if they were HTTP/1.1, so other versions are rejected
+    // here.
     const { version } = this.#parser
     if (version !== '1.1' && version !== '1.0') return REJECT
     if (upgrade || status === 101) return REJECT
     this.#headerDone()
-    // RFC 9110, section 15.2: an interim response has no body. None of its fields apply to the final
+    // RFC 9110, section 15.2: an interim response has no body, and its fields do not apply to the final
     // response.
     if (status < 200) return SKIP_BODY
     const textEnd = this.#textEnd || this.#blankLinesEnd()
@@ -177,7 +183,8 @@ export class ResponseReader implements ParserCallbacks {
     return CONTINUE
   }
 
-  // A head without reason phrase and headers has no text that the parser reports: it begins after these.
+  // The parser reports no text for a head without a reason phrase and headers. Such a head is counted from
+  // after the empty lines before it.
   #blankLinesEnd(): number {
     let at = 0
     while (at < this.#length && (this.#bytes[at] === CR || this.#bytes[at] === LF)) at += 1
@@ -187,7 +194,7 @@ export class ResponseReader implements ParserCallbacks {
   onBody(start: number, end: number): number {
     if (this.#framing.countTo(start) > MAX_FRAMING_BYTES) return REJECT
     this.#framing.restartAt(end)
-    // Chunks of one read become one piece, so that the client gets a single write.
+    // Chunks from one read are joined, so that they are written to the client at once.
     if (this.#bodyEnd === 0) {
       this.#bodyStart = start
       this.#bodyEnd = end
@@ -236,7 +243,9 @@ export class ResponseReader implements ParserCallbacks {
         this.#keepAliveSeconds = secondsIn(this.#value)
         break
       default:
-        if (this.#readHeaders.has(name)) this.#headers = { [name]: this.#value.trim(), ...this.#headers }
+        if (!this.#readHeaders.has(name)) break
+        if (this.#headers === NO_HEADERS) this.#headers = {}
+        this.#headers[name] ??= this.#value.trim()
     }
     this.#name = ''
     this.#value = ''

@@ -2,12 +2,12 @@ import { type Socket, isIP } from 'node:net'
 import type { Origin } from './origin.ts'
 import type { Proxy } from './proxy.ts'
 
-/** Bytes that a proxy may answer with: a longer answer is not a handshake. */
+/** Maximum number of bytes of a proxy's answer to the handshake. */
 const MAX_BYTES = 16_384
 
 /**
- * Asks a proxy for a tunnel over a connecting socket. `onEnd` is called once, with the reason where there is
- * no tunnel: a fixed phrase. Nothing is read afterwards.
+ * Requests a tunnel from a proxy over a socket that is connecting. `onEnd` is called once, with a fixed
+ * phrase as the reason if there is no tunnel. Afterwards the socket is not read any more.
  */
 export function openTunnel(
   socket: Socket,
@@ -32,7 +32,7 @@ export function openTunnel(
       }
       if ('failure' in step) return end(step.failure)
       received = received.subarray(step.used)
-      // An upstream does not speak first.
+      // A server sends nothing before the client does, so further bytes cannot come from it.
       if ('opened' in step) return end(received.length > 0 ? 'the server is not a proxy' : undefined)
       next = step.next
       socket.write(step.send)
@@ -69,11 +69,13 @@ const NO_AUTHENTICATION = 0
 const BY_PASSWORD = 2
 const CONNECT = 1
 const DOMAIN = 3
-/** Bytes of an address by its type, a domain's without its length. */
+/** Number of bytes of an IPv4 and an IPv6 address, by the type number of SOCKS5. */
 const ADDRESS_BYTES: Readonly<Record<number, number>> = { 1: 4, 4: 16 }
 const NOT_A_PROXY = { failure: 'the server is not a proxy' } as const
 
-/** Handshake of a SOCKS5 proxy (RFC 1928), which resolves the host; with credentials, RFC 1929. */
+/**
+ * Handshake of a SOCKS5 proxy (RFC 1928), which resolves the host name; the password is sent as in RFC 1929.
+ */
 function socks5(origin: Origin, { credentials }: Proxy): { send: Buffer; next: Handshake } {
   const request = requestOf(origin)
 
@@ -100,7 +102,7 @@ function socks5(origin: Origin, { credentials }: Proxy): { send: Buffer; next: H
   return { send: Buffer.of(VERSION, methods.length, ...methods), next: readMethod }
 }
 
-// IPv6 addresses are sent as host names are, which every proxy accepts.
+// An IPv6 address is sent in the form of a host name, which every proxy accepts.
 function requestOf({ host, port }: Origin): Buffer {
   const address =
     isIP(host) === 4
@@ -125,14 +127,14 @@ function withLengthPrefix(text: string): Buffer {
   return Buffer.concat([Buffer.of(bytes.length), bytes])
 }
 
-/** Step of a handshake: what to send and where to go on, or the end. */
+/** Next step of a handshake: bytes to send and how to continue, or the end. */
 type HandshakeStep =
   | { readonly send: Buffer; readonly used: number; readonly next: Handshake }
-  /** `used`: bytes that belonged to the handshake. */
+  /** The tunnel is open; `used` is the number of bytes that belonged to the handshake. */
   | { readonly opened: true; readonly used: number }
   | { readonly failure: string }
   /** More bytes are needed. */
   | undefined
 
-/** Reads what the proxy has sent so far. */
+/** Reads all bytes of the proxy that no earlier step has used. */
 type Handshake = (received: Buffer) => HandshakeStep

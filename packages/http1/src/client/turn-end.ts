@@ -3,7 +3,9 @@ export interface QueuedRequest {
   send(): void
 }
 
-/** Connection that has carried a request, and is read for a turn before it is reused. */
+/**
+ * A connection that has carried a request. It is read for another turn of the event loop before it is reused.
+ */
 export interface UsedConnection {
   turnPassed(): void
 }
@@ -14,8 +16,8 @@ let beingRead: UsedConnection[] = []
 let isScheduled = false
 
 /**
- * Sends a request at the end of this turn of the event loop, together with the turn's other requests: writes
- * in direct succession cost half, because the reader wakes up once.
+ * Sends a request at the end of this turn of the event loop, together with other requests of the turn: direct
+ * succession halves the cost of writing, because the receiving process wakes up once.
  */
 export function sendAtTurnEnd(request: QueuedRequest): void {
   queued.push(request)
@@ -23,8 +25,8 @@ export function sendAtTurnEnd(request: QueuedRequest): void {
 }
 
 /**
- * Calls `turnPassed` at the end of the next turn of the event loop, before any request is sent: all sockets
- * were read in between, so that unsolicited bytes have been seen.
+ * Calls `turnPassed` at the end of the next turn of the event loop, before any request is sent. All sockets
+ * were read in between, so bytes that an upstream sent without a request have been noticed.
  */
 export function notifyAfterTurn(connection: UsedConnection): void {
   used.push(connection)

@@ -9,27 +9,33 @@ import { openTunnel } from './tunnel.ts'
 import { type UsedConnection, notifyAfterTurn } from './turn-end.ts'
 import type { OutgoingBody } from './outgoing-body.ts'
 
-/** Size up to which head and body are copied together: that costs less than a second write. */
+/**
+ * Maximum number of bytes of head and body together for which they are copied into one write: up to this
+ * size, copying costs less than a second write.
+ */
 const MAX_COALESCED_BYTES = 16_384
-/** Idle timeout of a connection where the upstream states none. */
+/** Milliseconds that a connection may be idle if the upstream states no timeout. */
 const KEEP_ALIVE_MS = 10_000
-/** Longest idle timeout that an upstream can set. */
+/** Maximum idle timeout in milliseconds, even if the upstream states a longer one. */
 const MAX_KEEP_ALIVE_MS = 60_000
 /** Connections are closed this many milliseconds before the upstream's own idle timeout. */
 const KEEP_ALIVE_MARGIN_MS = 1_000
 
-/** Buffer that all connections read into; whatever is kept is copied. */
+/** Buffer that all connections read into; bytes that are needed later are copied. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 
-/** Owner of upstream connections: the pool, as a connection calls it. */
+/** The owner of a connection (its pool): the methods that the connection calls. */
 export interface UpstreamConnectionOwner {
-  /** Headers of a response that are read beside `content-type` and `retry-after`, in lower case. */
+  /** Names, in lower case, of response headers to read in addition to `content-type` and `retry-after`. */
   readonly readHeaders: ReadonlySet<string>
-  /** Asks whether to keep a connection after a request; if so, `onIdle` follows in any case. */
+  /** Returns whether to keep a connection after a request. If so, `onIdle` is always called later. */
   mayKeepAlive(): boolean
-  /** Notes a turn later that the connection may carry another request, if it is still usable. */
+  /**
+   * Called one turn of the event loop after a request: the connection may carry another request if it is
+   * still usable.
+   */
   onIdle(connection: UpstreamConnection): void
-  /** Notes that the upstream sent unsolicited bytes. */
+  /** Notes that the upstream sent bytes without a request. */
   onUnsolicited(): void
   /** Notes that the connection is closed. */
   onClosed(connection: UpstreamConnection): void
@@ -43,17 +49,17 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
   #request: PendingRequest | undefined
   #isOpen = false
   #isClosed = false
-  /** Whether a request was completed on it. */
+  /** Whether the connection has completed a request. */
   #wasUsed = false
   #hasReceived = false
   #isPaused = false
-  /** Body of the request that is still being sent, if any. */
+  /** Body that is still being sent; undefined if there is none. */
   #sending: BodySending | undefined
-  /** Time at which the connection is closed, for the reason below. */
+  /** Time in milliseconds at which the connection is closed, for the reason below. */
   #deadlineMs: number
   #deadlineReason: 'connect time-out' | 'first byte time-out' | 'idle time-out' | 'kept long enough'
 
-  /** Begins to connect. `nowMs` and all times are of a monotonic clock. */
+  /** Begins to connect. `nowMs` and all other times are those of `performance.now()`. */
   constructor(origin: Origin, connectMs: number, nowMs: number, owner: UpstreamConnectionOwner) {
     this.#owner = owner
     this.#reader = new ResponseReader(owner.readHeaders)
@@ -104,7 +110,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     socket.on('close', () => this.#close('connection closed'))
   }
 
-  // A socket that exists already cannot be told to read into a shared buffer.
+  // Only a new socket can read into the shared buffer, so bytes from a tunnel are copied into it.
   #handleTunnel(origin: Origin, failure: string | undefined): void {
     if (failure !== undefined) return this.#close(failure)
     const tunnel = this.#socket
@@ -126,9 +132,9 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     }
   }
 
-  /** Whether it is open, and all that was written has been sent. */
+  /** Whether the connection is open and has sent everything that was written. */
   get isUsable(): boolean {
-    // An upstream may have answered without reading the request to its end.
+    // An upstream may respond before it has read the whole request.
     return !this.#isClosed && this.#socket.writableLength === 0 && !this.#sending
   }
 
@@ -140,7 +146,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     if (this.#isOpen) this.#write(request)
   }
 
-  /** Called by `notifyAfterTurn` alone. */
+  /** Only `notifyAfterTurn` calls this. */
   turnPassed(): void {
     this.#owner.onIdle(this)
   }
@@ -156,13 +162,13 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     this.#close('connection closed')
   }
 
-  /** Called by `PendingRequest` alone. */
+  /** Only `PendingRequest` calls this. */
   pause(): void {
     this.#isPaused = true
     this.#socket.pause()
   }
 
-  /** Called by `PendingRequest` alone. */
+  /** Only `PendingRequest` calls this. */
   resume(): void {
     this.#isPaused = false
     const { idleMs } = (this.#request as PendingRequest).request
@@ -170,7 +176,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     this.#socket.resume()
   }
 
-  /** Called by `PendingRequest` alone. */
+  /** Only `PendingRequest` calls this. */
   abandon(): void {
     this.#request = undefined
     this.#close('connection closed')
@@ -180,7 +186,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     this.#isOpen = true
     const request = this.#request
     if (!request) return this.#close('connection closed')
-    // The deadline is still the one of connecting.
+    // The deadline is still that of connecting, so the time at which connecting began follows from it.
     request.connectDurationMs = Math.ceil(performance.now() - this.#deadlineMs + request.request.connectMs)
     this.#write(request)
   }
@@ -198,7 +204,8 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     if (!Buffer.isBuffer(body)) {
       socket.write(head, 'latin1')
       this.#sending = new BodySending(socket, body, {
-        // The upstream waits for the rest, not the other way round.
+        // While the body is being sent, the upstream is not late: its time for a response begins again with
+        // each piece.
         onProgress: () => this.#restartFirstByte(responseMs),
         onSent: () => (this.#sending = undefined),
         onFailed: () => this.#close('the request body cannot be read'),
@@ -222,7 +229,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
 
   #handleData(length: number): void {
     if (this.#isClosed) return
-    // Unsolicited bytes would be taken for the response to the next request.
+    // Bytes without a request would be taken for the response to the next request.
     if (!this.#request?.isSent) {
       this.#owner.onUnsolicited()
       return this.#close('connection closed')
@@ -260,7 +267,10 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
     } else if (cause) this.#close(cause)
   }
 
-  /** Keeps the connection for another request, if allowed. It is offered after the current turn, and read until then. */
+  /**
+   * Keeps the connection for another request if that is allowed. It is offered only after the current turn of
+   * the event loop, and read until then.
+   */
   #keepAlive(): boolean {
     const statedSeconds = this.#reader.keepAliveSeconds
     const keepAliveMs =
@@ -294,7 +304,7 @@ export class UpstreamConnection implements RequestCarrier, UsedConnection {
   }
 }
 
-/** Receiver of the progress of a body. Nothing is called after `stop`. */
+/** Callbacks for sending a body. None is called after `stop`. */
 interface SendingListener {
   /** The upstream took more bytes. */
   onProgress(): void
@@ -304,7 +314,7 @@ interface SendingListener {
   onFailed(): void
 }
 
-/** Sends a body piece by piece, each when the upstream has taken the one before. */
+/** Sends a body piece by piece; each piece waits until the upstream has taken the previous one. */
 class BodySending {
   readonly #socket: Socket
   readonly #body: OutgoingBody
@@ -320,7 +330,7 @@ class BodySending {
     })
   }
 
-  /** Ends the sending, wherever it is. */
+  /** Stops sending; the rest of the body is not sent. */
   stop(): void {
     this.#isStopped = true
   }

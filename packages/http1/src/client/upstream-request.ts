@@ -1,27 +1,30 @@
-/** Status of a response, and those of its headers that the client reads; others are discarded. */
+/** Status of a response, and the headers that were requested to be read; other headers are discarded. */
 export interface UpstreamResponseHead {
   readonly status: number
   /** Empty if there is none. */
   readonly contentType: string
   readonly retryAfter: string | undefined
-  /** Further headers that the connection pools read, by lower-case name; the first of repeated ones. */
+  /**
+   * Headers that the option `readHeaders` names, by lower-case name. If a header is repeated, the first value
+   * counts.
+   */
   readonly headers: Readonly<Record<string, string>>
 }
 
-/** Listener to a response. Exactly one of `onEnd` and `onError` comes last; neither after `cancel`. */
+/** Callbacks for a response. The last call is either `onEnd` or `onError`; after `cancel` there is none. */
 export interface UpstreamResponseListener {
   onHead(head: UpstreamResponseHead): void
-  /** Handles a piece of the body; its bytes are not reused. */
+  /** Handles a piece of the body. Its bytes are not overwritten later. */
   onData(chunk: Buffer): void
   onEnd(): void
   onError(error: TransportError): void
 }
 
-/** Request to an upstream, and the control of its response. */
+/** A request to an upstream, with methods that control its response. */
 export interface UpstreamRequest {
-  /** Whether the request was handed to a connection, so that the upstream may be at work. */
+  /** Whether the request was given to a connection, so that the upstream may have begun to process it. */
   readonly isSent: boolean
-  /** Milliseconds that the request waited for a new connection to open; 0 on one that was open. */
+  /** Milliseconds that the request waited for a new connection; 0 if the connection was already open. */
   readonly connectDurationMs: number
   /** Stops reading the response until `resume`. */
   pause(): void
@@ -31,8 +34,8 @@ export interface UpstreamRequest {
 }
 
 /**
- * Failure to get a complete response. `message` is a system's error code or a fixed phrase such as
- * `idle time-out`, never text of the upstream.
+ * The upstream did not send a complete response. `message` is an error code of the system or a fixed phrase
+ * such as `idle time-out`, and never contains text from the upstream.
  */
 export class TransportError extends Error {
   /**
@@ -40,7 +43,7 @@ export class TransportError extends Error {
    * it before the request arrived.
    */
   readonly wasReused: boolean
-  /** Details for the log, which may hold an upstream's words. */
+  /** Details for the log; they may contain text from the upstream. */
   readonly detail: string | undefined
 
   constructor(message: string, wasReused: boolean, detail?: string) {

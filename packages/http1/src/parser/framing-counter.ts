@@ -10,17 +10,20 @@ export const MAX_RAW_HEAD_BYTES = 32_768
 /** Maximum number of bytes between two chunks of a body: sizes, their leading zeros, extensions, trailers. */
 export const MAX_FRAMING_BYTES = 16_384
 
-/** Counts the bytes of a message outside its body; the parser skips most of them without a callback. */
+/**
+ * Counts the bytes of a message that do not belong to its body. The parser skips most of them without a
+ * callback.
+ */
 export class FramingCounter {
   #bytes = 0
   #countedTo = 0
 
-  /** Starts a new buffer; positions now refer to it. */
+  /** Notes that positions from now on refer to a new buffer. */
   nextBytes(): void {
     this.#countedTo = 0
   }
 
-  /** Resets the count, and continues from `position`. */
+  /** Resets the count to 0; counting continues from `position`. */
   restartAt(position: number): void {
     this.#bytes = 0
     this.#countedTo = position

@@ -9,15 +9,15 @@ export const CONTINUE = 0
 export const REJECT = -1
 /** Result of a callback: stop parsing after this. */
 export const PAUSE = 21
-/** Result of `onHeadersComplete`: the body is read without the parser. */
+/** Result of `onHeadersComplete`: the parser does not read the body. */
 export const SKIP_BODY = 1
 
 /** Callbacks of the parser. Positions refer to the bytes that it was given. */
 export interface ParserCallbacks {
   onMessageBegin(): number
-  /** Part of a request's target. */
+  /** A part of the target of a request, from `start` to `end`. */
   onTarget(start: number, end: number): number
-  /** Part of a response's reason phrase. */
+  /** A part of the reason phrase of a response, from `start` to `end`. */
   onStatus(start: number, end: number): number
   onHeaderName(start: number, end: number): number
   onHeaderValue(start: number, end: number): number
@@ -100,14 +100,14 @@ export class Llhttp {
     return (exports as Exports).llhttp_get_error_pos(this.#pointer) - input
   }
 
-  /** Ends a pause, including one for an upgrade, because upgrades are not served. */
+  /** Ends a pause. An upgrade, after which the parser pauses as well, is ignored. */
   resume(): void {
     const llhttp = exports as Exports
     llhttp.llhttp_resume(this.#pointer)
     llhttp.llhttp_resume_after_upgrade(this.#pointer)
   }
 
-  /** Ends the input; returns whether the message may end here. */
+  /** Ends the input; returns whether the message is complete. */
   finish(): boolean {
     activeCallbacks = this.#callbacks
     try {

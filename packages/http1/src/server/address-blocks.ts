@@ -1,10 +1,13 @@
-/** Connection count of one address block, and its idle connections, the longest idle first. */
+/**
+ * The number of connections from one address block, and a list of its idle connections, the one idle for
+ * longest first.
+ */
 export class AddressBlock {
   readonly key: string
   readonly isProxy: boolean
-  /** Number of connections, and of requests that came through proxies. */
+  /** Number of connections, plus requests of this block that came through proxies. */
   count = 0
-  /** Ends of the linked list of idle connections; written by `CountedConnection` alone. */
+  /** First and last element of the linked list of idle connections; only `CountedConnection` changes them. */
   oldestIdle: CountedConnection | undefined
   newestIdle: CountedConnection | undefined
 
@@ -13,15 +16,15 @@ export class AddressBlock {
     this.isProxy = isProxy
   }
 
-  /** Adds a connection. `onReleased` is called once, when it no longer counts. */
+  /** Adds a connection. `onReleased` is called once, when the connection no longer counts. */
   addConnection(close: () => void, onReleased: () => void): CountedConnection {
     return new CountedConnection(this, close, onReleased)
   }
 }
 
 /**
- * One connection as its address block counts it: busy until `markIdle`. Idle ones form a linked list, so that
- * a request costs no search and no allocation.
+ * One connection of an address block. It counts as busy until `markIdle`. Idle connections form a linked
+ * list, so that a request needs neither a search nor an allocation.
  */
 export class CountedConnection {
   readonly #block: AddressBlock
@@ -37,14 +40,14 @@ export class CountedConnection {
     this.#onReleased = onReleased
   }
 
-  /** Marks a new connection idle, unless it has had a request meanwhile. */
+  /** Marks a new connection idle, unless it has received a request in the meantime. */
   markRead(): void {
     if (this.#state !== 'new') return
     this.#state = 'busy'
     this.markIdle()
   }
 
-  /** Marks the connection idle: it may be closed to make room for another. */
+  /** Marks the connection idle: it may be closed to make room for a new one. */
   markIdle(): void {
     if (this.#state !== 'busy') return
     this.#state = 'idle'

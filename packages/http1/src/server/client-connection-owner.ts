@@ -5,19 +5,19 @@ import type { RequestError } from './request-errors.ts'
 import type { Request } from './request.ts'
 import type { Response } from './response.ts'
 
-/** Error response that the server sends itself. */
+/** An error response that the server sends itself, without the listener. */
 export interface Refusal {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: Buffer
 }
 
-/** Owner of client connections: the server, as a connection calls it. */
+/** The owner of client connections (the server): the methods that a connection calls. */
 export interface ClientConnectionOwner {
   /** Headers of a request that are read. */
   readonly headerNames: HeaderNames<string>
   onRequest(request: Request, response: Response, peer: Peer): void
-  /** Renders the response to an unusable request; `url` is its target, where the head could be read. */
+  /** Renders the response to an unusable request; `url` is its target, if the head could be read. */
   refusalFor(error: RequestError, url: string | undefined): Refusal
   onClosed(connection: ClientConnection): void
 }

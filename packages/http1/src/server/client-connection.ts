@@ -11,20 +11,20 @@ import { Response, type ResponseSink } from './response.ts'
 import { toOriginForm } from './request-target.ts'
 import { MAX_PARSE_BYTES } from '../parser/llhttp.ts'
 
-/** Bytes of pipelined requests beyond which the connection is not read. */
+/** Maximum number of bytes of pipelined requests; reading pauses above it. */
 const MAX_PIPELINED_BYTES = 65_536
 
 /**
- * Connection of a client: serves its requests one after the other. An unreadable request gets an error
- * response of the API and ends the connection, because the framing of later bytes is unknown.
+ * A connection of a client; it serves requests one after the other. A request that cannot be read gets an
+ * error response and ends the connection, because it is unknown where the next request would begin.
  */
 export class ClientConnection implements RequestSource, ResponseSink {
-  /** Index in the server's list of connections; written by the server alone. */
+  /** Index in the server's list of connections; only the server changes it. */
   index = -1
-  /** Address at the other end. */
+  /** IP address of the client or its proxy. */
   readonly remoteAddress: string
   readonly peer: Peer
-  /** Count of bytes received. */
+  /** Number of bytes received. */
   bytesRead = 0
   readonly #owner: ClientConnectionOwner
   readonly #counted: CountedConnection
@@ -32,17 +32,17 @@ export class ClientConnection implements RequestSource, ResponseSink {
   readonly #reader: RequestReader
   #request: Request | undefined
   #response: Response | undefined
-  /** Bytes that came after the request that is being answered. */
+  /** Bytes received after the request that is being answered. */
   readonly #pipelined: Buffer[] = []
   #pipelinedBytes = 0
   #isReadScheduled = false
-  /** Refused: the last response is written, but not sent yet. Ending: nothing more is written. */
+  /** `refused`: the last response is written but not sent yet. `ending`: nothing more is written. */
   #state: 'open' | 'refused' | 'ending' | 'closed' = 'open'
   #isPaused = false
-  /** Whether the client has closed its side. */
+  /** Whether the client has closed its side of the connection. */
   #isHalfClosed = false
   readonly #halfCloseTimeout = new HalfCloseTimeout(() => this.#abandon())
-  /** Whether the end of a response was written, but not yet taken by the system. */
+  /** Whether the end of a response waits to be taken by the operating system. */
   #isSending = false
   readonly #stepTimeout = new StepTimeout()
 
@@ -60,7 +60,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
       if (!this.#isSending) socket.setTimeout(0)
       this.#response?.onDrain()
     })
-    // Left to 'close', which follows.
+    // The event 'close', which follows, handles errors too.
     socket.on('error', () => {})
     socket.on('close', () => this.#handleClose())
   }
@@ -75,7 +75,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     return this.#state === 'open'
   }
 
-  /** Called by the response alone. A client that reads nothing for a minute is disconnected. */
+  /** Only the response calls this. A client that reads nothing for a minute is disconnected. */
   send(bytes: Buffer | string): boolean {
     this.#halfCloseTimeout.noteSent()
     return writeWithTimeout(this.#socket, bytes)
@@ -88,8 +88,8 @@ export class ClientConnection implements RequestSource, ResponseSink {
   }
 
   /**
-   * Pauses or resumes reading. It is paused while too many bytes are pipelined, the body's consumer asks for
-   * it, or the end of a response is unsent.
+   * Pauses or resumes reading. Reading pauses while too many bytes are pipelined, the consumer of the body
+   * requests it, or the end of a response has not been sent.
    */
   updateReading(): void {
     const isPaused =
@@ -100,7 +100,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     else this.#socket.resume()
   }
 
-  /** Destroys the connection at once. */
+  /** Closes the connection at once, without sending what waits. */
   destroy(): void {
     if (this.#state !== 'closed') this.#state = 'ending'
     this.#socket.destroy()
@@ -158,7 +158,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     const isComplete = reader.isComplete
     if (reader.body.length > 0) request.onChunks(reader.body)
     reader.body.length = 0
-    // The consumer may have answered at once, and the next request may have begun.
+    // The consumer may have responded already, so that `#request` is the next request.
     if (!isComplete || this.#request !== request) return
     this.#halfCloseTimeout.requestCompleted()
     if (this.#stepTimeout.step === 'body') this.#stepTimeout.begin('response')
@@ -167,16 +167,16 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (this.#stepTimeout.step === 'end of body') this.#conclude()
   }
 
-  /** Called by the response alone, once its end is written. */
+  /** Called by the response when its end was written. */
   responseEnded(): void {
     if (this.#socket.writableLength === 0) return this.#handleSent()
-    // A client that does not read the rest times out.
+    // If the client does not read the rest of the response, this timeout closes the connection.
     this.#isSending = true
     this.updateReading()
     this.#socket.setTimeout(WRITE_TIMEOUT_MS)
     this.#socket.write(Buffer.alloc(0), (error) => {
       this.#isSending = false
-      // 'close' follows an error.
+      // After an error, the event 'close' does the rest.
       if (error) return
       this.#socket.setTimeout(0)
       this.updateReading()
@@ -192,12 +192,12 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (this.#state === 'refused' || response.closesImmediately) return this.#end()
     if (this.#reader.isComplete) return this.#conclude()
     if (this.#isHalfClosed) return this.#end()
-    // Closing now would reset the connection of a client that still sends.
+    // Closing the connection now would reset it while the client still sends; the response could be lost.
     this.#request?.discard()
     this.#stepTimeout.begin('end of body')
   }
 
-  /** Ends the exchange, once request and response are both complete. */
+  /** Ends the exchange when both request and response are complete. */
   #conclude(): void {
     const { closesConnection } = this.#response as Response
     this.#request = undefined
@@ -224,7 +224,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     })
   }
 
-  /** Closes the sending side once all is sent, and ignores what still comes. */
+  /** Closes the sending side when everything is sent, and ignores bytes that still arrive. */
   #end(): void {
     if (this.#state === 'ending' || this.#state === 'closed') return
     this.#state = 'ending'
@@ -239,12 +239,12 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (this.#state !== 'open') return
     const request = this.#request
     const response = this.#response
-    // No error response fits into the middle of another response.
+    // A response that has begun cannot be replaced by an error response.
     if (response?.headersSent) return this.destroy()
     const { status, headers, body } = this.#owner.refusalFor(error, this.#reader.head?.url)
     this.#request = undefined
     this.#stepTimeout.begin('response')
-    // The listener's response must not write any more.
+    // The listener must not write its response any more, because an error response takes its place.
     response?.onConnectionEnd('aborted')
     request?.onBodyEnd('aborted')
     const method = this.#reader.head?.method ?? 'GET'
@@ -262,9 +262,11 @@ export class ClientConnection implements RequestSource, ResponseSink {
     else this.#finishHalfClosed()
   }
 
-  /** Handles the end of input: complete requests are answered, an incomplete one is refused. */
+  /**
+   * Handles the end of the client's data: complete requests are answered, an incomplete request is refused.
+   */
   #finishHalfClosed(): void {
-    // `#handleSent` continues.
+    // `#handleSent` continues when the response is sent.
     if (this.#isSending) return
     const response = this.#response
     if (response && this.#reader.isComplete) this.#halfCloseTimeout.start(response.isHeadSent)
@@ -274,14 +276,14 @@ export class ClientConnection implements RequestSource, ResponseSink {
     else this.#end()
   }
 
-  /** Called by the response alone, before an upstream is asked. */
+  /** Called by the response before a request to an upstream. */
   needsUpstream(): void {
     this.#halfCloseTimeout.needsUpstream()
   }
 
   #abandon(): void {
     if (this.#response?.hasEnded !== false) return
-    // The client reads slowly, or not at all, which has a timeout of its own.
+    // The client reads slowly or not at all; another timeout is responsible for that.
     if (this.#socket.writableLength > 0) return this.#halfCloseTimeout.noteSent()
     this.#response.onConnectionEnd('aborted')
     this.#end()
@@ -298,10 +300,10 @@ export class ClientConnection implements RequestSource, ResponseSink {
   }
 }
 
-/** How long a client may stop reading while data waits to be sent. */
+/** Milliseconds that a client may read nothing while data waits to be sent. */
 const WRITE_TIMEOUT_MS = 60_000
 
-/** Writes bytes; false, with a timeout set, if more data waits than should. */
+/** Writes bytes. Returns false, and starts a timeout, if too much data waits to be sent. */
 function writeWithTimeout(socket: Socket, bytes: Buffer | string): boolean {
   const isBelowLimit = socket.write(bytes, 'latin1')
   if (!isBelowLimit) socket.setTimeout(WRITE_TIMEOUT_MS)
@@ -309,8 +311,8 @@ function writeWithTimeout(socket: Socket, bytes: Buffer | string): boolean {
 }
 
 /**
- * Writes several pieces together; false, with a timeout set, if more data waits than should. Pieces that the
- * system takes at once never count, and the socket announces `drain` in no other case than this.
+ * Writes several pieces in one go. Returns false, and starts a timeout, if too much data waits to be sent.
+ * Data that the operating system takes at once does not count, because no `drain` event follows then.
  */
 function writePiecesWithTimeout(socket: Socket, parts: readonly (Buffer | string)[]): boolean {
   socket.cork()
@@ -321,17 +323,17 @@ function writePiecesWithTimeout(socket: Socket, parts: readonly (Buffer | string
   return !isDrainPending
 }
 
-/** Buffer that all connections read into: its bytes are handled before the next read. */
+/** Buffer that all connections read into; its bytes are handled before the next read. */
 const READ_BUFFER = Buffer.allocUnsafeSlow(MAX_PARSE_BYTES)
 
 /** Property of Node's sockets that is not public, but has existed for fifteen years. */
 const HANDLE = '_handle'
 
 /**
- * Wraps an accepted connection in a socket that reads into one shared buffer, instead of 64 KiB of its own
- * per read. Node offers that (`onread`) only to sockets that a program opens, so the handle moves into a
- * socket of our own. Without a handle, the socket is read as usual. The next read overwrites what `onData`
- * was given.
+ * Wraps an accepted connection in a socket that reads into one shared buffer, so that not each read allocates
+ * 64 KiB. Node has this option (`onread`) only for sockets that a program opens, so the handle is moved to
+ * such a socket. If there is no handle, the socket is read as usual. The bytes given to `onData` are
+ * overwritten by the next read.
  */
 function withSharedReadBuffer(accepted: Socket, onData: (bytes: Buffer) => void): Socket {
   const handle: unknown = Reflect.get(accepted, HANDLE)
@@ -347,7 +349,7 @@ function withSharedReadBuffer(accepted: Socket, onData: (bytes: Buffer) => void)
       },
     },
   }
-  // Releases the accepted socket, whose handle has moved.
+  // The accepted socket must not close the handle, which now belongs to the new socket.
   Reflect.set(accepted, HANDLE, null)
   accepted.destroy()
   return new Socket(options as unknown as SocketConstructorOpts)

@@ -1,12 +1,16 @@
-/** Idle timeout of a client connection between two requests; clients are told of it. */
+/**
+ * Seconds that a client connection may be idle between two requests; clients get this number in the
+ * `keep-alive` header.
+ */
 export const IDLE_TIMEOUT_SECONDS = 65
 
-/** Step that a client connection waits for. */
+/** What a client connection is waiting for. */
 export type Step = 'first request' | 'head' | 'body' | 'response' | 'end of body' | 'next request' | 'close'
 
 /**
- * Timeout of each step: a head from its first byte, or the connection's begin; a whole body; the rest of a
- * body that was answered already; the close by a client whose connection was ended. A response has none.
+ * Seconds that each step may take. The head counts from its first byte, or from the start of the connection.
+ * `end of body`: the rest of a body whose response is already sent. `close`: until the client closes a
+ * connection that was ended. A response has no limit.
  */
 const TIMEOUT_SECONDS: Readonly<Record<Step, number>> = {
   'first request': 10,
@@ -18,27 +22,27 @@ const TIMEOUT_SECONDS: Readonly<Record<Step, number>> = {
   close: 2,
 }
 
-/** Timeout of the step that a client connection waits for. */
+/** The timeout of the current step of a client connection. */
 export class StepTimeout {
   #step: Step = 'first request'
   #secondsLeft = TIMEOUT_SECONDS['first request']
 
-  /** Step that is awaited. */
+  /** The current step. */
   get step(): Step {
     return this.#step
   }
 
-  /** Whether a request is awaited, and no byte of it has come. */
+  /** Whether the connection waits for a request of which no byte has arrived. */
   get isBetweenRequests(): boolean {
     return this.#step === 'first request' || this.#step === 'next request'
   }
 
-  /** Whether the client gets a response that reports the timeout. */
+  /** Whether the client gets an error response if the current step times out. */
   get isAnswered(): boolean {
     return this.#step === 'first request' || this.#step === 'head' || this.#step === 'body'
   }
 
-  /** Begins another step, with its full timeout. */
+  /** Begins another step, which gets its full time. */
   begin(step: Step): void {
     this.#step = step
     this.#secondsLeft = TIMEOUT_SECONDS[step]

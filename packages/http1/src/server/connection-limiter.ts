@@ -4,34 +4,39 @@ import { AddressBlock, type CountedConnection } from './address-blocks.ts'
 export interface ConnectionLimits {
   readonly total: number
   /**
-   * Connections per address block; a request through a trusted proxy counts as one for its client's block.
+   * Maximum number of connections per address block. A request through a trusted proxy counts as a connection
+   * of its client's block.
    */
   readonly perBlock: number
-  /** Part of the total that is kept for connections from this machine while no idle one can be closed. */
+  /**
+   * Number of connections, out of the total, that only clients on this machine may use while no idle
+   * connection can be closed.
+   */
   readonly reserve: number
 }
 
-/** Other end of a connection, as the limits see it. */
+/** The other end of a connection: a client or a proxy. */
 export interface Peer {
-  /** Address block that the connection counts for. */
+  /** The address block for which the connection counts. */
   readonly block: string
-  /** Whether it is a trusted proxy, whose own address is not limited. */
+  /** Whether the peer is a trusted proxy, to which no limit per block applies. */
   readonly isProxy: boolean
   readonly isLoopback: boolean
 }
 
 /**
- * Shares the connections of a server among address blocks. To make room, an idle connection is closed: the
- * oldest of the block itself if the block is at its limit, else the oldest of the block with the most
- * connections. Connections with a request under way are never closed, nor new ones before `markRead`.
+ * Divides the connections of a server among address blocks. To make room, an idle connection is closed: the
+ * oldest of the same block if that block is at its limit, otherwise the oldest of the block with the most
+ * connections. Connections with a request under way are never closed, and new connections only after
+ * `markRead`.
  */
 export class ConnectionLimiter {
   readonly #limits: ConnectionLimits
   readonly #blocks = new Map<string, AddressBlock>()
   #open = 0
-  /** Count of refused connections, and of refused requests through proxies. */
+  /** Number of refused connections, plus refused requests through proxies. */
   refused = 0
-  /** Count of idle connections that were closed to make room. */
+  /** Number of idle connections that were closed to make room. */
   displaced = 0
 
   constructor(limits: ConnectionLimits) {
@@ -43,7 +48,7 @@ export class ConnectionLimiter {
     return this.#open
   }
 
-  /** Whether a new connection needs no other to be closed. */
+  /** Whether a new connection fits without closing another one. */
   hasRoom({ block: name, isProxy }: Peer): boolean {
     const count = isProxy ? 0 : (this.#blocks.get(name)?.count ?? 0)
     return count < this.#limits.perBlock && this.#open < this.#limits.total - this.#limits.reserve
@@ -71,7 +76,10 @@ export class ConnectionLimiter {
     })
   }
 
-  /** Counts a request through a proxy for its client's block, until `endRequest`; false at the limit. */
+  /**
+   * Counts a request through a proxy for its client's block, until `endRequest`. Returns false if the block
+   * is at its limit.
+   */
   beginRequest(name: string): boolean {
     if (!this.#hasRoomIn(this.#blocks.get(name))) {
       this.refused += 1
@@ -99,7 +107,10 @@ export class ConnectionLimiter {
     return true
   }
 
-  /** Finds the block with the most connections among those with idle ones; proxies come last. */
+  /**
+   * Finds the block with the most connections among the blocks that have an idle connection; proxies come
+   * last.
+   */
   #largest(): AddressBlock | undefined {
     let largest: AddressBlock | undefined
     for (const block of this.#blocks.values()) {

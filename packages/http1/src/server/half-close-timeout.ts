@@ -1,15 +1,16 @@
 /**
- * Longest time between a complete request and a half-close that still counts as the mere end of sending; a
- * client that closes later is taken to be gone. Also the time after it in which a response must begin.
+ * Milliseconds. A client that closes its side within this time after a complete request has only ended
+ * sending and still waits for the response; a client that closes later counts as gone. A response must also
+ * begin within this time after the close.
  */
 const HALF_CLOSE_MS = 100
 /**
- * Longest pause of a response that has begun. A client that closed both sides looks like one that closed its
- * sending side until bytes are sent to it: a silent upstream would go on for a client that is gone.
+ * Maximum pause, in milliseconds, of a response that has begun. Only sent bytes reveal whether a client is
+ * gone or has only ended sending, so a silent upstream could otherwise work for a client that is gone.
  */
 const MAX_PAUSE_MS = 10_000
 
-/** Timeout of a response for a client that has closed its side of the connection. */
+/** Limits the time of a response to a client that has closed its side of the connection. */
 export class HalfCloseTimeout {
   readonly #onTimeout: () => void
   #timer: NodeJS.Timeout | undefined
@@ -17,12 +18,12 @@ export class HalfCloseTimeout {
   #needsUpstream = false
   #completeMs = 0
 
-  /** `onTimeout` is called when time is up and the response needs an upstream. */
+  /** `onTimeout` is called when the time is over, but only if the response needs an upstream. */
   constructor(onTimeout: () => void) {
     this.#onTimeout = onTimeout
   }
 
-  /** Starts over, for the next request. */
+  /** Starts anew for the next request. */
   reset(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -35,12 +36,17 @@ export class HalfCloseTimeout {
     this.#completeMs = performance.now()
   }
 
-  /** Whether the request was complete so recently that a half-close may be its mere end. */
+  /**
+   * Whether the request was completed so recently that a client closing its side may still wait for the
+   * response.
+   */
   get isRecentlyComplete(): boolean {
     return performance.now() - this.#completeMs <= HALF_CLOSE_MS
   }
 
-  /** Starts the timeout: the client has closed its side. `hasBegun`: some of the response was sent. */
+  /**
+   * Starts the timeout, because the client has closed its side. `hasBegun`: a part of the response was sent.
+   */
   start(hasBegun: boolean): void {
     clearTimeout(this.#timer)
     this.#isExpired = false
@@ -53,7 +59,7 @@ export class HalfCloseTimeout {
     ).unref()
   }
 
-  /** Starts it over, if it was started: some of the response was sent. */
+  /** Restarts the timeout, if it is running, because a part of the response was sent. */
   noteSent(): void {
     if (this.#timer) this.start(true)
   }

@@ -1,4 +1,4 @@
-/** Headers that the server reads for itself. */
+/** Headers that the server needs itself. */
 const OWN_NAMES = ['content-length', 'expect', 'host', 'transfer-encoding'] as const
 
 /** Headers of a request by lower-case name; values in Latin-1, without surrounding blanks. */
@@ -6,19 +6,22 @@ export type Headers<Name extends string = string> = {
   readonly [Each in Name | (typeof OWN_NAMES)[number]]?: string | undefined
 }
 
-/** Headers with one value: the first counts. Repeated values of other headers are joined. */
+/**
+ * Headers that have one value: if they are repeated, the first value counts. Repeated values of other headers
+ * are joined.
+ */
 const SINGLE_VALUED = new Set(['authorization', 'content-length', 'content-type', 'host'])
 
-/** A name and its bytes, without the `*` of a prefix. */
+/** A name in lower case, and its bytes; both without the `*` of a prefix. */
 interface WantedHeader {
   readonly name: string
   readonly bytes: Buffer
 }
 
 /**
- * Headers of a request that are read: the given ones, and those that the server itself needs. Others count
- * towards the limits, but are never decoded. Names are in lower case; one that ends with `*`, such as
- * `x-forwarded-*`, stands for all such headers that are not listed.
+ * The headers of a request that are read: the given ones, and those that the server itself needs. Other
+ * headers count towards the limits, but are never decoded. Names are in lower case. A name that ends with
+ * `*`, such as `x-forwarded-*`, stands for all headers with this prefix that are not listed.
  */
 export class HeaderNames<const Name extends string> {
   readonly names: readonly Name[]
@@ -34,7 +37,9 @@ export class HeaderNames<const Name extends string> {
     }
   }
 
-  /** Finds the name at these positions, in any case; undefined for a header that is not read. */
+  /**
+   * Finds the header whose name is at these positions, ignoring case; undefined if this header is not read.
+   */
   at(bytes: Uint8Array, start: number, end: number): string | undefined {
     const candidates = this.#byLength[end - start]
     if (candidates)
@@ -45,13 +50,14 @@ export class HeaderNames<const Name extends string> {
   }
 }
 
-/** Merges the value of a repeated header into the value `before` it. */
+/** Joins a further value of a repeated header to the value `before`. */
 export function mergedValue(name: string, before: string, value: string): string {
   if (SINGLE_VALUED.has(name)) return before
   return `${before}${name === 'cookie' ? '; ' : ', '}${value}`
 }
 
-// Ignores case by setting bit 0x20, which turns only a capital letter into another character of a name.
+// Ignores case by setting the bit 0x20. Among the characters of header names, this only changes capital
+// letters.
 function matchesAt(bytes: Uint8Array, start: number, letters: Buffer): boolean {
   for (let i = 0; i < letters.length; i++) {
     const letter = letters[i] as number

@@ -10,7 +10,7 @@ import type { Response } from './response.ts'
 
 const TICK_MS = 1_000
 
-/** Handles a request, whose body may still be on its way. */
+/** Handles a request, whose body may still be arriving. */
 export type RequestListener<Name extends string = string> = (
   request: Request<Name>,
   response: Response,
@@ -18,37 +18,40 @@ export type RequestListener<Name extends string = string> = (
 
 /** Options of a server. */
 export interface HttpServerOptions<Name extends string = string> {
-  /** Headers of a request that are read. */
+  /** The headers of a request that are read. */
   readonly headerNames: HeaderNames<Name>
   readonly listener: RequestListener<Name>
   /**
-   * Renders the response to a request that cannot be read, takes too long, or is one too many. Without it,
-   * the response is the message, as text.
+   * Renders the response to a request that cannot be read, takes too long, or exceeds a limit. Without this
+   * option, the response is the error message as text.
    */
   readonly refusalFor?: (error: RequestError, url: string | undefined) => Refusal
   readonly limits: ConnectionLimits
-  /** Finds the address blocks of clients; without it, all clients share one block. */
+  /** Determines the address blocks of clients; without it, all clients share one block. */
   readonly clientAddresses?: ClientAddresses<Name>
 }
 
-/** Finds the address blocks that limits apply to. */
+/** Determines the address blocks to which limits apply. */
 export interface ClientAddresses<Name extends string = string> {
-  /** Peer at a socket's address. */
+  /** Returns the peer with the address of a socket. */
   peerAt(address: string): Peer
-  /** Address block of the client behind a trusted proxy; undefined where the proxy does not state it. */
+  /**
+   * Returns the address block of the client behind a trusted proxy; undefined if the proxy does not state the
+   * client's address.
+   */
   blockBehindProxy(request: Request<Name>): string | undefined
 }
 
-/** Counts of a server's connections. */
+/** Statistics of a server's connections. */
 export interface ConnectionFigures {
   readonly open: number
-  /** Refused connections since the start, and refused requests behind proxies. */
+  /** Number of refused connections since the start, plus refused requests through proxies. */
   readonly refused: number
-  /** Idle connections that were closed since the start to make room for others. */
+  /** Number of idle connections that were closed since the start to make room for others. */
   readonly displaced: number
 }
 
-/** New connections of one turn of the event loop. */
+/** Connections that arrived in one turn of the event loop. */
 class Arrivals {
   readonly connections: CountedConnection[] = []
   readonly sockets: { readonly socket: Socket; readonly peer: Peer }[] = []
@@ -61,24 +64,27 @@ class Arrivals {
 const COMMON_PEER: Peer = { block: '', isProxy: false, isLoopback: true }
 
 /**
- * HTTP/1.1 server, without its listening sockets. A client has ten seconds to begin a request, ten more for
- * its head, sixty for its body, and 65 between requests.
+ * An HTTP/1.1 server, without its listening sockets. A client has 10 seconds to begin a request, 10 more for
+ * its head, 60 for its body, and 65 between requests.
  */
 export class HttpServer<Name extends string = string> implements ClientConnectionOwner {
   readonly #options: HttpServerOptions<Name>
   /**
-   * Open connections, unordered; each stores its index. A `Set` that grows keeps its former tables, and what
-   * they refer to, from being collected young.
+   * Open connections, unordered; each stores its index. It is not a `Set`: a growing `Set` leaves its former
+   * tables behind, which would keep connections in memory until a full garbage collection.
    */
   readonly #connections: ClientConnection[] = []
   readonly #shares: ConnectionLimiter
   readonly #clock: NodeJS.Timeout
-  /** New connections that cannot be displaced yet, and sockets without room, of this turn and of the last. */
+  /**
+   * Connections that arrived in this turn of the event loop and in the last one: those too new to be closed
+   * for others, and sockets for which there was no room.
+   */
   #arrived = new Arrivals()
   #beingRead = new Arrivals()
   #isTurnEndScheduled = false
   #isClosed = false
-  /** Number of requests since the start. */
+  /** Number of requests received since the start. */
   requests = 0
 
   constructor(options: HttpServerOptions<Name>) {
@@ -92,15 +98,16 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
     return this.#connections.length
   }
 
-  /** Counts of connections; a live view. */
+  /** Statistics of the connections; the object changes with them. */
   get figures(): ConnectionFigures {
     return this.#shares
   }
 
   /**
-   * Serves a new connection, or closes it. The socket must allow half-open, and nothing may be read of it.
-   * Where another connection must be closed for it, that is decided at the end of the next turn of the event
-   * loop: all connections were read in between, so that none is closed whose request had come before.
+   * Serves a new connection, or closes it. The socket must have `allowHalfOpen`, and nothing may have been
+   * read from it. If another connection must be closed to make room, this is decided at the end of the next
+   * turn of the event loop: by then all connections were read, so none is closed whose request had already
+   * arrived.
    */
   accept(socket: Socket): void {
     const peer = this.#options.clientAddresses?.peerAt(socket.remoteAddress ?? '') ?? COMMON_PEER
@@ -141,7 +148,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
     for (const connection of this.#connections) if (connection.isIdle) connection.destroy()
   }
 
-  /** Closes all connections, and accepts no more. */
+  /** Closes all connections; later connections are closed at once. */
   close(): void {
     this.#isClosed = true
     clearInterval(this.#clock)
@@ -150,7 +157,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
       for (const { socket } of sockets) socket.destroy()
   }
 
-  /** Called by connections alone. */
+  /** Only connections call this. */
   onRequest(accepted: Request, response: Response, peer: Peer): void {
     const request = accepted as Request<Name>
     this.requests += 1
@@ -166,17 +173,17 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
     this.#options.listener(request, response)
   }
 
-  /** Called by connections alone. */
+  /** Only connections call this. */
   get headerNames(): HeaderNames<string> {
     return this.#options.headerNames
   }
 
-  /** Called by connections alone. */
+  /** Only connections call this. */
   refusalFor(error: RequestError, url: string | undefined): Refusal {
     return this.#options.refusalFor?.(error, url) ?? plainRefusal(error)
   }
 
-  /** Called by connections alone. */
+  /** Only connections call this. */
   onClosed(connection: ClientConnection): void {
     const last = this.#connections.pop() as ClientConnection
     if (last === connection) return

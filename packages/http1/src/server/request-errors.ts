@@ -1,7 +1,7 @@
 import type { RequestHead, UnreadableReason } from './request-reader.ts'
 import { isAuthority } from './request-target.ts'
 
-/** Error of a request that the server refuses without its listener. */
+/** Error of a request that the server refuses itself, without calling the listener. */
 export interface RequestError {
   readonly status: 400 | 408 | 417 | 429 | 431 | 501
   readonly message: string
@@ -45,8 +45,8 @@ export const REQUEST_TIMEOUT: RequestError = {
 }
 
 /**
- * Finds the error of a well-formed head that must not be served: it asks for something beyond HTTP/1, or
- * proxies could read it differently.
+ * Finds the error of a valid head that must not be served, because it asks for something that HTTP/1 does not
+ * have, or because proxies could read it differently.
  */
 export function headError({ method, version, hosts, headers }: RequestHead): RequestError | undefined {
   if (version !== '1.1' && version !== '1.0') return MALFORMED

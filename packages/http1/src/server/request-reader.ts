@@ -17,7 +17,10 @@ import { type HeaderNames, type Headers, mergedValue } from './header-names.ts'
 
 /** Maximum number of headers in one request, trailers included. */
 const MAX_HEADERS = 100
-/** Bytes per call of the parser while a head is awaited, so that little of a body after it is copied. */
+/**
+ * Maximum number of bytes that the parser gets at once until the head is complete, so that only few bytes of
+ * the body are copied.
+ */
 const HEAD_PARSE_BYTES = 4_096
 
 /** Head of a request. */
@@ -49,11 +52,11 @@ export class RequestReader implements ParserCallbacks {
   #transferEncodings = 0
   #headerCount = 0
   #headBytes = 0
-  /** Counts the bytes of the head, then the bytes since the last piece of a chunked body. */
+  /** Counts the bytes of the head, then the bytes between two pieces of a chunked body. */
   readonly #framing = new FramingCounter()
   #tooLarge = false
   #transferCodingError: TransferCodingError | undefined
-  // State of the current header. A name or a value that is split over reads comes in several pieces.
+  // State of the current header. A name or value that is split over reads arrives in several pieces.
   #name: string | undefined
   #nameStart = 0
   #nameEnd = 0
@@ -61,21 +64,21 @@ export class RequestReader implements ParserCallbacks {
   #value = ''
   #headerPart: 'none' | 'name' | 'value' = 'none'
   #hasHead = false
-  /** Whether the parser decodes the body, because the head states no length. */
+  /** Whether the parser decodes the body, because the head states no length for it. */
   #isChunked = false
-  /** Bytes still to come of a body with a stated length. */
+  /** Number of bytes of the body that have not arrived, if the head states its length. */
   #bodyBytesLeft = 0
   #isPaused = false
 
   /** Head of the current request, once it is complete. */
   head: RequestHead | undefined
-  /** Copies of the body's bytes from the last `read`. */
+  /** Copies of the bytes of the body that the last `read` found. */
   readonly body: Buffer[] = []
-  /** Whether the request is complete. Reading stops until `next`. */
+  /** Whether the request is complete. Nothing more is read until `next`. */
   isComplete = false
-  /** Reason why nothing more can be read on this connection. */
+  /** Why nothing more can be read on this connection; undefined if reading can go on. */
   unreadable: UnreadableReason | undefined
-  /** Whether the first byte of a request has come. */
+  /** Whether the first byte of a request has arrived. */
   hasBegun = false
 
   constructor(headerNames: HeaderNames<string>) {
@@ -83,7 +86,8 @@ export class RequestReader implements ParserCallbacks {
   }
 
   /**
-   * Reads `bytes`, at most to the end of the request; returns the end position. Keeps no reference to them.
+   * Reads `bytes`, but not beyond the end of the request; returns the position after the last byte read.
+   * Keeps no reference to `bytes`.
    */
   read(bytes: Buffer): number {
     this.body.length = 0
@@ -93,7 +97,7 @@ export class RequestReader implements ParserCallbacks {
     return at
   }
 
-  /** Prepares for the next request after a complete one. */
+  /** Prepares for the next request; the current one must be complete. */
   next(): void {
     this.head = undefined
     this.isComplete = false
@@ -191,7 +195,7 @@ export class RequestReader implements ParserCallbacks {
       version: this.#parser.version,
       headers,
       hosts: this.#hosts,
-      // An HTTP/1.0 client is not certain to understand chunked coding, even if it sends chunks.
+      // An HTTP/1.0 client may not understand chunked responses, even if it sends chunked requests.
       keepAlive: keepAlive && (coding === undefined || this.#parser.version === '1.1'),
     }
     const length = headers['content-length']
@@ -200,7 +204,7 @@ export class RequestReader implements ParserCallbacks {
         length === undefined ? transferCodingError(coding, this.#transferEncodings) : 'malformed'
       if (this.#transferCodingError) return REJECT
     }
-    // The parser has already validated both headers, and refused a request that has both.
+    // The parser has validated the length, and refused requests that have both headers.
     this.#bodyBytesLeft = length === undefined ? 0 : Number(length)
     this.#isChunked = length === undefined
     this.#framing.restartAt(0)
@@ -263,23 +267,23 @@ export class RequestReader implements ParserCallbacks {
   }
 }
 
-/** Removes trailing blanks; the parser omits leading ones. */
+/** Removes blanks at the end of a value; the parser omits those at the beginning. */
 function trimmed(value: string): string {
   let end = value.length
   while (end > 0 && (value[end - 1] === ' ' || value[end - 1] === '\t')) end -= 1
   return end === value.length ? value : value.slice(0, end)
 }
 
-/** Transfer coding of RFC 9112, 7, with optional parameters. */
+/** A transfer coding (RFC 9112, section 7), with optional parameters. */
 const CODING = /^[\w!#$%&'*+.^`|~-]+(?:[ \t]*;[^,"]*)?$/
 
-/** Reason why a request's Transfer-Encoding cannot be served. */
+/** Why a request's Transfer-Encoding cannot be served. */
 type TransferCodingError = 'malformed' | 'unknown transfer coding'
 
 /**
- * Finds the error of a Transfer-Encoding; undefined for `chunked`, the only one that is served (RFC 9112,
- * 6.1). `lines` is the number of headers that it came in: a repeated one could be read differently by
- * proxies.
+ * Finds the error of a Transfer-Encoding; undefined for `chunked`, the only coding that is supported (RFC
+ * 9112, section 6.1). `lines` is the number of Transfer-Encoding headers, which proxies could read
+ * differently if there are several.
  */
 function transferCodingError(value: string, lines: number): TransferCodingError | undefined {
   const known = value.toLowerCase()

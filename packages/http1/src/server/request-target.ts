@@ -1,8 +1,11 @@
 import type { RequestHead } from './request-reader.ts'
 
-/** Host and port of RFC 9110, 7.2 and RFC 3986, 3.2: no user, no path. May be empty. */
+/**
+ * Host and optional port (RFC 9110, section 7.2; RFC 3986, section 3.2), without a user or a path. May be
+ * empty.
+ */
 const AUTHORITY = /^(?:\[[\w.:~%-]+\]|[\w\-.~!$&'()*+,;=%]*)(?::\d*)?$/
-/** Absolute form of a target: authority, then path and query. */
+/** Absolute form of a target: host and port, then path and query. */
 const ABSOLUTE = /^https?:\/\/([^/?#]*)(.*)$/i
 
 /** Whether `text` is a valid value of a Host header. */
@@ -11,8 +14,8 @@ export function isAuthority(text: string): boolean {
 }
 
 /**
- * Converts the head's target to origin form: path and query. The host of an absolute target overrides the
- * Host header (RFC 9112, 3.2.2). Undefined for an invalid target.
+ * Converts the target of a head to origin form: path and query. The host of an absolute target replaces the
+ * Host header (RFC 9112, section 3.2.2). Returns undefined for an invalid target.
  */
 export function toOriginForm(head: RequestHead): RequestHead | undefined {
   const { url, headers } = head

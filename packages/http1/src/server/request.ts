@@ -1,31 +1,34 @@
 import type { Headers } from './header-names.ts'
 import type { RequestHead } from './request-reader.ts'
 
-/** Consumer of a request's body. */
+/** Callbacks that receive the body of a request. */
 export interface BodyConsumer {
-  /** Handles a piece of the body; its bytes are not reused. */
+  /** Handles a piece of the body. Its bytes are not overwritten later. */
   onChunk(bytes: Buffer): void
   /** Handles the end of a complete body. */
   onEnd(): void
-  /** Handles the loss of the connection before the body was complete. */
+  /** Called if the connection is lost before the body is complete. */
   onAbort(): void
 }
 
-/** Connection of a request, as the request uses it. */
+/** The connection of a request: the methods that the request uses. */
 export interface RequestSource {
-  /** Count of bytes received. */
+  /** Number of bytes received. */
   readonly bytesRead: number
   readonly remoteAddress: string
-  /** Pauses or resumes reading, as `Request.isPaused` asks for. */
+  /** Pauses or resumes reading, depending on `Request.isPaused`. */
   updateReading(): void
 }
 
-/** Bytes of a body without consumer beyond which its connection is not read. */
+/**
+ * Maximum number of bytes that are stored of a body without a consumer; reading the connection pauses above
+ * it.
+ */
 const MAX_BUFFERED_BYTES = 65_536
-/** Memory beside its bytes that each buffered piece counts for. */
+/** Bytes that each stored piece counts for in addition to its length, for the memory of its object. */
 const CHUNK_OVERHEAD_BYTES = 256
 
-/** Request whose head is complete; its body follows as it arrives. */
+/** A request whose head is complete; its body may still be arriving. */
 export class Request<Name extends string = string> {
   readonly method: string
   /** Path and query. */
@@ -48,17 +51,17 @@ export class Request<Name extends string = string> {
     this.#source = source
   }
 
-  /** Address at the other end of the connection. */
+  /** IP address of the client or its proxy. */
   get remoteAddress(): string {
     return this.#source.remoteAddress
   }
 
-  /** Count of bytes received on the connection. */
+  /** Number of bytes received on the connection. */
   get bytesRead(): number {
     return this.#source.bytesRead
   }
 
-  /** Passes the body to `consumer`: the buffered part now, and the rest as it arrives. */
+  /** Passes the body to `consumer`: first the part that is stored, then the rest as it arrives. */
   read(consumer: BodyConsumer): void {
     for (const piece of this.#buffered.splice(0)) consumer.onChunk(piece)
     if (this.#state === 'complete') consumer.onEnd()
@@ -96,7 +99,7 @@ export class Request<Name extends string = string> {
     this.#source.updateReading()
   }
 
-  /** Called by the connection alone, with pieces of the body. */
+  /** Only the connection calls this, with pieces of the body. */
   onChunks(pieces: readonly Buffer[]): void {
     for (const piece of pieces) {
       if (this.#state === 'discarded') return
@@ -109,7 +112,7 @@ export class Request<Name extends string = string> {
     this.#source.updateReading()
   }
 
-  /** Called by the connection alone: the body is complete, or never will be. */
+  /** Only the connection calls this: the body is complete, or will never be. */
   onBodyEnd(state: 'complete' | 'aborted'): void {
     if (this.#state !== 'arriving') return
     this.#state = state

@@ -43,8 +43,9 @@ let second = 0
 let date = ''
 
 /**
- * Renders the head of a response without the final empty line: status, headers, date. `headers` win over `more`. Throws
- * `TypeError` on a name or value that would break the framing.
+ * Renders the head of a response without the final empty line: status, headers, date. A header in `headers`
+ * replaces the one with the same name in `more`. Throws `TypeError` on a name or value that would break the
+ * framing.
  */
 export function responseHead(status: number, headers: ResponseHeaders, more?: ResponseHeaders): string {
   let head = `HTTP/1.1 ${status} ${REASON_PHRASES.get(status) ?? ''}\r\n`
@@ -60,7 +61,7 @@ function headerLine(name: string, value: string): string {
 
 const validNames = new Set<string>()
 
-// Remembers valid names: they are few and recur in every response.
+// Valid names are remembered, because the same few names recur in every response.
 function isValidName(name: string): boolean {
   if (validNames.has(name)) return true
   if (!NAME.test(name)) return false

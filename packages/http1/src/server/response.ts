@@ -2,22 +2,22 @@ import { IDLE_TIMEOUT_SECONDS } from './client-timeouts.ts'
 import type { Headers } from './header-names.ts'
 import { responseHead, type ResponseHeaders } from './response-head.ts'
 
-/** Connection of a response, as the response uses it. */
+/** The connection of a response: the methods that the response uses. */
 export interface ResponseSink {
   /** Whether a response can still be written. */
   readonly isOpen: boolean
-  /** Sends bytes; false if the caller should wait until they are drained. */
+  /** Sends bytes; returns false if the caller should wait until they are sent before it writes more. */
   send(bytes: Buffer | string): boolean
-  /** Sends several pieces in one write; false if the caller should wait, as for `send`. */
+  /** Sends several pieces in one write; returns false if the caller should wait, as for `send`. */
   sendParts(parts: readonly (Buffer | string)[]): boolean
   /** Notes that the end of the response is written. */
   responseEnded(): void
-  /** Notes that an upstream is about to be asked. */
+  /** Notes that a request to an upstream is about to be sent. */
   needsUpstream(): void
   destroy(): void
 }
 
-/** Properties of a request that shape its response. */
+/** The properties of a request that determine the form of its response. */
 export interface RequestTraits {
   readonly method: string
   readonly version: string
@@ -26,30 +26,33 @@ export interface RequestTraits {
   readonly headers: Headers
 }
 
-/** Size up to which a piece is copied to join its framing: that costs less than writing several buffers. */
+/**
+ * Maximum number of bytes of a piece that is copied together with its framing: up to this size, copying costs
+ * less than writing several buffers.
+ */
 const MAX_COALESCED_BYTES = 16_384
 const LAST_CHUNK = Buffer.from('0\r\n\r\n')
 const CRLF = '\r\n'
-/** End of a chunk, and the last chunk behind it. */
+/** The end of a chunk, followed by the last chunk. */
 const LAST_CHUNK_AFTER = '\r\n0\r\n\r\n'
 
 type Listener = () => void
 const forgotten: Listener = () => {}
 
-/** Response to a request. The head goes out with the first bytes of the body. */
+/** A response to a request. Its head is sent together with the first bytes of its body. */
 export class Response {
   readonly #sink: ResponseSink
   readonly #traits: RequestTraits
-  /** Status, once `writeHead` was called; 0 before. */
+  /** The status that `writeHead` was given; 0 before. */
   status = 0
-  /** Whether the connection ends with this response. */
+  /** Whether the connection is closed after this response. */
   closesConnection: boolean
-  /** Whether it also ends without reading what the client may still be sending. */
+  /** Whether the connection is then closed without reading what the client may still be sending. */
   closesImmediately = false
   #headers: ResponseHeaders = {}
-  /** Headers that were set before `writeHead`. */
+  /** Headers that `setHeader` was given. */
   #presetHeaders: ResponseHeaders | undefined
-  /** Gets every piece of the body that is given to the connection. */
+  /** Called with each piece of the body that is given to the connection. */
   onPiece: ((piece: Buffer) => void) | undefined
   #headersAtHead: (() => ResponseHeaders | undefined) | undefined
   #isHeadSent = false
@@ -67,7 +70,7 @@ export class Response {
     this.closesConnection = !traits.keepAlive
   }
 
-  /** Whether the head is settled. */
+  /** Whether `writeHead` was called or the head was sent. */
   get headersSent(): boolean {
     return this.status > 0
   }
@@ -87,7 +90,7 @@ export class Response {
     return this.#hasEnded
   }
 
-  /** Whether all of it was given to the system. */
+  /** Whether the operating system has taken the whole response. */
   get isFinished(): boolean {
     return this.#isFinished
   }
@@ -97,13 +100,13 @@ export class Response {
     return this.#isAborted
   }
 
-  /** Sends 100 Continue, so that the client sends the body. */
+  /** Sends `100 Continue`, after which the client sends the body. */
   writeContinue(): void {
     this.#hasContinued = true
     if (this.#sink.isOpen) this.#sink.send('HTTP/1.1 100 Continue\r\n\r\n')
   }
 
-  /** Sets a header beside those that `writeHead` is given. */
+  /** Sets a header that is sent in addition to those of `writeHead`. */
   setHeader(name: string, value: string): void {
     this.#presetHeaders = { ...this.#presetHeaders, [name]: value }
   }
@@ -113,26 +116,35 @@ export class Response {
     return this.#presetHeaders
   }
 
-  /** Adds headers that are only known when the head is sent. Those of `writeHead` win over them. */
+  /**
+   * A function that adds headers which are known only when the head is sent. Headers given to `writeHead`
+   * replace them.
+   */
   set headersAtHead(make: () => ResponseHeaders | undefined) {
     this.#headersAtHead = make
   }
 
-  /** Settles status and headers; the headers win over `setHeader`. */
+  /** Sets status and headers; a header given here replaces one set by `setHeader`. */
   writeHead(status: number, headers: ResponseHeaders): this {
     this.status = status
     this.#headers = this.#presetHeaders ? { ...this.#presetHeaders, ...headers } : headers
     return this
   }
 
-  /** Sends a piece of the body; false if the client is slow and the next should wait for `whenDrained`. */
+  /**
+   * Sends a piece of the body. Returns false if the client reads slowly: the caller should then wait for
+   * `whenDrained`.
+   */
   write(piece: Buffer): boolean {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return true
     this.onPiece?.(piece)
     return this.#sendPiece(this.#takeHead(undefined), piece)
   }
 
-  /** Sends the rest, if any, and ends the response; `before` goes before it, in the same write if it can. */
+  /**
+   * Sends the rest of the body, if any, and ends the response. `before` is a piece to send first, if possible
+   * in the same write.
+   */
   end(rest?: Buffer | string, before?: Buffer): void {
     if (this.#hasEnded || this.#isAborted || !this.#sink.isOpen) return
     const last = typeof rest === 'string' ? Buffer.from(rest) : rest
@@ -151,8 +163,8 @@ export class Response {
   }
 
   /**
-   * Notes that an upstream is about to be asked: for a client that has closed its side of the connection, the
-   * response may be aborted at once.
+   * Notes that a request to an upstream is about to be sent. If the client has closed its side of the
+   * connection, the response may then be aborted at once.
    */
   needsUpstream(): void {
     if (!this.#hasEnded && !this.#isAborted) this.#sink.needsUpstream()
@@ -164,8 +176,8 @@ export class Response {
   }
 
   /**
-   * Calls `listener` when the response is finished or aborted, never within this call. Returns a function
-   * that removes the listener.
+   * Calls `listener` when the response is finished or aborted, but never before this method returns. Returns
+   * a function that removes the listener.
    */
   onClosed(listener: Listener): () => void {
     this.#closedListeners.push(listener)
@@ -175,19 +187,19 @@ export class Response {
     }
   }
 
-  /** Calls `listener` once, when the client has caught up. */
+  /** Calls `listener` once, when the waiting bytes are sent. */
   whenDrained(listener: Listener): void {
     this.#drainListener = listener
   }
 
-  /** Called by the connection alone. */
+  /** Only the connection calls this. */
   onDrain(): void {
     const listener = this.#drainListener
     this.#drainListener = undefined
     listener?.()
   }
 
-  /** Called by the connection alone: all of it was sent, or never will be. */
+  /** Only the connection calls this: the whole response was sent, or will never be. */
   onConnectionEnd(how: 'finished' | 'aborted'): void {
     if (this.#isFinished || this.#isAborted) return
     if (how === 'finished') this.#isFinished = true
@@ -196,17 +208,22 @@ export class Response {
     const listeners = this.#closedListeners
     this.#closedListeners = []
     for (const listener of listeners) listener()
-    // The list of a call that has waited is in V8's old generation, and would keep what its listeners refer
-    // to until a full collection. A new length would not help: it leaves the old elements as they are.
+    // The array is emptied element by element. It may be in the old generation of V8's heap, where it would
+    // keep all that its listeners refer to until a full garbage collection; setting its length to 0 would not
+    // remove the elements.
     listeners.fill(forgotten)
   }
 
-  /** Renders the head, if it is not sent yet. `length`: bytes of the whole body, if known. */
+  /**
+   * Renders the head if it was not sent yet, otherwise returns an empty text. `length`: bytes of the whole
+   * body, if known.
+   */
   #takeHead(length: number | undefined): string {
     if (this.#isHeadSent) return ''
     if (this.status === 0) this.status = 200
     const { method, version, headers } = this.#traits
-    // Without 100 Continue the client may send its body or not: the begin of a next request is unknown.
+    // Without `100 Continue` the client may or may not send its body, so it is unknown where the next request
+    // begins.
     if (headers.expect !== undefined && version === '1.1' && !this.#hasContinued) {
       this.closesConnection = true
       this.closesImmediately = true
@@ -248,7 +265,7 @@ export class Response {
   #sendLast(head: string, last: Buffer | undefined): void {
     const sink = this.#sink
     if (this.#framing === 'chunks') {
-      // The head is sent already: chunks are used only when the length was unknown then.
+      // The head was sent before: chunks are only used if the length was unknown at that time.
       if (!last?.length) sink.send(LAST_CHUNK)
       else this.#sendFramed(sizeLine(last), last, LAST_CHUNK_AFTER)
     } else if (!last?.length) this.#sendHead(head)

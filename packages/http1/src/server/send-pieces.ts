@@ -2,9 +2,9 @@ import type { ResponseHeaders } from './response-head.ts'
 import type { Response } from './response.ts'
 
 /**
- * Sends a response of status 200 piece by piece, as the client reads. An error before the first piece rejects
- * with nothing sent; a later one breaks the connection, so that a partial response is not mistaken for a
- * complete one. A disconnecting client is no error.
+ * Sends a response with status 200 piece by piece, as fast as the client reads. An error before the first
+ * piece rejects, and nothing is sent; a later error breaks the connection, so that a partial response is not
+ * taken for a complete one. A client that disconnects is not an error.
  */
 export async function sendPieces(
   response: Response,
@@ -26,7 +26,7 @@ export async function sendPieces(
   }
 }
 
-/** Resolves when the client has read the buffered bytes, or disconnected. */
+/** Resolves when the waiting bytes are sent, or the client has disconnected. */
 function drained(response: Response): Promise<void> {
   return new Promise((resolve) => {
     const removeListener = response.onClosed(resolve)

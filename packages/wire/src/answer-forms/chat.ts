@@ -3,12 +3,12 @@ import { type AnswerForm, isErrorBody, type Json, messageFrame, recordsIn, type 
 
 const DONE = 'data: [DONE]\n\n'
 const MAX_CHOICES = 128
-/** Reasons of answers that came to their own end. */
+/** Finish reasons of complete responses. */
 const OWN_ENDS: ReadonlySet<unknown> = new Set(['stop', 'tool_calls', 'function_call'])
-/** Texts of a delta that replace earlier ones instead of continuing them. */
+/** Fields of a delta whose text replaces the previous one instead of continuing it. */
 const REPLACED: ReadonlySet<string> = new Set(['role', 'id', 'type', 'name', 'format', 'signature', 'index'])
 
-/** Chat completions. */
+/** The two forms of chat completions. */
 export const chatAnswers: AnswerForm = {
   whole(events) {
     const head = wholeHead(events, 'chat.completion')
@@ -53,7 +53,7 @@ export const chatAnswers: AnswerForm = {
     }),
 }
 
-/** Completions. */
+/** The two forms of completions. */
 export const completionsAnswers: AnswerForm = {
   whole(events) {
     const head = wholeHead(events, 'text_completion')
@@ -78,7 +78,8 @@ export const completionsAnswers: AnswerForm = {
 }
 
 /**
- * A stream of chat or completions with its usage or without it, whatever the stream has. `usage`: what is added.
+ * Returns a stream of chat or completions with a usage chunk, or without it, as `includeUsage` says. `usage`
+ * is the value to add if the stream has none.
  */
 export function withUsageChunk(stream: string, includeUsage: boolean, usage: object | undefined): string {
   const frames = stream.match(/[^]*?(?:\r\n\r\n|\n\n|\r\r)|[^]+$/g) ?? []
@@ -106,7 +107,7 @@ function usageFrame(head: Json, usage: unknown, includeUsage: boolean): string {
   return includeUsage && asRecord(usage) ? messageFrame({ ...head, choices: [], usage }) : ''
 }
 
-/** What all chunks have in common; later values that are not null count. */
+/** The fields that all chunks have in common. If chunks differ, the last value that is not null counts. */
 function wholeHead(events: readonly StreamEvent[], object: string): Json | undefined {
   const [first] = events
   if (!first || !events.some(({ data }) => recordsIn(data['choices']).length > 0)) return undefined
@@ -134,14 +135,17 @@ function withoutIndex({ index: _index, ...call }: Json): Json {
   return call
 }
 
-/** The members without those that would replace a value by null. */
+/** The fields, except those that would replace a known value with null. */
 function withoutNulls(members: Json, known: Json): Json {
   return Object.fromEntries(
     Object.entries(members).filter(([name, value]) => value !== null || !(name in known)),
   )
 }
 
-/** Appends a delta: texts to texts, elements by their index, members one by one. */
+/**
+ * Adds a delta to `into`: texts are appended to texts, list elements merged by their index, and objects field
+ * by field.
+ */
 function mergeDelta(into: Json, delta: Json): void {
   for (const [name, value] of Object.entries(delta)) {
     const before = into[name]
@@ -156,7 +160,10 @@ function mergeDelta(into: Json, delta: Json): void {
   }
 }
 
-/** Elements with an index continue the element with that index; others are appended. */
+/**
+ * Merges two lists: an element with an index continues the element that has the same index; other elements
+ * are appended.
+ */
 function mergedList(before: readonly unknown[], added: readonly unknown[]): unknown[] {
   const all = [...before]
   for (const one of added) {

@@ -1,33 +1,36 @@
 import { dataOf, eventOf } from '../sse/frame-splitter.ts'
 import { parseRecord } from '../json/record.ts'
 
-/** A JSON object of an answer. */
+/** A JSON object in a response. */
 export type Json = Record<string, unknown>
 
 /** An event of a complete stream. */
 export interface StreamEvent {
-  /** Name of the event; undefined for a plain message. */
+  /** The name of the event; undefined if it has none. */
   readonly name: string | undefined
   readonly data: Json
 }
 
-/** The two forms of an answer in a client's dialect: as a whole and as a stream of events. */
+/** The two forms of a response in a protocol: as one JSON object, and as a stream of events. */
 export interface AnswerForm {
-  /** Puts the events of a complete stream together; undefined if they are not an answer of this dialect. */
+  /**
+   * Joins the events of a complete stream to one object; undefined if they are not a response of this
+   * protocol.
+   */
   whole(events: readonly StreamEvent[]): Json | undefined
-  /** Writes the frames of a stream that says the same as a whole answer. */
+  /** Writes the events of a stream with the same content as a whole response. */
   frames(whole: Json, options: FrameOptions): string
-  /** Whether a whole answer came to its own end: not cut off, not refused, and without an error. */
+  /** Whether a response is complete: not cut off, not refused, and without an error. */
   isComplete(whole: Json): boolean
 }
 
-/** What a stream's client asked for. */
+/** What the client of a stream requested. */
 export interface FrameOptions {
-  /** Whether a stream of chat or completions ends with its usage. */
+  /** Whether a stream of chat or completions ends with a usage chunk. */
   readonly includeUsage: boolean
 }
 
-/** The events of a stream, without comments and terminators. */
+/** The events in a stream, without comments and end markers. */
 export function eventsIn(stream: string): StreamEvent[] {
   return stream.split(/\r\n\r\n|\n\n|\r\r/).flatMap((frame): StreamEvent[] => {
     const data = parseRecord(dataOf(frame) ?? '')
@@ -35,24 +38,24 @@ export function eventsIn(stream: string): StreamEvent[] {
   })
 }
 
-/** A frame of a plain message. */
+/** Writes an event without a name. */
 export function messageFrame(data: object): string {
   return `data: ${JSON.stringify(data)}\n\n`
 }
 
-/** A frame of an event that is named like the type of its data. */
+/** Writes an event whose name is the type of its data. */
 export function namedFrame(data: { readonly type: string }): string {
   return `event: ${data.type}\n${messageFrame(data)}`
 }
 
-/** The objects of a list; none if it is not one. */
+/** The objects in a list; empty if the value is not a list. */
 export function recordsIn(value: unknown): Json[] {
   return Array.isArray(value)
     ? value.filter((one): one is Json => typeof one === 'object' && one !== null && !Array.isArray(one))
     : []
 }
 
-/** Whether an answer is an error. */
+/** Whether a response is an error. */
 export function isErrorBody(whole: Json): boolean {
   return (whole['error'] !== undefined && whole['error'] !== null) || whole['type'] === 'error'
 }

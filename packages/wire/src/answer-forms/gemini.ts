@@ -1,10 +1,10 @@
 import { asRecord, textOr } from '../json/record.ts'
 import { type AnswerForm, isErrorBody, type Json, messageFrame, recordsIn } from './form.ts'
 
-/** Members of a part whose text continues in the next part. */
+/** A part with only these fields may be continued by the next part. */
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature'])
 
-/** Gemini's answers; the whole is also the only event of its stream. */
+/** The two forms of Gemini's responses; a whole response is also a valid stream with one event. */
 export const geminiAnswers: AnswerForm = {
   whole(events) {
     const [first, ...others] = events
@@ -44,7 +44,7 @@ function merged(before: Json | undefined, { content, ...others }: Json): Json {
   return { ...before, content: { ...known, ...added, parts }, ...others }
 }
 
-// A signed part is closed: what follows is another part.
+// A part with a signature is complete, so the next text is a new part.
 function continues(last: Json, part: Json): boolean {
   if (typeof last['text'] !== 'string' || typeof part['text'] !== 'string') return false
   if (last['thoughtSignature'] !== undefined || last['thought'] !== part['thought']) return false

@@ -3,14 +3,14 @@ import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from '
 
 const OWN_ENDS: ReadonlySet<unknown> = new Set(['end_turn', 'tool_use', 'stop_sequence'])
 
-/** A text that grows in a block, and the delta that continues it. */
+/** The text fields of blocks that grow in a stream, and the deltas that continue them. */
 const GROWING = [
   { member: 'text', delta: 'text_delta', piece: 'text' },
   { member: 'thinking', delta: 'thinking_delta', piece: 'thinking' },
   { member: 'signature', delta: 'signature_delta', piece: 'signature' },
 ] as const
 
-/** Messages. */
+/** The two forms of messages responses. */
 export const messagesAnswers: AnswerForm = {
   whole(events) {
     let message: Json | undefined
@@ -85,7 +85,7 @@ export const messagesAnswers: AnswerForm = {
     !isErrorBody(whole) && Array.isArray(whole['content']) && OWN_ENDS.has(whole['stop_reason']),
 }
 
-/** Continues a block. Returns false for a delta that is not known. */
+/** Adds a delta to a block. Returns false if the type of the delta is unknown. */
 function grow(block: Json, delta: Json, addInput: (text: string) => void): boolean {
   const growing = GROWING.find((one) => one.delta === delta['type'])
   if (growing) block[growing.member] = textOr(block[growing.member]) + textOr(delta[growing.piece])
@@ -96,7 +96,7 @@ function grow(block: Json, delta: Json, addInput: (text: string) => void): boole
   return true
 }
 
-/** A block as it starts, before its deltas. */
+/** Returns a block in the form with which it starts in a stream, before its deltas. */
 function emptied(block: Json): Json {
   const start = { ...block }
   for (const { member } of GROWING) if (typeof block[member] === 'string') start[member] = ''

@@ -3,7 +3,7 @@ import { type AnswerForm, isErrorBody, type Json, namedFrame, recordsIn } from '
 
 type Event = Json & { readonly type: string }
 
-/** Responses. */
+/** The two forms of responses of the Responses API. */
 export const responsesAnswers: AnswerForm = {
   whole: (events) =>
     asRecord(events.findLast(({ data }) => data['type'] === 'response.completed')?.data['response']),
@@ -27,7 +27,7 @@ export const responsesAnswers: AnswerForm = {
   },
 }
 
-/** Parts of an item that are streamed as texts, by the member that lists them. */
+/** The text parts of items that are streamed; `list` is the field of the item that contains them. */
 const PARTS = [
   { list: 'content', type: 'output_text', place: 'content_index', part: 'content_part', text: 'output_text' },
   {
@@ -46,7 +46,7 @@ const PARTS = [
   },
 ] as const
 
-/** Items whose arguments or input are streamed as one text. */
+/** The items whose arguments or input are streamed as one text. */
 const INPUTS = [
   { type: 'function_call', member: 'arguments', event: 'function_call_arguments' },
   { type: 'custom_tool_call', member: 'input', event: 'custom_tool_call_input' },

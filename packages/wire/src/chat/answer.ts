@@ -29,9 +29,9 @@ function notePicture(part: Fields | undefined, arrived: ArrivedMedia): void {
 }
 
 /**
- * Collects the text that the model wrote in a message or a delta: content, refusal, reasoning, transcripts of
- * audio, names and arguments of tool calls. Returns only non-empty pieces; text that a provider repeats under
- * two names counts once.
+ * Collects all text that the model wrote in a message or a delta: content, refusal, reasoning, transcripts of
+ * audio, names and arguments of tool calls. Returns no empty pieces. Text that a provider repeats under two
+ * names counts once.
  */
 export function generatedText(message: unknown): string[] {
   const pieces: string[] = []
@@ -67,7 +67,7 @@ function addReasoning(pieces: string[], record: Record<string, unknown>): void {
   if (pieces.length === before) addText(pieces, record['reasoning_details'])
 }
 
-/** Adds a text, or a list of parts: `{text}`, or `{thinking}` with text or further parts. */
+/** Adds a text, or the texts in a list of parts: `{text}`, or `{thinking}` with a text or further parts. */
 function addText(pieces: string[], value: unknown): void {
   add(pieces, value)
   if (!Array.isArray(value)) return
@@ -93,7 +93,7 @@ function add(pieces: string[], value: unknown): void {
   if (typeof value === 'string' && value !== '') pieces.push(value)
 }
 
-/** A web search known only from the pages that the reply cites. */
+/** Reported if only the cited pages of a reply show that there was a web search. */
 export const SEARCH_KNOWN_BY_CITATION: ToolUse = { kind: 'web_search', count: 1, isCited: true }
 
 /** Reports whether a message, or a part of one, cites a web page. */

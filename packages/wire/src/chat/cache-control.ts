@@ -8,7 +8,10 @@ const TTLS: ReadonlyMap<string, '5m' | '1h'> = new Map([
   ['1h', '1h'],
 ])
 
-/** Reads the `cache_control` or the breakpoint of a part, a message or a tool, for spreading into a part. */
+/**
+ * Reads the `cache_control` or the breakpoint of a part, a message or a tool, as an object to spread into a
+ * part.
+ */
 export function cacheOf(fields: Fields, path: string): { cache?: Cache } {
   const value = present(fields['cache_control'])
   if (value === undefined) return readBreakpoint(fields)
@@ -18,12 +21,12 @@ export function cacheOf(fields: Fields, path: string): { cache?: Cache } {
   return { cache: { ttl: ttl === undefined ? undefined : enumAt(TTLS, ttl, `${path}.cache_control.ttl`) } }
 }
 
-/** Reports whether a part has a mark. */
+/** Reports whether a part has a cache mark. */
 export function hasMark(part: Fields): boolean {
   return 'cache_control' in part || BREAKPOINT in part
 }
 
-/** Renders the mark for chat, for spreading. */
+/** Renders the cache mark for chat, as an object to spread. */
 export function cacheControl(cache: Cache | undefined): Fields {
   if (!cache) return {}
   if (cache.field === BREAKPOINT) return writeBreakpoint(cache)

@@ -9,9 +9,9 @@ import {
 } from '../dropped-fields.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
-/** Names that this codec may report in `x-gateway-dropped`, in addition to `DROPPED_FIELDS`. */
+/** Names of dropped fields that this codec may report in addition to those in `DROPPED_FIELDS`. */
 export type DroppedName =
-  /** Unknown fields of a chat request, at the top level or in a message. */
+  /** Stands for any field of a chat request or of its messages that is not known. */
   | 'unknown'
   | 'messages.name'
   | 'messages.audio'
@@ -19,7 +19,7 @@ export type DroppedName =
   | 'reasoning.exclude'
   | 'tools.unknown'
   | 'tools.web_search'
-  /** Fields of a messages request. */
+  /** Fields of messages requests that chat cannot express. */
   | 'cache_control'
   | 'content'
   | 'reasoning_content'
@@ -30,14 +30,14 @@ export type DroppedName =
   | 'thinking'
   | 'top_k'
 
-/** Reports a dropped field. */
+/** Reports a dropped field. The type ensures that the name is in the list. */
 export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
 /**
- * Chat fields that a conversation cannot express, each with a test for values that matter; first those of the
- * list in `docs/api.md: Chat completions`. Fields that other dialects share are not listed.
+ * Fields of chat that a conversation cannot express, each with a test whether its value matters. Those in
+ * `docs/api.md: Chat completions` come first. Fields that other protocols have too are not listed here.
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['logit_bias', isNotEmpty],
@@ -78,7 +78,10 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'n',
 ])
 
-/** Reports the top-level fields of a chat request that the conversion drops, if their values matter. */
+/**
+ * Reports the top-level fields of a chat request that the conversion drops, unless their values have no
+ * effect.
+ */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   reportDroppedFields(scan, dropped, READ_FIELDS, DROPPED_FIELDS)
 }

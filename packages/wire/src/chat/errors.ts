@@ -1,6 +1,6 @@
 import type { ErrorContent } from '../upstream-error.ts'
 
-/** Error envelope of the chat dialect; `docs/api.md: Envelopes`. */
+/** The error object of the chat protocol; `docs/api.md: Envelopes`. */
 interface ChatError {
   readonly error: { readonly code: string; readonly message: string; readonly type: string }
 }
@@ -9,12 +9,12 @@ function chatError({ code, message, type }: ErrorContent): ChatError {
   return { error: { code, message, type } }
 }
 
-/** Renders the envelope as a body; `numbers` are additional members of the error. */
+/** Writes the error as a body. `numbers` are additional members of the error. */
 export function chatErrorBody(parts: ErrorContent, numbers: Readonly<Record<string, number>> = {}): Buffer {
   return Buffer.from(JSON.stringify({ error: { ...chatError(parts).error, ...numbers } }))
 }
 
-/** Renders the envelope as a frame of a stream. */
+/** Writes the error as a frame of a stream. */
 export function chatErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(`data: ${JSON.stringify(chatError(parts))}\n\n`)
 }

@@ -1,4 +1,4 @@
-/** Public interface of the chat dialect. */
+/** Exports of the chat protocol. */
 export { chatCodec } from './codec.ts'
 export { checkConvertible, completionsCodec } from './completions/codec.ts'
 export {

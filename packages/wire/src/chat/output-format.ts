@@ -6,8 +6,8 @@ import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
 
 /**
  * Decodes `response_format`; `docs/api.md: Chat completions`. Some servers accept a schema with
- * `json_object`. A `json_schema` format without a schema means any object. Throws `invalid_request` with the
- * path of an unreadable value.
+ * `json_object`. A `json_schema` format without a schema allows any object. Throws `invalid_request` with the
+ * path of an invalid value.
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const member = scan.span('response_format')
@@ -28,7 +28,7 @@ export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefine
   }
 }
 
-/** Encodes the format as JSON text. */
+/** Encodes the output format as JSON text. */
 export function encodeOutputFormat(format: OutputFormat): string {
   if (format.kind === 'json-object') return JSON.stringify({ type: 'json_object' })
   return renderObject([

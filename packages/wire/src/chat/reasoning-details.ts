@@ -12,8 +12,8 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 
 /**
- * Dialects whose encrypted reasoning is sent to chat clients in `reasoning_details`. Signatures of other
- * dialects are sent in other members.
+ * The protocols whose encrypted reasoning is sent to chat clients in `reasoning_details`. Signatures of other
+ * protocols are sent in other members.
  */
 const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
   chat: false,
@@ -24,8 +24,8 @@ const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
 }
 
 /**
- * Position of a signed thought in a message: its range in the reasoning, in code points, and the number of
- * calls before it.
+ * The position of a signed thought in a message: its range in the reasoning, in code points, and the number
+ * of calls before it.
  */
 export interface ThoughtPlace {
   readonly from: number
@@ -34,8 +34,7 @@ export interface ThoughtPlace {
 }
 
 /**
- * Renders a signed thought as an element of `reasoning_details`; undefined for signatures that are sent
- * elsewhere.
+ * Writes a signed thought as an element of `reasoning_details`. Undefined if its signature is sent elsewhere.
  */
 export function writeReasoningDetail(
   signed: Proof | OpaquePart,
@@ -48,15 +47,17 @@ export function writeReasoningDetail(
   return { type: 'reasoning.encrypted', data, index }
 }
 
-/** Thoughts of a message: those before its content, and those before each call, by the call's number. */
+/**
+ * The thoughts of a message: those before its content, and those before each call, by the number of the call.
+ */
 export interface ReadThoughts {
   readonly first: readonly Part[]
   before(call: number): readonly Part[]
-  /** Thoughts after the last call, given the number of calls. */
+  /** The thoughts after the last call. `calls` is the number of calls. */
   after(calls: number): readonly Part[]
 }
 
-/** Combines the reasoning of a message with the signatures in its details. */
+/** Splits the reasoning of a message into thoughts, with the signatures in its details. */
 export function readThoughts(text: string, details: readonly unknown[]): ReadThoughts {
   const characters = Array.from(text)
   const parts: { readonly part: Part; readonly calls: number }[] = []
@@ -76,7 +77,7 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
       const segment = characters.slice(from, from + length)
       end = Math.max(end, from + segment.length)
       const thought: ThinkingPart = { kind: 'thinking', text: segment.join(''), proof: enclosed.proof }
-      // A signature is valid only for the whole text that it signed.
+      // If the client has changed the text, the signature is not valid any more, and the thought is left out.
       if (segment.length === length || enclosed.proof.protocol === 'responses')
         parts.push({ part: thought, calls })
     }
@@ -91,7 +92,7 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
   }
 }
 
-/** Reports whether the gateway created a detail. */
+/** Whether the gateway created this detail. */
 export function isGatewayDetail(detail: unknown): boolean {
   const data = asRecord(detail)?.['data']
   return typeof data === 'string' && isEnvelope(data)
@@ -106,26 +107,29 @@ function placeOf({ place }: EnvelopeContent): Partial<ThoughtPlace> {
   return Object.fromEntries(numbers)
 }
 
-/** Members of a call with its signature, as Google's chat endpoint sends and expects it. */
+/** The members of a call that contain its signature, as Google's chat endpoint sends and expects them. */
 export function extraContent(signature: string | undefined): {
   readonly extra_content?: { readonly google: { readonly thought_signature: string } }
 } {
   return signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }
 }
 
-/** Reads the signature of a call as a part before the call; an empty list if there is none. */
+/** Reads the signature of a call as a part before the call. Returns an empty list if there is none. */
 export function readCallSignature(call: Fields): ThinkingPart[] {
   const value = asRecord(asRecord(call['extra_content'])?.['google'])?.['thought_signature']
   if (typeof value !== 'string' || value === '') return []
   return [{ kind: 'thinking', text: '', proof: { protocol: 'gemini', value, signs: 'call' } }]
 }
 
-/** Reports whether a mark in the reasoning replaces a proof; only for signatures of the messages dialect. */
+/**
+ * Whether the reasoning contains a placeholder for a signature. Only signatures of the messages protocol have
+ * one.
+ */
 export function isShownByPlaceholder({ protocol }: Proof): boolean {
   return protocol === 'messages'
 }
 
-/** Signature for the next call, if the proof is one; undefined for other proofs. */
+/** Returns the signature if it belongs to the next call; undefined for other proofs. */
 export function callSignature({ protocol, signs, value }: Proof): string | undefined {
   return protocol === 'gemini' && signs === 'call' ? value : undefined
 }

@@ -1,6 +1,6 @@
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Finish reasons for chat clients; `docs/api.md: Chat completions`, finish reasons. */
+/** The finish reasons that chat clients receive; `docs/api.md: Chat completions`, finish reasons. */
 export const FINISH_REASONS = {
   end: 'stop',
   length: 'length',
@@ -10,7 +10,7 @@ export const FINISH_REASONS = {
   pause: 'stop',
 } as const satisfies Record<StopReason, string>
 
-/** Shared stop reasons by the finish reasons of chat upstreams, including variants. */
+/** Stop reasons of the shared form, by the finish reasons of chat upstreams and their variants. */
 const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ['stop', 'end'],
   ['length', 'length'],
@@ -23,8 +23,8 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
 ])
 
 /**
- * Derives the stop of a chat upstream's reply. A normal end with tool calls becomes `tool-calls`, because
- * forced calls end with `stop`. Unknown or missing reasons mean a normal end.
+ * Determines why the reply of a chat upstream ended. A normal end with tool calls becomes `tool-calls`,
+ * because forced calls end with `stop`. An unknown or missing reason means a normal end.
  */
 export function stopOf(
   finishReason: string | undefined,

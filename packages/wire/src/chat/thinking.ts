@@ -15,13 +15,13 @@ import type { Capabilities } from '../model-capabilities.ts'
 import { reportDropped } from './dropped-fields.ts'
 import { fieldsAt, booleanAt, kindOf, present, enumAt } from '../field.ts'
 
-/** Efforts that every upstream with an effort setting accepts. */
+/** The efforts that every upstream with an effort setting accepts. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 
 /**
- * Decodes `reasoning_effort` and `reasoning: {effort, max_tokens, enabled, exclude}` as routers define it;
- * the latter wins if it contains an amount. Within it, `enabled: false` is off, `max_tokens` overrides the
- * effort, and `enabled` alone is medium.
+ * Decodes `reasoning_effort`, and `reasoning: {effort, max_tokens, enabled, exclude}` as routers define it.
+ * If `reasoning` contains an amount, `reasoning_effort` is ignored. In `reasoning`, `enabled: false` turns
+ * thinking off, `max_tokens` takes precedence over `effort`, and `enabled: true` alone means medium effort.
  */
 export function decodeThinking(effort: unknown, reasoning: unknown, dropped: Dropped): Thinking | undefined {
   const named = effort === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning_effort')
@@ -50,8 +50,8 @@ function explicitBudget(tokens: unknown): Thinking {
 
 /**
  * Encodes `reasoning_effort` as the nearest effort that the model accepts. If thinking is off and the model's
- * efforts are unknown, it is the value that the client gave, if any, because models that cannot think refuse
- * the field. If the model does not think, it is omitted and reported as dropped.
+ * efforts are not known, the value that the client sent is used, if any, because models without thinking
+ * refuse the field. If the model does not think, the field is omitted and reported as dropped.
  */
 export function encodeEffort(
   { thinking, tools }: Pick<Conversation, 'thinking' | 'tools'>,

@@ -16,7 +16,7 @@ import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, 
 import { refuse } from '../field-check.ts'
 
 /**
- * Decodes the functions and custom tools in `tools`; other kinds are dropped and reported. Some clients omit
+ * Decodes the functions and custom tools in `tools`. Other types are dropped and reported. Some clients omit
  * the type of functions.
  */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
@@ -85,12 +85,13 @@ export function encodeTool({ name, description, schema, strict, cache }: Tool): 
   return renderObject([['type', '"function"'], ['function', definition], ...membersOf(cacheControl(cache))])
 }
 
-/** Tools that may be called, and the constraint on calls. */
+/** The tools that may be called, and the rule for calling them. */
 type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
 
 /**
- * Decodes `tool_choice`. `allowed_tools` keeps only the tools that it names. Throws `invalid_request` for a
- * tool that is not offered, and for a forced tool that is neither a function nor a custom tool.
+ * Decodes `tool_choice`. With `allowed_tools`, only the tools that it names are kept. Throws
+ * `invalid_request` for a tool that is not offered, and if a tool is forced that is neither a function nor a
+ * custom tool.
  */
 export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
   if (value === undefined) return { tools, toolChoice: undefined }
@@ -109,7 +110,7 @@ export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer 
   return { tools, toolChoice: { kind: 'tool', name: textAt(chosen['name'], `tool_choice.${type}.name`) } }
 }
 
-/** Decodes `allowed_tools`. Tools of other kinds were already dropped, and their names are ignored. */
+/** Decodes `allowed_tools`. It may name tools of kinds that were already dropped; these names are ignored. */
 function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = fieldsAt(value, path)
@@ -128,7 +129,7 @@ function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   return { tools: tools.filter(({ name }) => names.has(name)), toolChoice: { kind } }
 }
 
-/** Encodes the choice. */
+/** Encodes the tool choice. */
 export function encodeToolChoice(choice: ToolChoice): unknown {
   if (choice.kind === 'tool') return { type: 'function', function: { name: choice.name } }
   return CHOICE_WORDS[choice.kind]
@@ -159,7 +160,7 @@ function decodeLocation(options: Fields): SearchLocation | undefined {
   return named.length > 0 ? Object.fromEntries(named) : undefined
 }
 
-/** Encodes a search with the smallest context size that allows this many uses. */
+/** Encodes a web search with the smallest context size that allows this many uses. */
 export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
   return {
     search_context_size: searchSizeFor(maxUses),
@@ -167,7 +168,7 @@ export function encodeWebSearch({ maxUses, location }: WebSearch): unknown {
   }
 }
 
-/** Reports whether a model is known to support `web_search_options`; others refuse or ignore the field. */
+/** Whether a model is known to support `web_search_options`. Other models refuse or ignore this field. */
 export function canSearch(model: string): boolean {
   return /search|(?:^|\/)sonar/i.test(model)
 }

@@ -5,8 +5,8 @@ import type { ReplyIdentity } from '../codec.ts'
 import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
 
 /**
- * Finds the usage of a chunk or a reply: at the top level, under another name there, in a choice, or in an
- * error. The first one that contains the output counts, or else the first one.
+ * Finds the usage in a chunk or a reply: at the top level (under either of two names), in a choice, or in an
+ * error. Returns the first usage that contains the output tokens, or the first one if none does.
  */
 export function usageOf(reply: Counts): ReportedUsage | undefined {
   const choices = reply['choices']
@@ -24,7 +24,7 @@ export function usageOf(reply: Counts): ReportedUsage | undefined {
   return found && withServed(found, servedTier(reply['service_tier']))
 }
 
-/** Renders usage with the fields that every chat provider has; cached tokens are included in the prompt. */
+/** Writes usage with the fields that all chat providers have. The prompt tokens include cached tokens. */
 export function writeUsageCounts(usage: Usage): object {
   const prompt = promptTokens(usage)
   return {
@@ -37,10 +37,10 @@ export function writeUsageCounts(usage: Usage): object {
 }
 
 /**
- * Renders usage for a chat client of an upstream of another dialect; `docs/api.md: Chat completion response`.
- * `usage_source` names the upstream's dialect if it is messages. Such an upstream does not count by kind of
- * input, so the whole prompt counts as text. `input_tokens` and `output_tokens` include cached tokens as in
- * chat, which `usage_semantic` states.
+ * Writes usage for a chat client if the upstream uses another protocol; `docs/api.md: Chat completion
+ * response`. `usage_source` names the upstream's protocol if it is messages. Such an upstream does not count
+ * each kind of input separately, so the whole prompt counts as text. `input_tokens` and `output_tokens`
+ * include cached tokens as in chat, which `usage_semantic` states.
  */
 export function writeUsage(usage: Usage, { upstream }: Pick<ReplyIdentity, 'upstream'>): object {
   const { cacheRead, cacheWrite5m, cacheWrite1h, cacheWrite30m, cacheWrite12h, output, reasoning } = usage

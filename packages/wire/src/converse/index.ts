@@ -4,13 +4,13 @@ import { encodeRequest } from './encode/request.ts'
 import { answerTool } from './encode/output-format.ts'
 import { ConverseStreamDecoder } from './stream/decoder.ts'
 
-/** Public interface of the converse dialect. */
+/** Exports of the Converse protocol. */
 export { maxTokensOf } from './encode/inference.ts'
 export { CONVERSE_CONVERSATION, CONVERSE_PROMPT } from './native/prompt.ts'
 
-/** Codec of Bedrock's Converse API; only upstreams use this dialect. */
+/** Codec of Bedrock's Converse protocol, which only upstreams use. */
 export const converseCodec: UpstreamCodec = {
-  // Upstreams read no URLs except those of their own storage.
+  // Upstreams can read only URLs of their own storage.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
   answerTool,

@@ -1,4 +1,4 @@
-/** Public interface of the embeddings dialect. */
+/** Exports of the embeddings protocol. */
 export {
   EMBEDDINGS_LIMITS,
   EMBEDDINGS_PROMPT,

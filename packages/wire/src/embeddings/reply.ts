@@ -6,13 +6,13 @@ import { NO_USAGE, type Usage } from '../usage.ts'
 import { asRecord, parseRecord } from '../json/record.ts'
 import { countAt, type Counts, maxCount } from '../reported-usage.ts'
 
-/** A list that may contain vectors. */
+/** Matches the beginning of a list that may contain vectors. */
 const BEGUN = /"data"\s*:\s*\[\s*\{/
 
 /**
  * Reads a response while it streams. Vectors in another format than the client requested are converted,
- * because its library would misread numbers as base64 or the reverse. All other bytes stay as they came. At
- * most one vector is held, because a response can have a hundred megabytes.
+ * because the client's library would misread them. All other bytes stay unchanged. At most one vector is held
+ * in memory, because a response can have a hundred megabytes.
  */
 export class EmbeddingsReply {
   readonly #reader: VectorReader
@@ -30,23 +30,23 @@ export class EmbeddingsReply {
     return this.#reader.count > 0 || BEGUN.test(this.outline)
   }
 
-  /** The response so far, without its vectors. */
+  /** The response read so far, without its vectors. */
   get outline(): string {
     return this.#reader.outline ?? ''
   }
 
-  /** Facts of the response after it has ended. */
+  /** The facts of the response; call this when it has ended. */
   get facts(): ReplyFacts {
     return embeddingsFacts(this.outline)
   }
 
-  /** Returns the bytes for the client that this chunk completes. */
+  /** Reads a chunk. Returns the bytes that can be sent to the client. */
   push(chunk: Buffer): Buffer {
     this.#reader.push(chunk)
     return this.#take()
   }
 
-  /** Ends the response. Returns the bytes that were still held. */
+  /** Ends the response. Returns the bytes that were held. */
   end(): Buffer {
     this.#reader.end()
     return this.#take()
@@ -61,8 +61,8 @@ export class EmbeddingsReply {
 }
 
 /**
- * Facts of a response, given its text with an empty list in place of each vector; never throws. A response is
- * valid if it has a list `data` of objects with an `embedding`.
+ * Facts of a response; never throws. `outline` is its text with an empty list in place of each vector. A
+ * response is valid if it has a list `data` of objects with an `embedding`.
  */
 export function embeddingsFacts(outline: string): ReplyFacts {
   const reply = parseRecord(outline) ?? {}
@@ -84,9 +84,9 @@ const NONE: Counts = {}
 
 /**
  * Reads the usage of an embeddings upstream; undefined if it reports no tokens. Output that some servers
- * report is ignored, because nothing is generated. Sources: `usage`, with the prompt or only a total
- * (Voyage); `meta.billed_units` (Cohere); `prompt_eval_count` (Ollama). `member` returns a member of the
- * response.
+ * report is ignored, because nothing is generated. Tokens are read from `usage` (the prompt, or only a total
+ * as at Voyage), `meta.billed_units` (Cohere) or `prompt_eval_count` (Ollama). `member` returns a member of
+ * the response.
  */
 function readEmbeddingsUsage(member: (key: string) => unknown): Usage | undefined {
   const usage = asRecord(member('usage')) ?? NONE

@@ -21,18 +21,18 @@ import type { PromptLevels } from '../prompt-text.ts'
 import { FEATURE_TOKENS, IMAGE_TOKENS, MESSAGE_TOKENS } from '../prompt-tokens.ts'
 import { requestNames } from '../request-names.ts'
 
-/** Format of the vectors in a response; undefined if the client requested one that is not converted. */
+/** Format of the vectors in a response; undefined if the client requested a format that is not converted. */
 export type VectorForm = 'numbers' | 'base64' | undefined
 
-/** Fields of an embeddings request that the gateway reads; all others pass as they came. */
+/** The fields of an embeddings request that the gateway reads. All other fields are forwarded unchanged. */
 export interface EmbeddingsRequest {
   readonly model: string
-  /** Upper bound on the tokens that the upstream can count. */
+  /** Maximum number of tokens that the upstream can count. */
   readonly promptBound: number
   readonly form: VectorForm
 }
 
-/** Maximum number of inputs of one request, as at the providers. */
+/** Maximum number of inputs in a request, the same as at providers. */
 const MAX_INPUTS = 2048
 
 const nonEmpty: JsonSchema = { type: 'string', minLength: 1 }
@@ -49,7 +49,7 @@ const inputSchema: JsonSchema = {
   ],
 }
 
-/** Table of `docs/api.md: Embeddings`, row for row. */
+/** Checks for the table in `docs/api.md: Embeddings`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['input', withSchema(inputSchema, checkInput)],
@@ -60,9 +60,9 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 const REQUIRED = ['model', 'input'] as const
 
 /**
- * Checks every row of the table in `docs/api.md: Embeddings`; null in an optional field counts as absent,
- * fields outside the table pass. Throws `invalid_request` that names the field and never contains the
- * client's text.
+ * Checks each field in the table of `docs/api.md: Embeddings`. Null in an optional field counts as absent;
+ * other fields are not checked. Throws `invalid_request` that names the field and never contains text of the
+ * client.
  */
 export function readEmbeddingsRequest(scan: ScannedObject): EmbeddingsRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -74,7 +74,8 @@ export function embeddingsRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-// Other types of numbers (`output_dtype` of Voyage and Mistral) have encodings of their own.
+// Other number formats (`output_dtype` of Voyage and Mistral) are encoded differently, so they are not
+// converted.
 function formOf(scan: ScannedObject): VectorForm {
   if (isPresent(scan, 'output_dtype') && scan.value('output_dtype') !== 'float') return undefined
   const format = isPresent(scan, 'encoding_format') ? scan.value('encoding_format') : 'float'
@@ -83,7 +84,7 @@ function formOf(scan: ScannedObject): VectorForm {
 
 const EXPECTED = 'a non-empty string, token ids, or a non-empty array of these'
 
-/** Checks the input in place, without parsing it. */
+/** Checks the input without parsing it. */
 function checkInput(scan: ScannedObject, { node, count }: Member): void {
   const kind = scan.kindOf(node)
   if (kind === 'string') return checkText(scan, node, 'input')
@@ -98,7 +99,7 @@ function checkInput(scan: ScannedObject, { node, count }: Member): void {
 function checkElement(scan: ScannedObject, node: Node, path: string): void {
   const kind = scan.kindOf(node)
   if (kind === 'string') return checkText(scan, node, path)
-  // Some providers embed more than texts: `{"image": …}`.
+  // Some providers embed other things than texts: `{"image": …}`.
   if (kind === 'object') return
   const expected = 'a non-empty string or token ids'
   if (kind !== 'array') refuse(path, expected, kindName(scan, node))
@@ -112,7 +113,7 @@ function checkText(scan: ScannedObject, node: Node, path: string): void {
 }
 
 /**
- * Upper bound on the tokens of a checked request, without a tokenizer: a token has at least one byte, each
+ * Maximum number of tokens of a checked request, without a tokenizer: a token has at least one byte, each
  * input has a few tokens of markup, and a task or an instruction may be added.
  */
 function promptBound(scan: ScannedObject): number {
@@ -130,13 +131,13 @@ function promptBound(scan: ScannedObject): number {
   return bound
 }
 
-/** Limits of a request, which may contain 300,000 token ids. */
+/** Limits for parsing a request, which may contain 300,000 token ids. */
 export const EMBEDDINGS_LIMITS: ScanLimits = { depth: 128, nodes: 320_000, members: 1_000 }
 
 /** Names of the fields of embeddings requests. */
 export const embeddingsNames = requestNames([...CHECKS.keys(), 'output_dtype', 'user'])
 
-/** The prompt of an embeddings request. */
+/** Describes which members of an embeddings request belong to the prompt. */
 export const EMBEDDINGS_PROMPT = {
   levels: {
     request: {

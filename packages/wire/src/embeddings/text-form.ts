@@ -9,10 +9,10 @@ import type { Dropped } from '../codec.ts'
 import { refuse } from '../field-check.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
 
-/** Maximum bytes of vectors that are held until their order is known. */
+/** Maximum number of bytes of vectors that are held until their order is known. */
 const MAX_HELD_BYTES = 1_048_576
 
-/** Form of `/embeddings` for calls of other dialects: all texts in one request. */
+/** Requests to `/embeddings` for calls of other protocols: all texts in one request. */
 export const textForm: EmbedForm = {
   requests: (texts, upstreamModel, dropped) => [
     { body: encodeTexts(texts, upstreamModel, dropped), texts: texts.texts },
@@ -21,9 +21,9 @@ export const textForm: EmbedForm = {
 }
 
 /**
- * Reader of a response whose vectors have an index before or after them. It sorts them by their texts. If
- * they are too many to be held, they are forwarded as they arrive, and a response in another order is
- * invalid.
+ * Reads a response in which an index states the text of each vector, before or after the vector. The vectors
+ * are sorted by it. If they are too large to be held back, they are forwarded as they arrive, and a response
+ * in another order is invalid.
  */
 class OrderedReading implements VectorsReading {
   readonly #onVector: (vector: RawVector) => void
@@ -66,7 +66,7 @@ class OrderedReading implements VectorsReading {
 
   #take(vector: RawVector): void {
     if (!this.#held) return this.#onVector(vector)
-    // A slice of the chunk would keep the whole chunk in memory.
+    // Copied, because a part of the chunk would keep the whole chunk in memory.
     this.#held.push({ ...vector, text: Buffer.from(vector.text) })
     this.#heldBytes += vector.text.length
     if (this.#heldBytes <= MAX_HELD_BYTES) return
@@ -75,7 +75,7 @@ class OrderedReading implements VectorsReading {
   }
 }
 
-/** The index that each vector states. */
+/** Returns the index that each vector states; undefined for a vector without one. */
 function placesIn(outline: string): readonly (number | undefined)[] {
   const data = parseRecord(outline)?.['data']
   if (!Array.isArray(data)) return []
@@ -85,19 +85,20 @@ function placesIn(outline: string): readonly (number | undefined)[] {
   })
 }
 
-/** Fields that are converted, or on which the response's format depends. */
+/** Fields that are converted, or on which the format of the response depends. */
 const READ: ReadonlySet<string> = new Set(['model', 'input', 'dimensions', 'encoding_format', 'task_type'])
 
 /**
- * Refuses inputs of a checked request that are not texts, because token ids are valid only for their model.
+ * Throws `invalid_request` if an input of a checked request is not a text. Token ids cannot be converted,
+ * because they are valid only for one model.
  */
 export function checkTexts(scan: ScannedObject): void {
   textsIn(scan)
 }
 
 /**
- * Reads a checked request for conversion to another dialect. Fields that cannot be converted are reported.
- * Throws `invalid_request` for inputs that are not texts.
+ * Reads a checked request, to convert it to another protocol. Fields that cannot be converted are reported.
+ * Throws `invalid_request` if an input is not a text.
  */
 export function decodeTexts(scan: ScannedObject, dropped: Dropped): TextsToEmbed {
   for (const key of scan.members.keys())
@@ -119,7 +120,10 @@ function textsIn(scan: ScannedObject): readonly Node[] {
   return nodes
 }
 
-/** Encodes a request. The purpose of the vectors is dropped and reported. */
+/**
+ * Encodes a request. The purpose of the vectors is dropped and reported, because this protocol cannot express
+ * it.
+ */
 function encodeTexts({ texts, dimensions, task }: TextsToEmbed, model: string, dropped: Dropped): Buffer {
   if (task !== undefined) dropped.add('taskType')
   return Buffer.from(JSON.stringify({ model, input: texts, dimensions, encoding_format: 'float' }))

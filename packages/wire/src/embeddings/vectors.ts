@@ -3,15 +3,15 @@ import type { RawVector } from '../vectors.ts'
 import type { VectorForm } from './request.ts'
 
 /**
- * Converts the vector to this format. Returns it unchanged if it already has the format, or if it contains no
- * numbers.
+ * Converts a vector to the wanted format. Returns it unchanged if it has that format already or contains no
+ * valid numbers.
  */
 export function convertVector({ form, text }: RawVector, wanted: VectorForm): Buffer {
   if (wanted === undefined || wanted === form) return text
   return (wanted === 'base64' ? toBase64(text) : toNumbers(text)) ?? text
 }
 
-/** Writes a response piece by piece, with vectors in the format that the client requested. */
+/** Writes a response one vector at a time, in the format that the client requested. */
 export class VectorsWriter {
   readonly #form: VectorForm
   readonly #model: string
@@ -22,7 +22,7 @@ export class VectorsWriter {
     this.#model = model
   }
 
-  /** Returns the piece with the next vector. */
+  /** Returns the next piece of the response, with this vector. */
   write(vector: RawVector): Buffer {
     const index = this.#count++
     const before = index === 0 ? '{"object":"list","data":[' : ','
@@ -33,7 +33,7 @@ export class VectorsWriter {
     ])
   }
 
-  /** Returns the last piece. */
+  /** Returns the last piece of the response. */
   end(charged: Usage): Buffer {
     const tokens = promptTokens(charged)
     const usage = JSON.stringify({ prompt_tokens: tokens, total_tokens: tokens })
@@ -43,12 +43,12 @@ export class VectorsWriter {
 
 const END_OF_VECTOR = Buffer.from('}')
 
-/** Bytes of a number in a base64 vector: IEEE 754 single precision, little-endian. */
+/** Number of bytes of one number in a base64 vector (IEEE 754 single precision, little-endian). */
 const BYTES = 4
 
 /**
- * Buffers for the longest common vectors; the system provides memory only for the parts that are used. A
- * longer vector gets memory of its own.
+ * Buffers large enough for all common vectors. The operating system provides memory only for the parts that
+ * are used. A longer vector gets a buffer of its own.
  */
 const SINGLES = Buffer.allocUnsafeSlow(1_048_576)
 const TEXT = Buffer.allocUnsafeSlow(1_179_648)
@@ -59,11 +59,11 @@ const OPEN = 0x5b
 const CLOSE = 0x5d
 
 /**
- * Converts a JSON list of numbers to quoted base64 of single-precision numbers; undefined if it is not such a
- * list.
+ * Converts a JSON list of numbers to base64 of single-precision numbers, in quotes; undefined if this is not
+ * a list of numbers.
  */
 export function toBase64(list: Buffer): Buffer | undefined {
-  // A number and the comma after it take at least two bytes.
+  // A number with the comma after it takes at least two bytes.
   const singles = roomFor((list.length >> 1) * BYTES, SINGLES)
   const count = readNumbers(list, new DataView(singles.buffer))
   if (count === undefined) return undefined
@@ -76,8 +76,8 @@ export function toBase64(list: Buffer): Buffer | undefined {
 }
 
 /**
- * Converts a quoted base64 vector to a JSON list of numbers; undefined if it contains none, or one that JSON
- * cannot express.
+ * Converts a base64 vector in quotes to a JSON list of numbers; undefined if it contains no numbers, or one
+ * that JSON cannot express.
  */
 export function toNumbers(quoted: Buffer): Buffer | undefined {
   const singles = roomFor(quoted.length, SINGLES)
@@ -92,7 +92,7 @@ export function toNumbers(quoted: Buffer): Buffer | undefined {
     if (end < 0) return undefined
     text[end++] = COMMA
   }
-  // Replaces the last comma.
+  // Replaces the comma after the last number.
   text[end - 1] = CLOSE
   return Buffer.from(text.subarray(0, end))
 }
@@ -109,22 +109,25 @@ const SMALL_E = 0x65
 const LARGE_E = 0x45
 const SPACE = 0x20
 
-/** Returned instead of a position if there is no valid number. */
+/** Result of functions that return a position, if there is no valid number. */
 const NONE = -1
-/** Powers of ten, and the largest one that a double holds exactly. */
+/** Powers of ten, the highest index, and the highest power that a double holds exactly. */
 const POWERS = Float64Array.from({ length: 50 }, (_, exponent) => Number(`1e${exponent}`))
 const MAX_POWER = POWERS.length - 1
 const MAX_EXACT_POWER = 22
-/** Maximum characters of a number for which the error of the sum of its digits is below `MARGIN`. */
+/**
+ * Maximum number of characters of a number for which the rounding error of the sum of its digits is below
+ * `MARGIN`.
+ */
 const MAX_CHARACTERS = 32
-/** Far more than twice the relative error of 15 roundings of a double. */
+/** Upper bound of the relative error. It is far more than twice the error of 15 roundings of a double. */
 const MARGIN = 2 ** -46
 
 /**
- * Converts a JSON list of numbers to single precision, little-endian. Returns their count, or undefined if it
- * is not a list of numbers. The numbers equal those of `JSON.parse`, but no objects are created, because a
- * response has millions of numbers. `out` needs room for one number per two bytes of `list`, which ends with
- * its only closing bracket.
+ * Converts a JSON list of numbers to single precision, little-endian. Returns the number of numbers;
+ * undefined if this is not a list of numbers. The results equal those of `JSON.parse`, but no objects are
+ * created, because a response has millions of numbers. `out` must have room for one number per two bytes of
+ * `list`, which must end with its only closing bracket.
  */
 function readNumbers(list: Buffer, out: DataView): number | undefined {
   let at = afterSpace(list, 1)
@@ -139,7 +142,7 @@ function readNumbers(list: Buffer, out: DataView): number | undefined {
   }
 }
 
-/** Reads and writes a number. Returns the position after it, or `NONE`. */
+/** Reads a number and writes it to `out`. Returns the position after it, or `NONE`. */
 function readNumber(list: Buffer, start: number, out: DataView, offset: number): number {
   let at = start
   const sign = list[at] === MINUS ? -1 : 1
@@ -147,7 +150,7 @@ function readNumber(list: Buffer, start: number, out: DataView, offset: number):
   let digit = (list[at] as number) - ZERO
   if (!(digit >= 0 && digit <= 9)) return NONE
   let digits = digit
-  // No digit may follow a leading zero.
+  // A leading zero must not be followed by a digit.
   for (digit = (list[++at] as number) - ZERO; digits !== 0 && digit >= 0 && digit <= 9; ) {
     digits = digits * 10 + digit
     digit = (list[++at] as number) - ZERO
@@ -178,8 +181,8 @@ function readNumber(list: Buffer, start: number, out: DataView, offset: number):
   const power = Math.abs(exponent)
   if (power > MAX_POWER || at - start > MAX_CHARACTERS) return readSlowly(list, start, at, out, offset)
   const size = exponent < 0 ? digits / (POWERS[power] as number) : digits * (POWERS[power] as number)
-  // The double nearest to the text is this one if both are exact. Otherwise all doubles within the margin
-  // must round to the same single-precision number.
+  // If both factors are exact, `size` is the double nearest to the text. Otherwise all doubles within the
+  // margin must round to the same single-precision number, or the slow way is taken.
   const isExact = digits <= Number.MAX_SAFE_INTEGER && power <= MAX_EXACT_POWER
   if (!isExact && Math.fround(size * (1 - MARGIN)) !== Math.fround(size * (1 + MARGIN)))
     return readSlowly(list, start, at, out, offset)
@@ -201,29 +204,29 @@ function afterSpace(list: Buffer, from: number): number {
   return at
 }
 
-/** Maximum bytes of a single-precision number as text. */
+/** Maximum number of bytes of a single-precision number as text. */
 const MAX_TEXT_BYTES = 22
 
 /**
- * Minimum number of digits that are tried, and the number of digits with which every value reads back
- * exactly.
+ * Lowest number of digits that is tried, and the number of digits that is always enough to read the same
+ * value back.
  */
 const MIN_DIGITS = 7
 const MAX_DIGITS = 9
 
-/** Range of the numbers whose digits are written here; nearly all numbers of a vector are in it. */
+/** Range of numbers that are written by this function itself; nearly all numbers of vectors are in it. */
 const PLAIN_FROM = 1e-6
 const PLAIN_BELOW = 1e7
 
-/** Powers of ten up to the largest one that a double holds exactly. */
+/** Powers of ten up to the highest one that a double holds exactly. */
 const EXACT_POWERS = Float64Array.from({ length: 23 }, (_, exponent) => Number(`1e${exponent}`))
-/** Limits of the numbers below one, by the position of their first digit. */
+/** Powers 10^0 to 10^-7, by which the first digit of a number below one is found. */
 const FRACTIONS = Float64Array.from({ length: 8 }, (_, place) => Number(`1e-${place}`))
 
 /**
- * Writes the single-precision number in four little-endian bytes as JSON, with the fewest digits, at least
- * seven, that read back as the same number, and without trailing zeros. Returns the position after it, or -1
- * for a value that JSON cannot express. It creates no objects, because a response has millions of numbers.
+ * Writes a single-precision number (four bytes, little-endian) as JSON: with the fewest digits from which the
+ * same number is read back, but at least seven, and without trailing zeros. Returns the position after it; −1
+ * if JSON cannot express the number. Creates no objects, because a response has millions of numbers.
  */
 function writeSingle(numbers: DataView, offset: number, out: Uint8Array, from: number): number {
   const value = numbers.getFloat32(offset, true)
@@ -253,7 +256,7 @@ function writeSingle(numbers: DataView, offset: number, out: Uint8Array, from: n
   return at + decimals
 }
 
-/** The power of ten of the first digit. */
+/** Exponent of the power of ten of the first digit. */
 function exponentOf(size: number): number {
   if (size >= 1) {
     let exponent = 0
@@ -265,12 +268,12 @@ function exponentOf(size: number): number {
   return -place
 }
 
-/** Multiplies by ten to the power of `decimals` and rounds: 0.123 with 2 decimals is 12. */
+/** Multiplies by 10 to the power of `decimals`, and rounds: 0.123 with 2 decimals gives 12. */
 function digitsOf(size: number, decimals: number): number {
   return Math.round(size * (EXACT_POWERS[decimals] as number)) | 0
 }
 
-/** Reports whether this decimal number reads back as the same single-precision number. */
+/** Whether the same single-precision number is read back from this decimal number. */
 function isSame(digits: number, decimals: number, size: number): boolean {
   return Math.fround(digits / (EXACT_POWERS[decimals] as number)) === size
 }
@@ -292,7 +295,7 @@ function writeAscii(text: string, out: Uint8Array, at: number): number {
   return at + text.length
 }
 
-/** The text of a number that is very small, very large or zero. */
+/** Text of a number that is zero, very small or very large. */
 function shortText(value: number): string {
   if (value === 0) return Object.is(value, -0) ? '-0' : '0'
   const exponent = Math.floor(Math.log10(Math.abs(value)))

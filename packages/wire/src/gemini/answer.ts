@@ -6,10 +6,10 @@ import { modelOf } from './model-name.ts'
 import { memberInEitherSpelling, nodeOf } from './spelling.ts'
 import type { ArrivedMedia } from '../received-media.ts'
 
-/** Finds the text of a call's arguments as they were written, by the index of the part. */
+/** Finds the arguments of a call as they were written, by the index of its part. */
 export type ArgumentsText = (part: number) => string | undefined
 
-/** The candidate with this index; a candidate without one has index 0. */
+/** Returns the candidate with this index. A candidate that states no index has index 0. */
 export function candidateAt(
   { candidates }: Fields,
   number: number,
@@ -23,8 +23,8 @@ export function candidateAt(
 }
 
 /**
- * The JSON texts of the answers in a body. If the body is an array, each element is one: such a body is a
- * collected stream.
+ * Returns the JSON texts of the responses in a body. If the body is an array, which is a collected stream,
+ * each element is a response.
  */
 export function answerTexts(body: string): readonly string[] {
   if (!body.trimStart().startsWith('[')) return [body]
@@ -33,13 +33,13 @@ export function answerTexts(body: string): readonly string[] {
   return scan && answers ? scan.elements(answers.node).map((node) => scan.textOf(node)) : []
 }
 
-/** Parts of a candidate; none if its content is absent or empty. */
+/** Returns the parts of a candidate; none if its content is absent or empty. */
 export function partsOf(candidate: Fields): readonly unknown[] {
   const parts = asRecord(candidate['content'])?.['parts']
   return Array.isArray(parts) ? (parts as readonly unknown[]) : []
 }
 
-/** Id and model of an answer; '' if it does not contain them. */
+/** Id and model that a response states; empty if it does not. */
 export function idAndModelOf({ responseId, modelVersion }: Fields): {
   readonly id: string
   readonly model: string
@@ -51,8 +51,8 @@ export function idAndModelOf({ responseId, modelVersion }: Fields): {
 }
 
 /**
- * The text of a chunk that otherwise has only counts, and whether it is a thought; undefined for other
- * chunks.
+ * Returns the text of a chunk that contains nothing else except numbers of tokens, and whether it is a
+ * thought; undefined for any other chunk.
  */
 export function plainText(chunk: Fields): { readonly text: string; readonly isThought: boolean } | undefined {
   const { candidates } = chunk
@@ -68,16 +68,16 @@ export function plainText(chunk: Fields): { readonly text: string; readonly isTh
   return chunk['error'] === undefined ? { text, isThought: part['thought'] === true } : undefined
 }
 
-/** The reason why a prompt was refused; undefined if it was not. */
+/** Why a prompt was refused; undefined if it was not. */
 export function blockReason(answer: Fields): string | undefined {
   const reason = asRecord(answer['promptFeedback'])?.['blockReason']
   return typeof reason === 'string' && reason !== '' ? reason : undefined
 }
 
 /**
- * Finds the arguments of calls as they were written in the text of an answer. The text is scanned when the
- * first arguments are requested. Answers beyond the scanner's limits lose the order of integer-like keys, and
- * digits.
+ * Returns a function that finds the arguments of calls as they were written. The text is scanned only when it
+ * is first called. If the response exceeds the scanner's limits, arguments are serialized again: integer-like
+ * keys change their order, and large integers lose digits.
  */
 export function argumentsIn(text: string, at: number, parts: readonly unknown[]): ArgumentsText {
   let scan: ScannedObject | undefined
@@ -104,10 +104,10 @@ function scanned(text: string): ScannedObject | undefined {
   }
 }
 
-/** Tokens of an image of up to a megapixel. */
+/** Number of tokens of an image of up to one megapixel. */
 const PICTURE_TOKENS = 1_290
 
-/** Records the audio and the images of a candidate's parts; those in thoughts are not charged. */
+/** Records the audio and the images in a candidate's parts. Media in thoughts are not charged. */
 export function recordArrivedMedia(parts: readonly unknown[], arrived: ArrivedMedia, elidedBytes = 0): void {
   for (const value of parts) {
     const part = asRecord(value)

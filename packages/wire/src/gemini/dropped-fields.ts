@@ -5,9 +5,9 @@ import { asRecord } from '../json/record.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { camelCase, topMember } from './spelling.ts'
 
-/** Names that this codec may report in addition to those of `FIELDS` and `CONFIG`. The list is fixed. */
+/** Names of dropped fields that this codec may report, in addition to the keys of `FIELDS` and `CONFIG`. */
 type DroppedName =
-  /** Unknown fields of a request. */
+  /** Stands for any field of a request that is not known. */
   | 'unknown'
   | 'parts'
   | 'parts.mediaResolution'
@@ -16,7 +16,7 @@ type DroppedName =
   | 'tools.response'
   | 'tools.server'
   | 'tools.unknown'
-  /** Names of fields of other dialects' requests. */
+  /** Fields from requests of other protocols. */
   | 'cache_control'
   | 'content'
   | 'image_url.detail'
@@ -31,7 +31,7 @@ type DroppedName =
   | 'tools.strict'
   | 'tools.web_search'
 
-/** Reports a dropped field. The name never contains a client's text. */
+/** Reports a dropped field. The type ensures that the name contains no text of a client. */
 export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
@@ -90,7 +90,7 @@ const READ_CONFIG: ReadonlySet<string> = new Set([
   'topP',
 ])
 
-/** Reports the fields of a request that the conversion drops, if their values matter. */
+/** Reports the fields of a request that the conversion ignores, if their values differ from the default. */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   for (const { key } of scan.members.values()) nameField(key, scan.value(key), [READ_FIELDS, FIELDS], dropped)
   const config = topMember(scan, 'generationConfig')

@@ -7,7 +7,7 @@ import {
   type UpstreamErrorText,
 } from '../upstream-error.ts'
 
-/** Google's names of HTTP statuses in its error envelope (google.rpc.Code). */
+/** Google's names for HTTP statuses in its error objects (google.rpc.Code). */
 const STATUS_NAMES: ReadonlyMap<number, string> = new Map([
   [400, 'INVALID_ARGUMENT'],
   [401, 'UNAUTHENTICATED'],
@@ -23,7 +23,7 @@ const STATUS_NAMES: ReadonlyMap<number, string> = new Map([
   [504, 'DEADLINE_EXCEEDED'],
 ])
 
-/** HTTP status of an error in a stream, by its type or code. */
+/** HTTP status of an error within a stream, by its type or code. */
 const STATUSES: ReadonlyMap<string, number> = new Map([
   ['invalid_request_error', 400],
   ['authentication_error', 401],
@@ -39,20 +39,20 @@ const STATUSES: ReadonlyMap<string, number> = new Map([
 const ERROR_INFO = 'type.googleapis.com/google.rpc.ErrorInfo'
 const RETRY_INFO = 'type.googleapis.com/google.rpc.RetryInfo'
 
-/** An error of the gateway for a client of this dialect. */
+/** An error of the gateway, for a client of this protocol. */
 export interface GatewayErrorContent {
   readonly status: number
   readonly message: string
   readonly code: string
-  /** Undefined inside a stream, whose response head already contains it. */
+  /** Id of the request; undefined within a stream, because the response headers contain it already. */
   readonly requestId?: string | undefined
   /** Seconds after which the client may retry. */
   readonly retryAfter?: number | undefined
-  /** Figures of the refusal, by name. */
+  /** Numbers about the refusal, by name. */
   readonly numbers?: Readonly<Record<string, number>> | undefined
 }
 
-/** Renders an error of the gateway in Google's envelope; `docs/api.md: Envelopes`. */
+/** Writes an error of the gateway as Google does; `docs/api.md: Envelopes`. */
 export function geminiErrorText({
   status,
   message,
@@ -61,7 +61,7 @@ export function geminiErrorText({
   retryAfter,
   numbers = {},
 }: GatewayErrorContent): string {
-  // Google's `metadata` has only strings as values.
+  // Values in Google's `metadata` must be strings.
   const texts = Object.entries(numbers).map(([name, value]) => [name, String(value)])
   const metadata = { ...(requestId !== undefined && { request_id: requestId }), ...Object.fromEntries(texts) }
   const details = [
@@ -71,30 +71,35 @@ export function geminiErrorText({
   return JSON.stringify({ error: { code: status, message, status: nameOf(status), details } })
 }
 
-/** Returns the HTTP status that corresponds to an error in a stream. */
+/** Returns the HTTP status that matches an error within a stream. */
 export function statusOf({ type, code, status }: Omit<ErrorContent, 'message'>): number {
   return status ?? STATUSES.get(code) ?? STATUSES.get(type) ?? 500
 }
 
-/** Other statuses are named as general errors of the request or of the server. */
+/**
+ * Google's name for a status. A status without a name gets that of a general error of the request or of the
+ * server.
+ */
 function nameOf(status: number): string {
   const ofServer = status === 502 || status === 529 ? 'UNAVAILABLE' : 'INTERNAL'
   return STATUS_NAMES.get(status) ?? (status < 500 ? 'INVALID_ARGUMENT' : ofServer)
 }
 
-/** Contents of an upstream's error. */
+/** What could be read of an upstream's error. */
 export interface GeminiErrorText extends UpstreamErrorText {
-  /** HTTP status in the envelope. */
+  /** HTTP status that the error object states. */
   readonly status: number | undefined
-  /** Whether the upstream refused the key; it does so with the status for invalid requests. */
+  /** Whether the upstream refused the API key. Its HTTP status is that of an invalid request. */
   readonly isBadKey: boolean
-  /** Seconds after which the upstream may be tried again; it reports them here, not in a header. */
+  /**
+   * Seconds after which the upstream may be tried again. Google states this in the error and not in a header.
+   */
   readonly retryAfter: number | undefined
 }
 
 /**
- * Reads an upstream's error; never throws. If a stream was requested, the error is inside an array. Its type
- * is the name of its status, its code the reason in its details.
+ * Reads an upstream's error; never throws. If a stream was requested, the error is inside an array. The type
+ * of the error is Google's name for the status, the code is the reason in its details.
  */
 export function readGeminiError(bytes: Buffer): GeminiErrorText {
   const { message, ...rest } = readUpstreamError(bytes)
@@ -117,8 +122,9 @@ export function readGeminiError(bytes: Buffer): GeminiErrorText {
 }
 
 /**
- * Returns an upstream's error, with its details, for clients of this dialect: the bytes unchanged, unless
- * `redact` changes a text or an array must be removed. Undefined if the body is not an error of this dialect.
+ * Returns an upstream's error with its details, for clients of this protocol: the same bytes, unless `redact`
+ * changes a text or the error must be taken out of an array. Undefined if the body is not an error of this
+ * protocol.
  */
 export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const value = jsonIn(bytes)
@@ -148,7 +154,7 @@ function isHttpError(code: unknown): code is number {
   return Number.isInteger(code) && (code as number) >= 400 && (code as number) <= 599
 }
 
-/** Converts a duration such as `34s` or `0.5s` to seconds, rounded up. */
+/** Converts a duration such as `34s` or `0.5s` to whole seconds, rounded up. */
 function secondsOf(duration: unknown): number | undefined {
   const found = typeof duration === 'string' ? /^(\d{1,9}(?:\.\d{1,9})?)s$/.exec(duration) : null
   return found ? Math.ceil(Number(found[1])) : undefined

@@ -6,12 +6,12 @@ import type { SearchPart } from '../conversation.ts'
 /** Maximum number of citations read from one answer. */
 const MAX_CITATIONS = 256
 
-/** Finds the citations of a text after it is complete. */
+/** Finds the citations of a text. Call it when the text is complete. */
 export type FindCitations = (text: string) => readonly Citation[]
 
 /**
- * Reads the sources that a candidate reports for its text: pages found by a search, with the segments that
- * they support, and quoted works. Undefined if it reports none.
+ * Reads the sources that a candidate states for its text: pages found by a search with the text segments that
+ * they support, and quoted works. Undefined if it states none.
  */
 export function citationsIn(candidate: Fields): FindCitations | undefined {
   const grounding = asRecord(candidate['groundingMetadata'])
@@ -47,8 +47,7 @@ function readPage(page: Fields | undefined): Citation | undefined {
 }
 
 /**
- * Range of a segment, which the protocol counts in bytes; undefined if the segment's text is not at that
- * position.
+ * Range of a text segment, which this protocol counts in bytes; undefined if the segment's text is not there.
  */
 function spanOf(bytes: Buffer, { startIndex = 0, endIndex, text }: Fields): Span | undefined {
   const from = Number(startIndex)
@@ -64,21 +63,21 @@ function listOf(value: unknown): Fields[] {
   return Array.isArray(value) ? value.slice(0, MAX_CITATIONS).map((one: unknown) => asRecord(one) ?? {}) : []
 }
 
-/** Position of a part's text in the whole text of the answer, in UTF-16 units. */
+/** Where a part's text is in the whole text of a response, in UTF-16 code units. */
 interface Place {
   readonly from: number
   to: number
 }
 
 /**
- * Searches and cited pages of an answer. Gemini reports them at the end of the answer, separately from its
- * text.
+ * Collects the searches and cited pages of a response. Gemini's protocol states them at the end of the
+ * response, separately from the text.
  */
 export class WrittenGrounding {
   #text = ''
   readonly #places = new Map<number, Place>()
   readonly #queries: string[] = []
-  /** URLs of pages that were found or cited, with their titles. */
+  /** Titles of the pages that were found or cited, by URL. */
   readonly #pages = new Map<string, string>()
   readonly #cited: { readonly part: number; readonly citation: Citation }[] = []
 
@@ -110,7 +109,7 @@ export class WrittenGrounding {
     for (const page of pages) this.#addPage(page)
   }
 
-  /** Renders the member of the candidate, followed by a comma; '' if there is nothing to report. */
+  /** Writes the collected data as a member of the candidate, followed by a comma; empty if there are none. */
   write(): string {
     if (this.#queries.length === 0 && this.#pages.size === 0) return ''
     const numbers = new Map([...this.#pages.keys()].map((url, index) => [url, index]))
@@ -129,7 +128,7 @@ export class WrittenGrounding {
     this.#pages.set(url, this.#pages.get(url) || title)
   }
 
-  /** Range of a citation in bytes, the unit of this protocol. */
+  /** Range of a citation in bytes, as this protocol counts. */
   #segment(place: Place = { from: 0, to: 0 }, { span }: Citation): object {
     const segment = this.#text.slice(place.from, place.to)
     const points = span && Array.from(segment)

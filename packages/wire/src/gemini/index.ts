@@ -6,7 +6,7 @@ import { encodeRequest } from './encode/request.ts'
 import { GeminiStreamDecoder } from './stream/decoder.ts'
 import { GeminiStreamEncoder } from './stream/encoder.ts'
 
-/** Public interface of the gemini dialect. */
+/** Exports of the Gemini protocol. */
 export {
   checkCountRequest,
   countableText,
@@ -30,10 +30,10 @@ export { GEMINI_CONVERSATION, GEMINI_EMBED_PROMPT, GEMINI_PROMPT } from './nativ
 export { GeminiTap, usageOfAnswer } from './native/tap.ts'
 export { maxTokensOf } from './encode/request.ts'
 
-/** The codec of the Gemini API. */
+/** Codec of the Gemini protocol. */
 export const geminiCodec: Codec = {
   decodeRequest,
-  // Upstreams can read only some URLs, so that files are always fetched and sent inline.
+  // Upstreams can read only certain URLs, so files are always downloaded and sent as data.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
   answerTool: () => undefined,

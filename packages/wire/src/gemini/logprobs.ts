@@ -2,7 +2,7 @@ import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
 import type { Logprobs } from '../reply.ts'
 
-/** Log probabilities of the tokens of a candidate's text, in chat's format; undefined if there are none. */
+/** Log probabilities of a candidate's tokens in the format of chat; undefined if there are none. */
 export function logprobsOf(candidate: Fields): Logprobs | undefined {
   const result = asRecord(candidate['logprobsResult'])
   const chosen = listOf(result?.['chosenCandidates'])
@@ -19,9 +19,7 @@ function readToken(value: unknown): Fields {
   return { token: token?.['token'] ?? '', logprob: token?.['logProbability'] ?? 0, bytes: null }
 }
 
-/**
- * Renders the members of a candidate with these log probabilities, followed by a comma; '' if there are none.
- */
+/** Writes log probabilities as members of a candidate, followed by a comma; empty if there are none. */
 export function writeLogprobs(tokens: Logprobs | undefined): string {
   if (!tokens || tokens.length === 0) return ''
   const chosen = tokens.map(writeToken)

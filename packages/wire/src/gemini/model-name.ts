@@ -1,24 +1,24 @@
 const PREFIX = 'models/'
 
-/** Name of a model without the prefix `models/` that paths and answers may have. */
+/** Returns the name of a model without the prefix `models/`, which paths and responses may have. */
 export function modelOf(name: string): string {
   return name.startsWith(PREFIX) ? name.slice(PREFIX.length) : name
 }
 
-/** Prefixes of names that are already complete, such as `tunedModels/mine`. */
+/** Matches names that have a prefix already, such as `tunedModels/mine`. */
 const COLLECTION = /^(?:models|tunedModels|publishers)\//
 
-/** Resource name of a model; `model` is the upstream's name for it. */
+/** Name of a model with its prefix. `model` is the upstream's name. */
 export function resourceName(model: string): string {
   return COLLECTION.test(model) ? model : `models/${model}`
 }
 
-/** Path of a model's method, relative to the upstream's base URL. */
+/** Path for calling a method of a model, relative to the upstream's base URL. */
 export function methodPath(model: string, method: string): string {
   return `/${resourceName(model).split('/').map(encodeURIComponent).join('/')}:${method}`
 }
 
-/** Path of the method that generates content, as a whole or as a stream of events. */
+/** Path of the method that generates content, in one response or as a stream of events. */
 export function answerPath(model: string, stream: boolean): string {
   return methodPath(model, stream ? 'streamGenerateContent?alt=sse' : 'generateContent')
 }

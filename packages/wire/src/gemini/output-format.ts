@@ -14,7 +14,7 @@ const PATH = 'generationConfig'
 
 /**
  * Reads the output format in `generationConfig`. An enumeration as plain text is dropped and reported. Throws
- * `invalid_request` with the path of an unreadable value, and if both kinds of schema are given.
+ * `invalid_request` with the path of an invalid value, and if both kinds of schema are given.
  */
 export function decodeOutputFormat(scan: ScannedObject, dropped: Dropped): OutputFormat | undefined {
   const config = topMember(scan, 'generationConfig')
@@ -48,8 +48,8 @@ export function encodeOutputFormat(format: OutputFormat | undefined): MemberText
 }
 
 /**
- * Moves a format that the model refuses together with tools into the system instruction. Returns other
- * conversations unchanged.
+ * Moves the format into the system instruction if the model refuses it together with tools. Any other
+ * conversation is returned unchanged.
  */
 export function withSupportedFormat(
   conversation: Conversation,
@@ -62,7 +62,7 @@ export function withSupportedFormat(
   return withFormatAsInstruction(conversation, outputFormat)
 }
 
-/** Types as OpenAPI spells them; other dialects use lower case. */
+/** Names of types as OpenAPI writes them. Other protocols use lower case. */
 const TYPES: ReadonlySet<unknown> = new Set([
   'ARRAY',
   'BOOLEAN',
@@ -83,8 +83,8 @@ const UPPER_Z = 0x5a
 const TO_LOWER = 0x20
 
 /**
- * Returns the text of an OpenAPI-style schema with its types in lower case. All other bytes stay as they are,
- * because names of properties, values of enumerations and defaults may look like types.
+ * Returns the text of a schema in OpenAPI's style with the names of types in lower case. All other bytes stay
+ * unchanged, because names of properties, enumerated values and defaults may look like types.
  */
 export function lowerCaseTypes(scan: ScannedObject, schema: Node): string {
   const start = scan.startOf(schema)
@@ -113,7 +113,7 @@ function typesIn(scan: ScannedObject, node: Node): Node[] {
   return [...own, ...[...inner, ...named].flatMap((one) => typesIn(scan, one))]
 }
 
-/** Finds a schema in an object. Throws `invalid_request` with the path if it is not an object. */
+/** Finds a schema in an object; throws `invalid_request` with its path if it is not an object. */
 export function objectIn(
   scan: ScannedObject,
   holder: Node | undefined,

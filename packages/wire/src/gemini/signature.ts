@@ -2,25 +2,28 @@ import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
 import { ENVELOPE_PREFIX, openEnvelope, sealOpaque, sealProof } from '../envelope.ts'
 
 /**
- * Placeholder for the signature of a call that no Gemini model made. It is documented by Google, and is sent
- * as it is, not in base64.
+ * Google's documented placeholder for the signature of a call that no Gemini model made. It is sent as plain
+ * text, not in base64.
  */
 export const UNSIGNED_CALL = 'skip_thought_signature_validator'
 
 /**
- * Beginning of every sealed signature. The length of the prefix is a multiple of three bytes, so that its
- * base64 does not depend on what follows.
+ * Beginning of every signature in which the gateway has enclosed data of another protocol. The prefix has a
+ * multiple of three bytes, so that its base64 does not depend on what follows.
  */
 const SEALED = Buffer.from(`"${Buffer.from(ENVELOPE_PREFIX).toString('base64')}`)
 
-/** Reports whether a body may contain the envelope of another provider's signature. False is certain. */
+/**
+ * Whether a body may contain a signature that encloses one of another provider. If false, it certainly does
+ * not.
+ */
 export function mayHoldSealedSignature(body: Buffer): boolean {
   return body.includes(SEALED)
 }
 
 /**
- * Reads a `thoughtSignature` as a part. If it is an envelope that the gateway made of another dialect's
- * proof, the part is that proof.
+ * Reads a `thoughtSignature` as a part. If the gateway has enclosed a signature of another protocol in it,
+ * returns that one.
  */
 export function readSignature(
   signature: string,
@@ -36,13 +39,16 @@ export function readSignature(
   return { kind: 'thinking', text, proof: { ...proof, value: signature, ...(signs && { signs }) } }
 }
 
-/** Renders a proof as `thoughtSignature`, which is base64; one of another dialect goes into an envelope. */
+/**
+ * Writes a signature as `thoughtSignature`, in base64. A signature of another protocol is enclosed in an
+ * envelope.
+ */
 export function writeSignature(proof: Proof): string {
   if (proof.protocol === 'gemini') return proof.value
   return Buffer.from(sealProof(proof, 'gemini')).toString('base64')
 }
 
-/** Renders a part of another dialect as `thoughtSignature`. */
+/** Writes a part of another protocol as `thoughtSignature`. */
 export function encodeOpaquePart(part: Pick<OpaquePart, 'protocol' | 'value'>): string {
   return Buffer.from(sealOpaque(part)).toString('base64')
 }

@@ -3,7 +3,7 @@ import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 
 const SNAKE = new Map<string, string>()
 
-/** Converts a name to snake case, which requests may use: `inlineData` is `inline_data`. */
+/** Converts a name to snake case, which requests may use: `inlineData` becomes `inline_data`. */
 export function snakeCase(name: string): string {
   let snake = SNAKE.get(name)
   if (snake === undefined)
@@ -11,19 +11,19 @@ export function snakeCase(name: string): string {
   return snake
 }
 
-/** Returns a member of an object in either spelling; undefined if it is absent or null. */
+/** Returns a member of an object in camel case or snake case; undefined if it is absent or null. */
 export function memberInEitherSpelling(fields: Fields, name: string): unknown {
   return present(fields[name]) ?? present(fields[snakeCase(name)])
 }
 
-/** Finds a member's value in either spelling; undefined if it is absent or null. */
+/** Finds the value of a member in camel case or snake case; undefined if it is absent or null. */
 export function nodeOf(scan: ScannedObject, holder: Node | undefined, name: string): Node | undefined {
   if (holder === undefined || scan.kindOf(holder) !== 'object') return undefined
   const node = scan.memberOf(holder, name) ?? scan.memberOf(holder, snakeCase(name))
   return node === undefined || scan.kindOf(node) === 'null' ? undefined : node
 }
 
-/** Finds a top-level member in either spelling; undefined if it is absent or null. */
+/** Finds a top-level member in camel case or snake case; undefined if it is absent or null. */
 export function topMember(scan: ScannedObject, name: string): Member | undefined {
   for (const key of [name, snakeCase(name)]) {
     const member = scan.span(key)
@@ -32,7 +32,7 @@ export function topMember(scan: ScannedObject, name: string): Member | undefined
   return undefined
 }
 
-/** Parses a top-level member in either spelling; undefined if it is absent or null. */
+/** Parses a top-level member in camel case or snake case; undefined if it is absent or null. */
 export function parseTopMember(scan: ScannedObject, name: string): unknown {
   const member = topMember(scan, name)
   return member && scan.value(member.key)

@@ -1,11 +1,11 @@
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Facts of an answer other than its finish reason. */
+/** What is known about a response besides its finish reason. */
 interface Answered {
   readonly calledTools: boolean
 }
 
-/** Reasons for stopping an answer because of its content. */
+/** Finish reasons of a response that was stopped because of its content. */
 const REFUSALS = [
   'SAFETY',
   'RECITATION',
@@ -18,10 +18,10 @@ const REFUSALS = [
   'MODEL_ARMOR',
 ] as const
 
-/** Invalid calls. They are not sent to the client. */
+/** Finish reasons that mean that a call is invalid. Such a call is not sent to the client. */
 const BAD_CALLS = ['MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS'] as const
 
-/** Finish reasons by number; some servers write enumerations as numbers. */
+/** Finish reasons by number, because some servers write enumerations as numbers. */
 const NUMBERS = ['', 'STOP', 'MAX_TOKENS', 'SAFETY', 'RECITATION', 'OTHER'] as const
 
 const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
@@ -30,7 +30,7 @@ const REASONS: ReadonlyMap<string, StopReason> = new Map<string, StopReason>([
   ...BAD_CALLS.map((name) => [name, 'end'] as const),
 ])
 
-/** Finish reasons for clients. Gemini cannot report which stop sequence ended an answer. */
+/** Finish reasons for clients. This protocol cannot say which stop sequence ended a response. */
 export const FINISH_REASONS = {
   end: 'STOP',
   length: 'MAX_TOKENS',
@@ -47,8 +47,8 @@ export function finishReasonOf(value: unknown): string | undefined {
 }
 
 /**
- * Derives the stop of a whole answer. A normal end does not show whether there were calls, which may have
- * come earlier. Unknown reasons mean a normal end.
+ * Derives the stop reason of a complete response. The finish reason of a normal end does not say whether
+ * there were calls; `calledTools` does. Unknown reasons count as a normal end.
  */
 export function stopOf(finishReason: string, { calledTools }: Answered): Stop {
   const reason = REASONS.get(finishReason)

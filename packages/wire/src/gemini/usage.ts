@@ -14,15 +14,15 @@ import {
 } from '../reported-usage.ts'
 import { partsOf } from './answer.ts'
 
-/** Replaces a total that is not plausible. */
+/** Used as the total when the reported total is implausible. */
 const NO_TOTAL = 0
 
 /**
- * Reads `usageMetadata`. Counts of 0 are absent in it, and the total is the sum of prompt, answer, thoughts
- * and results of the provider's tools. Thoughts count as output, tool results as input. Cached tokens are
- * included in the prompt, unless the total shows that they are not. If the total is larger still, the
- * difference is thoughts, which `byTotal` reports, or the prompt if that is absent. Returns undefined without
- * a prompt, and only the prompt without any output.
+ * Reads `usageMetadata`. Numbers that are 0 are absent there. The total is the sum of prompt, response,
+ * thoughts and results of the provider's tools. Thoughts count as output, tool results as input. Cached
+ * tokens are part of the prompt, unless the total shows that they are not. If the total is larger than all of
+ * this, the difference is thoughts, reported in `byTotal`, or the prompt if that is absent. Returns undefined
+ * without a prompt, and only the prompt without output.
  */
 function read(
   usage: Fields,
@@ -73,18 +73,18 @@ function read(
   return counts.output === 0 ? promptUsage(counts) : counts
 }
 
-/** Reads the usage of embeddings, which only newer models report; undefined without a prompt. */
+/** Reads the usage of an embeddings response, which only newer models report; undefined without a prompt. */
 export function embeddedUsage(usage: Fields = {}): Usage | undefined {
   const input = countAt(usage, 'promptTokenCount') || countAt(usage, 'totalTokenCount')
   if (input === 0) return undefined
-  // Some responses misspell the name of the details.
+  // Some responses spell the name of the details differently.
   const details = usage['promptTokenDetails'] ?? usage['promptTokensDetails']
   const audioInput = Math.min(ofModality(details, 'AUDIO'), input)
   const imageInput = Math.min(ofModality(details, 'IMAGE'), input - audioInput)
   return { ...NO_USAGE, input, audioInput, imageInput }
 }
 
-/** Tokens of a modality in the details. */
+/** The number of tokens of one modality in the details. */
 function ofModality(details: unknown, modality: string): number {
   if (!Array.isArray(details)) return 0
   let tokens = 0
@@ -97,17 +97,17 @@ function ofModality(details: unknown, modality: string): number {
 
 /**
  * Usage of a stream. Each chunk reports the usage so far, and the last report counts, even if it is lower
- * than an earlier one. Fields that a report lacks are taken from the one before; a report that has lost its
- * output is ignored.
+ * than an earlier one. Fields that a report lacks are taken from the previous report; a report in which the
+ * output has disappeared is ignored.
  */
 export class StreamUsage {
   #metadata: Fields | undefined
-  /** What the chunks so far state about how they are served. */
+  /** Tier and region that the chunks so far have stated. */
   served: Served | undefined
-  /** Uses of the provider's tools; a later chunk may report the same ones again. */
+  /** Uses of the provider's tools. A later chunk may report the same uses again. */
   readonly tools = new ToolTally()
 
-  /** Reads the report of a chunk, if it has one. */
+  /** Reads the usage in a chunk, if it has one. */
   read(chunk: Fields): void {
     noteTools(this.tools, chunk)
     const later = asRecord(chunk['usageMetadata'])
@@ -118,7 +118,7 @@ export class StreamUsage {
     else if (!before || hasOutput(later) || !hasOutput(before)) this.#metadata = later
   }
 
-  /** The usage so far; undefined without a plausible report. */
+  /** The usage so far; undefined if no plausible report has arrived. */
   get usage(): ReportedUsage | undefined {
     const usage = this.#metadata && read(this.#metadata, this.tools.uses)
     return usage && this.served ? { ...usage, served: this.served } : usage
@@ -134,8 +134,8 @@ function hasOutput(usage: Fields): boolean {
 }
 
 /**
- * Records the uses of the provider's tools that a chunk reports, in all candidates. Chunks may repeat what
- * earlier ones reported, so the largest number of each kind counts.
+ * Records the uses of the provider's tools that a chunk reports, in all candidates. Chunks may repeat uses
+ * reported earlier, so for each kind the largest number is kept.
  */
 function noteTools(tally: ToolTally, { candidates }: Fields): void {
   if (!Array.isArray(candidates)) return
@@ -145,7 +145,7 @@ function noteTools(tally: ToolTally, { candidates }: Fields): void {
     if (!candidate) continue
     for (const [kind, count] of usesIn(candidate)) totals.set(kind, (totals.get(kind) ?? 0) + count)
   }
-  // All code of an answer is executed in one session.
+  // All code of a response is executed in one session, which counts once.
   if (totals.has('code_execution')) totals.set('code_execution', 1)
   for (const [kind, count] of totals) {
     if (count > usesOf(tally.uses, kind)) tally.note(kind, { kind, count })
@@ -174,7 +174,10 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : []
 }
 
-/** Renders usage. Counts of 0 are omitted, as the provider does, except for those that clients add up. */
+/**
+ * Writes the usage. Numbers that are 0 are left out, as the provider does, except for those that clients add
+ * up.
+ */
 export function writeUsage(usage: Usage): object {
   const { cacheRead, output, reasoning } = usage
   const prompt = promptTokens(usage)

@@ -1,8 +1,9 @@
-/** A number with this many digits may lose precision as a double. */
+/** Matches numbers with so many digits that they may lose precision as a double. */
 const MANY_DIGITS = /\d{16}/
 
 /**
- * Reviver of JSON.parse that receives the source text of primitives; TypeScript's types do not have it yet.
+ * Reviver function of JSON.parse that also gets the source text of a value. TypeScript's types do not have it
+ * yet.
  */
 type SourceReviver = (key: string, value: unknown, context: { readonly source?: string }) => unknown
 
@@ -15,8 +16,8 @@ interface ExactJson {
 const exact = JSON as unknown as ExactJson
 
 /**
- * Parses JSON so that JSON.stringify writes each number as it came, including integers above 2^53. Throws the
- * same errors as JSON.parse.
+ * Parses JSON in such a way that JSON.stringify writes each number as it was, including integers above 2^53.
+ * Throws the same errors as JSON.parse.
  */
 export function parseExact(text: string): unknown {
   if (!MANY_DIGITS.test(text)) return JSON.parse(text)
@@ -32,7 +33,7 @@ export function exactNumber(text: string): object {
   return exact.rawJSON(text)
 }
 
-/** Reports whether a value is a JSON text that JSON.stringify writes unchanged. */
+/** Whether a value is a JSON text that JSON.stringify writes unchanged. */
 export function isJsonText(value: object): boolean {
   return exact.isRawJSON(value)
 }

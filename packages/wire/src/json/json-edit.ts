@@ -1,15 +1,15 @@
 import type { Member, Node, ScannedObject } from './scanned-object.ts'
 
 /**
- * Changes to top-level members. `replace` holds JSON text; members that do not exist are appended. If a name
- * is in both, `replace` wins over `remove`.
+ * Changes of top-level members. `replace` contains JSON texts by name; a member that does not exist is
+ * appended. If a name is in both, it is replaced.
  */
 export interface Edits {
   readonly remove: readonly string[]
   readonly replace: ReadonlyMap<string, string>
 }
 
-/** Replacement of `bytes[from, to)` by `text`. */
+/** Replaces the bytes from `from` up to `to` by `text`. */
 interface Splice {
   readonly from: number
   readonly to: number
@@ -30,7 +30,7 @@ export function applyEdits(bytes: Buffer, scan: ScannedObject, changes: Edits): 
   return Buffer.concat(parts)
 }
 
-/** Splices in document order; they do not overlap. */
+/** The replacements in the order of the text. They do not overlap. */
 function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
   const removed = new Set(remove.filter((key) => !replace.has(key)))
   const splices: Splice[] = []
@@ -49,7 +49,7 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
     const text = replace.get(member.key)
     if (text !== undefined) splices.push({ from: member.start, to: member.end, text })
   }
-  // If the last members are removed, so is the comma before them.
+  // If the last members are removed, the comma before them is removed too.
   if (cutFrom !== undefined) splices.push({ from: lastRemaining?.end ?? cutFrom, to: cutTo, text: '' })
   const added = [...replace]
     .filter(([key]) => !scan.has(key))
@@ -61,12 +61,12 @@ function splicesOf(scan: ScannedObject, { remove, replace }: Edits): Splice[] {
   return splices
 }
 
-/** What happens to a value: it stays as it is, is removed, or is replaced by a JSON text. */
+/** What happens to a value: it stays, it is removed, or it is replaced by a JSON text. */
 export type ElementChange = 'stays' | 'goes' | { readonly text: string }
 
 /**
- * Renders an array after the decision on each of its elements; returns undefined if all of them stay. The
- * bytes of an element that stays are not changed.
+ * Writes an array after deciding on each of its elements. Returns undefined if all of them stay. Elements
+ * that stay keep their bytes.
  */
 export function renderArray(
   scan: ScannedObject,
@@ -83,7 +83,7 @@ export function renderArray(
   return `[${texts.join(',')}]`
 }
 
-/** Renders an object with another value for one of its members. The member must exist. */
+/** Writes an object with another value for one of its members, which must exist. */
 export function withMember(scan: ScannedObject, object: Node, member: Node, text: string): string {
   const { bytes } = scan
   const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))
@@ -92,8 +92,8 @@ export function withMember(scan: ScannedObject, object: Node, member: Node, text
 }
 
 /**
- * Renders an object with only these of its members. Returns its own text if it has no others, and undefined
- * if it has none of them.
+ * Writes an object with only these of its members. Returns its own text if it has no other members, and
+ * undefined if it has none of them.
  */
 export function withMembers(
   scan: ScannedObject,
@@ -111,12 +111,12 @@ export function withMembers(
   return members.length === count ? scan.textOf(object) : renderObject(members)
 }
 
-/** Member of an object as text: its name and the JSON text of its value. */
+/** A member of an object: its name and the JSON text of its value. */
 export type MemberText = readonly [name: string, text: string | undefined]
 
 /**
- * Renders an object with these members, in order; undefined ones are omitted. Values given as text are not
- * parsed: parsing and rewriting would reorder integer-like keys and lose digits.
+ * Writes an object with these members, in order; undefined ones are omitted. Values that are given as JSON
+ * text are not parsed, because that would reorder numeric keys and lose digits.
  */
 export function renderObject(members: readonly MemberText[]): string {
   let text = ''
@@ -125,12 +125,12 @@ export function renderObject(members: readonly MemberText[]): string {
   return `{${text}}`
 }
 
-/** Renders an object's members as text. Those that JSON.stringify omits are undefined. */
+/** Returns the members of an object as text. Members that JSON.stringify would leave out are undefined. */
 export function membersOf(fields: object): MemberText[] {
   return Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)])
 }
 
-/** Renders an array of values that are JSON text. */
+/** Writes an array of values given as JSON text. */
 export function arrayOf(texts: readonly string[]): string {
   return `[${texts.join(',')}]`
 }

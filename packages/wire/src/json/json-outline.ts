@@ -8,31 +8,37 @@ const LETTER_U = 0x75
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Maximum bytes kept of one string. */
+/** Maximum number of bytes kept of one string. */
 const MAX_STRING_BYTES = 262_144
-/** Size of an outline from which strings are truncated earlier and deep nesting is cut. */
+/** Size of an outline in bytes from which on strings are cut earlier, and deep nesting is cut too. */
 const FULL_BYTES = 524_288
-/** Maximum bytes kept of each string beyond `FULL_BYTES`. Keys and short values remain readable. */
+/** Maximum number of bytes kept of a string from `FULL_BYTES` on. Keys and short values can still be read. */
 const SHORT_STRING_BYTES = 64
-/** Depth below which, beyond `FULL_BYTES`, containers are truncated after their current member. */
+/** Depth of nesting below which, from `FULL_BYTES` on, containers end after their current member. */
 const MAX_FULL_DEPTH = 3
-/** Containers up to this size are kept whole even beyond `FULL_BYTES`; usage details fit. */
+/**
+ * Containers up to this size in bytes are kept completely even beyond `FULL_BYTES`. The details of a usage
+ * are smaller.
+ */
 const SMALL_CONTAINER_BYTES = 128
-/** Maximum bytes of an outline; a longer one is abandoned. */
+/** Maximum size of an outline in bytes. If it is exceeded, the outline is given up. */
 const MAX_OUTLINE_BYTES = 1_048_576
-/** Longest run of base64 characters that is treated as text; a longer one is treated as media. */
+/**
+ * Maximum length of a sequence of base64 characters that is treated as text. A longer one is treated as
+ * media.
+ */
 const MAX_RUN = 1_024
 const INITIAL_BYTES = 4_096
 
-/** Characters of both base64 alphabets. */
+/** Which bytes are characters of one of the two base64 alphabets. */
 const BASE64 = new Uint8Array(256)
 for (const character of 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/-_=')
   BASE64[character.charCodeAt(0)] = 1
 
 /**
- * Shortened copy of a JSON text, built while the text streams, in bounded memory. Base64 and very long
- * strings are truncated, and beyond `FULL_BYTES` deep nesting is too. Short members are kept at every
- * position. The outline of valid JSON is valid JSON.
+ * A shortened copy of a JSON text, built while the text streams. Its memory is limited: base64 and very long
+ * strings are cut, and from `FULL_BYTES` on also deep nesting. Short members are kept everywhere. If the text
+ * is valid JSON, so is the outline.
  */
 export class JsonOutline {
   #bytes = Buffer.allocUnsafeSlow(INITIAL_BYTES)
@@ -44,15 +50,15 @@ export class JsonOutline {
   /** Offsets in the outline at which the open containers begin, by depth. */
   readonly #starts: number[] = []
   #inString = false
-  /** Bytes kept of the current string, and the length of its current run of base64 characters. */
+  /** Number of bytes kept of the current string, and length of the current sequence of base64 characters. */
   #stringBytes = 0
   #run = 0
-  /** Bytes of the current escape sequence that are still to come, and whether they are kept. */
+  /** Number of bytes of the current escape sequence that are missing, and whether the sequence is kept. */
   #escapeLeft = 0
   #isEscapeStart = false
   #keepsEscape = false
 
-  /** The outline so far; undefined if it was abandoned. */
+  /** The outline so far; undefined if it was given up. */
   get text(): string | undefined {
     return this.#isAbandoned ? undefined : this.#bytes.toString('utf8', 0, this.#length)
   }
@@ -116,9 +122,9 @@ export class JsonOutline {
     }
   }
 
-  // Keeps an escape sequence completely or not at all.
+  // An escape sequence is kept completely or not at all.
   #handleEscape(byte: number): void {
-    // Some servers escape the slashes of base64, so an escaped slash does not end the run.
+    // Some servers escape slashes in base64, so an escaped slash does not end the sequence.
     if (byte !== SLASH) this.#run = 0
     this.#escapeLeft = this.#isEscapeStart && byte === LETTER_U ? 4 : this.#escapeLeft - 1
     this.#isEscapeStart = false
@@ -161,16 +167,17 @@ export class JsonOutline {
 }
 
 /**
- * Endings to try on a truncated JSON text so that its brackets can be closed: nothing, a missing value, or a
- * missing colon and value.
+ * Texts to append to a truncated JSON text before its brackets are closed; they are tried in order: nothing,
+ * a missing value, or a missing colon and value.
  */
 const COMPLETIONS = ['', 'null', ':null'] as const
 
-/** Matches if the text begins with a complete escape sequence. */
+/** Matches if a text begins with a complete escape sequence. */
 const WHOLE_ESCAPE = /^\\(?:u[\da-f]{4}|[^u])/i
 
 /**
- * Closes the open strings and brackets of a truncated JSON text. Returns undefined if the result is not JSON.
+ * Completes a truncated JSON text by closing its open strings and brackets. Returns undefined if the result
+ * is not JSON.
  */
 export function closeJson(beginning: string): string | undefined {
   const open: string[] = []
@@ -188,7 +195,7 @@ export function closeJson(beginning: string): string | undefined {
     else if (character === '[') open.push(']')
     else if (character === '}' || character === ']') open.pop()
   }
-  // A truncated escape sequence is left out.
+  // An incomplete escape sequence at the end is left out.
   const isCut = inString && escapeAt >= 0 && !WHOLE_ESCAPE.test(beginning.slice(escapeAt))
   const whole = isCut ? beginning.slice(0, escapeAt) : beginning
   const text = inString ? `${whole}"` : whole.replace(/,\s*$/, '')

@@ -3,19 +3,24 @@ import { WireError } from '../wire-error.ts'
 import { keyText, type Member, ScannedObject } from './scanned-object.ts'
 import { StringEnds } from './string-ends.ts'
 
-/** Limits of accepted JSON: depth of nesting, number of values (keys are not counted), and top-level keys. */
+/**
+ * Limits of accepted JSON: depth of nesting, number of values (without keys), and number of top-level keys.
+ */
 export interface ScanLimits {
   readonly depth: number
   readonly nodes: number
   readonly members: number
 }
 
-/** Limits for a client's body. A top-level key costs ten times as much as a nested one. */
+/**
+ * Limits for a client's body. There are few top-level keys, because each costs ten times as much as a nested
+ * one.
+ */
 export const JSON_LIMITS: ScanLimits = { depth: 128, nodes: 200_000, members: 1_000 }
 
 /**
- * Limits for an upstream's response, which can be larger than a request: results of web searches, generated
- * files.
+ * Limits for an upstream's response, which can be larger than a request, for example with search results or
+ * generated files.
  */
 export const RESPONSE_LIMITS: ScanLimits = { depth: 512, nodes: 2_000_000, members: 1_000 }
 
@@ -33,7 +38,7 @@ const LETTER_U = 0x75
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** States of the parser. They are numbers because they are compared at each token. */
+/** States of the parser. They are numbers, because they are compared for each token. */
 const FIRST_KEY = 0
 const KEY = 1
 const FIRST_ELEMENT = 2
@@ -49,20 +54,26 @@ const EXPECTED = [
 
 /** Bytes that may follow a backslash, except `u`: " \ / b f n r t. */
 const ESCAPES = table('"\\/bfnrt')
-/** Bytes that may stand in a string unescaped. Bytes beyond ASCII always may, as the text is valid UTF-8. */
+/**
+ * Bytes that may be in a string without an escape. All bytes beyond ASCII may, because the text is valid
+ * UTF-8.
+ */
 const PLAIN = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte >= 0x20 && byte !== QUOTE && byte !== BACKSLASH ? 1 : 0,
 )
-/** Length of a run of plain bytes from which a vectorized search for the end of the string pays off. */
+/**
+ * Number of plain bytes after which the search for the end of the string uses vector instructions, because it
+ * is faster then.
+ */
 const LONG_RUN = 24
 const HEX = table('0123456789abcdefABCDEF')
 const LITERALS = { t: Buffer.from('true'), f: Buffer.from('false'), n: Buffer.from('null') } as const
 
 /**
- * Scans a JSON object strictly. It refuses everything that JSON.parse refuses, duplicate top-level keys,
- * invalid UTF-8, and input beyond the limits. Throws `invalid_json` with the byte position and what was
- * expected there. It is one loop without recursion, so that nesting cannot exhaust the stack. It is faster
- * than JSON.parse, and keeps all digits, the order of keys and unknown members.
+ * Scans a JSON object strictly. Refuses everything that JSON.parse refuses, duplicate top-level keys, invalid
+ * UTF-8, and input beyond the limits. Throws `invalid_json` with the byte position and what was expected
+ * there. It is one loop without recursion, so that deep nesting cannot exhaust the stack. It is faster than
+ * JSON.parse, and keeps all digits, the order of keys, and unknown members.
  */
 export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): ScannedObject {
   if (!isUtf8(bytes)) throw new WireError('invalid_json', 'Invalid JSON: the body is not valid UTF-8.')
@@ -148,7 +159,7 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
       continue
     }
 
-    // The only token left is the bracket that closes the innermost container.
+    // Only the bracket that closes the innermost container is possible here.
     p++
     const node = open.pop() as number
     tape[node + 1] = p
@@ -169,14 +180,14 @@ export function scanObject(bytes: Buffer, limits: ScanLimits = JSON_LIMITS): Sca
   return new ScannedObject(bytes, members, tape, end)
 }
 
-/** Offset after the closing quote of the string that opens at `start`. */
+/** Offset after the closing quote of the string that begins at `start`. */
 function stringEnd(bytes: Buffer, strings: StringEnds, start: number, length: number): number {
   let p = start + 1
   const long = p + LONG_RUN
   while (p < long && PLAIN[bytes[p] as number] === 1) p++
   if (bytes[p] !== QUOTE) p = strings.skip(p)
-  // Usually returns in the first round. Further rounds are for invalid characters, the end of the text, and
-  // processors without vector instructions.
+  // Usually returns in the first round. More rounds are needed for invalid characters, at the end of the
+  // text, and on processors without vector instructions.
   for (;;) {
     while (PLAIN[bytes[p] as number] === 1) p++
     const c = p < length ? (bytes[p] as number) : -1
@@ -195,7 +206,7 @@ function stringEnd(bytes: Buffer, strings: StringEnds, start: number, length: nu
   }
 }
 
-/** Offset after the number that begins at `start`. */
+/** Returns the offset after the number that begins at `start`. */
 function numberEnd(bytes: Buffer, start: number, length: number): number {
   let p = start
   if (bytes[p] === MINUS) p++

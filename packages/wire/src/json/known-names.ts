@@ -2,20 +2,20 @@ import { WireError } from '../wire-error.ts'
 import { hasBytesAt } from './bytes.ts'
 import type { Node, ScannedObject } from './scanned-object.ts'
 
-/** Name of a member in one of the spellings that requests may use. */
+/** A known name of a member, in one of the spellings that requests may use. */
 interface KnownName {
-  /** Number of the field. Two spellings of one field have the same number. */
+  /** Number of the field. All spellings of a field have the same number. */
   readonly field: number
   readonly spelling: string
   readonly bytes: Buffer
-  /** Names that are known inside the value: in an object, or in each object of an array. */
+  /** Names known inside the value, if it is an object or an array of objects. */
   readonly below: KnownNames | undefined
 }
 
 /** Returns all spellings of a field, the preferred one first. */
 export type SpellingsOf = (field: string) => readonly [string, ...string[]]
 
-/** Fields with a number below this have a bit in an integer. */
+/** Fields with a lower number than this are remembered as bits of an integer. */
 const BITS = 32
 const NONE: readonly KnownName[] = []
 const OPEN_ARRAY = 0x5b
@@ -23,9 +23,9 @@ const OPEN_OBJECT = 0x7b
 const onlyItself: SpellingsOf = (field) => [field]
 
 /**
- * Names of the members that the gateway reads in an object. Some upstreams ignore the case of names, and use
- * the last of several members with one name: they would read a different request than the one that the
- * gateway checked. `docs/api.md: Names of members`.
+ * Names of the members that the gateway reads in an object. They must be spelled exactly: some upstreams
+ * ignore upper and lower case, and use the last of several members with the same name, so they might read a
+ * different request than the gateway has checked. `docs/api.md: Names of members`.
  */
 export class KnownNames {
   readonly #bySize: (readonly KnownName[])[] = []
@@ -33,7 +33,7 @@ export class KnownNames {
   readonly #byFolding = new Map<string, KnownName>()
 
   /**
-   * `fields` are names in ASCII; `below` has the fields whose values contain known names too. `spellingsOf`
+   * `fields` are ASCII names. `below` has names that are known inside the values of fields. `spellingsOf`
    * returns all spellings of a field that are accepted here.
    */
   constructor(
@@ -54,21 +54,21 @@ export class KnownNames {
       }
   }
 
-  /** Checks the name of a form field. Like `check`, throws for a spelling that is not exact. */
+  /** Checks the name of a form field. Throws like `check` if it is a known name in a different spelling. */
   checkName(text: string): void {
     this.#named(text)
   }
 
   /**
-   * Checks the members of a request at all levels with known names. Throws `invalid_request` for a name that
-   * differs from a known one only in case, and for two spellings of one field; throws `invalid_json` for a
-   * name that is given twice.
+   * Checks the members of a request, wherever names are known. Throws `invalid_request` for a name that
+   * differs from a known name only in upper and lower case, and for two spellings of one field. Throws
+   * `invalid_json` for a name that occurs twice.
    */
   check(scan: ScannedObject): void {
     this.#checkObject(scan, scan.root)
   }
 
-  // One loop directly over the tape, because it visits each key of each message.
+  // Reads the tape directly in one loop, because this is done for each key of each message.
   #checkObject(scan: ScannedObject, object: Node): void {
     const { bytes, tape } = scan
     const end = tape[object + 2] as number
@@ -103,7 +103,10 @@ export class KnownNames {
     }
   }
 
-  /** Finds the known name with these bytes; undefined for unknown keys and for keys with escapes. */
+  /**
+   * Finds the known name with exactly these bytes; undefined for unknown keys, and for keys with escape
+   * sequences.
+   */
   #exact(bytes: Buffer, start: number, size: number): KnownName | undefined {
     const names = size < this.#bySize.length ? (this.#bySize[size] as readonly KnownName[]) : NONE
     for (let at = 0; at < names.length; at++) {
@@ -113,7 +116,7 @@ export class KnownNames {
     return undefined
   }
 
-  /** The error for a key that repeats an earlier one of the object. */
+  /** Creates the error for a key that repeats an earlier key of the object. */
   #givenTwice(scan: ScannedObject, object: Node, key: Node): WireError {
     const text = scan.keyText(key)
     const field = this.#bySpelling.get(text)?.field
@@ -124,7 +127,7 @@ export class KnownNames {
     return givenTwice(scan, key, first ?? text, text)
   }
 
-  /** Finds the known name that equals a decoded key. Throws for other spellings of a known name. */
+  /** Finds the known name that equals a decoded key. Throws if it is a different spelling of a known name. */
   #named(text: string): KnownName | undefined {
     const name = this.#bySpelling.get(text)
     if (name) return name
@@ -137,9 +140,13 @@ export class KnownNames {
   }
 }
 
-/** Folds case by Unicode's simple case folding, as far as the result is ASCII. */
+/**
+ * Removes the difference between upper and lower case (Unicode's simple case folding), where the result is
+ * ASCII.
+ */
 function folded(text: string): string {
-  // The long s is its own lower case and needs a rule; that of the Kelvin sign is already `k`.
+  // The long s (ſ) needs a rule of its own, because it is lower case already. The Kelvin sign becomes `k`
+  // without one.
   return text.toLowerCase().replaceAll('\u017f', 's')
 }
 
@@ -148,7 +155,7 @@ function givenTwice(scan: ScannedObject, key: Node, first: string, second: strin
   return new WireError('invalid_json', first === second ? `${at}.` : `${at}, also as ${shown(second)}.`)
 }
 
-/** Renders a name for an error message, truncated. */
+/** Shortens a name for an error message. */
 function shown(name: string): string {
   return JSON.stringify(name.slice(0, 60))
 }

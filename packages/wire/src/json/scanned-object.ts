@@ -1,38 +1,39 @@
 import { hasBytesAt } from './bytes.ts'
 import { notedStrings, type StringNotes } from './string-notes.ts'
 
-/** Kind of a JSON value, determined by its first byte. */
+/** Type of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
 
-/** Top-level member with its byte offsets. The ends are exclusive. */
+/** A top-level member with its byte offsets. Each end is the offset after the last byte. */
 export interface Member {
   readonly key: string
   /** Offset of the key's opening quote. */
   readonly keyStart: number
-  /** Offsets of the value. */
+  /** Offset of the first byte of the value. */
   readonly start: number
   readonly end: number
   readonly node: Node
-  /** Number of an array's elements or of an object's members; 0 for other values. */
+  /** Number of elements of an array or members of an object; 0 for other values. */
   readonly count: number
 }
 
-/** Index of a value or key in a `ScannedObject`. */
+/** Index in the tape at which a value or key is described. */
 export type Node = number
 
-/** The whole object. */
+/** The object itself, as a node. */
 export const ROOT: Node = 0
 
 /**
- * Valid JSON object with the offsets of all its values; values are parsed only on demand. The tape holds
- * three numbers for each key and value, in document order: begin, end, and the index of the next sibling.
+ * A valid JSON object with the offsets of all its values. A value is parsed only when it is needed. The tape
+ * is a list with three numbers for each key and value, in the order of the text: begin, end, and index of the
+ * next sibling.
  */
 export class ScannedObject {
   readonly bytes: Buffer
   readonly members: ReadonlyMap<string, Member>
   /** Offset after the object's closing brace. */
   readonly end: number
-  /** For loops over all nodes; other code uses the methods. */
+  /** For loops over all nodes. Other code uses the methods. */
   readonly tape: readonly number[]
   readonly #values = new Map<string, unknown>()
   #notes: StringNotes | undefined
@@ -57,7 +58,7 @@ export class ScannedObject {
     return member && this.kindOf(member.node)
   }
 
-  /** Parses one top-level member's value and caches it; undefined if the member is absent. */
+  /** Parses the value of a top-level member and caches the result; undefined if there is no such member. */
   value(key: string): unknown {
     const member = this.members.get(key)
     if (!member) return undefined
@@ -89,19 +90,22 @@ export class ScannedObject {
     return this.tape[node + 1] as number
   }
 
-  /** Which names of interest are among its short strings. They are searched once. */
+  /**
+   * Which names and lifetimes of prompt caching occur in its short strings. The strings are searched only
+   * once.
+   */
   get notes(): StringNotes {
     return (this.#notes ??= notedStrings(this.bytes, this.tape))
   }
 
-  /** Reports whether any key or string begins with these bytes, which include the opening quote. */
+  /** Whether a key or string begins with these bytes, which must include the opening quote. */
   hasStringFrom(beginning: Buffer): boolean {
     const { bytes, tape } = this
     const { length } = beginning
     const last = beginning[length - 1]
     for (let node = 0; node < tape.length; node += 3) {
       const start = tape[node] as number
-      // Compares the last byte first: the first one is always a quote.
+      // Compares the last byte first, because the first byte is always a quote.
       if (bytes[start + length - 1] !== last || (tape[node + 1] as number) - start <= length) continue
       if (hasBytesAt(bytes, start, beginning)) return true
     }
@@ -163,8 +167,7 @@ export class ScannedObject {
   }
 
   /**
-   * Finds the value of an object's member. Of several with the same key the last one counts, as in
-   * JSON.parse.
+   * Finds the value of a member. If several members have this key, the last one is used, as by JSON.parse.
    */
   memberOf(node: Node, key: string): Node | undefined {
     let found: Node | undefined
@@ -174,7 +177,7 @@ export class ScannedObject {
     return found
   }
 
-  /** Compares `key`, in plain ASCII, with a key that may contain escapes. */
+  /** Whether a key, which may contain escape sequences, equals `key`, which must be ASCII. */
   isKey(node: Node, key: string): boolean {
     const start = this.startOf(node) + 1
     const size = this.endOf(node) - 1 - start
@@ -192,7 +195,7 @@ const BACKSLASH = 0x5c
 const OPENING_BRACE = 0x7b
 const OPENING_BRACKET = 0x5b
 
-/** Decodes a key as JSON.parse does: `"mod\u0065l"` is `model`. */
+/** Decodes a key like JSON.parse: `"mod\u0065l"` is `model`. */
 export function keyText(bytes: Buffer, start: number, end: number): string {
   for (let i = start + 1; i < end - 1; i++) {
     const byte = bytes[i] as number
@@ -210,7 +213,7 @@ const OTHER_KINDS: Readonly<Record<string, JsonKind>> = {
   '{': 'object',
 }
 
-/** Kinds by first byte. A list without gaps, because the kinds of all values of a request are asked for. */
+/** Types by the first byte. An array without gaps, because it is read for every value of a request. */
 const KINDS: readonly JsonKind[] = Array.from(
   { length: 256 },
   (_, byte) => OTHER_KINDS[String.fromCharCode(byte)] ?? 'number',

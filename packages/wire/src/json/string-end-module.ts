@@ -1,7 +1,7 @@
-/** Hash of string-end.wat, from which `node tools/assemble.mjs` built the module. */
+/** Hash of the source file string-end.wat, from which `node tools/assemble.mjs` built the module. */
 export const SOURCE_SHA256 = '431e5296dce59450eb1255829bb446adedaf94a909501197308a993c448a2742'
 
-/** The module in base64. */
+/** The WebAssembly module in base64. */
 export const STRING_END_MODULE =
   'AGFzbQEAAAABBwFgAn9/AX8DAgEABQMBAAIHFgIGbWVtb3J5AgAJc3RyaW5nRW5kAAAKoQMBngMCCn8CewNAIAEgAGtBEEkE' +
   'QCAAQX9zDwsgAP0AAAAhDCAMQSD9D/0mIAxBIv0P/SP9UCAMQdwA/Q/9I/1Q/WQiAkUEQCAAQRBqIQAMAQsgDEEi/Q/9I/1k' +

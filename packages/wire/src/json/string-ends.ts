@@ -1,6 +1,6 @@
 import { STRING_END_MODULE } from './string-end-module.ts'
 
-/** Bytes searched at a time: one page of WebAssembly memory. */
+/** Number of bytes searched at a time: one page of WebAssembly memory. */
 const WINDOW_BYTES = 65_536
 
 interface Scanner {
@@ -9,18 +9,21 @@ interface Scanner {
 }
 
 let scanner: Scanner | undefined
-/** Number of the text of which a window is in the module's memory. */
+/** Number of the text that is partly in the memory of the WebAssembly module. */
 let loadedText = 0
-/** Number of texts so far; gives each text its number. */
+/** Number of texts so far. Each text gets the next number. */
 let textCount = 0
 
 /**
- * Finds the ends of JSON strings, sixteen bytes at a time, with vector instructions that JavaScript lacks.
+ * Finds the ends of JSON strings in steps of sixteen bytes, with vector instructions, which JavaScript does
+ * not have.
  */
 export class StringEnds {
   readonly #bytes: Buffer
   readonly #number = ++textCount
-  /** Window of this text in the module's memory; valid only while `loadedText` is the number of this text. */
+  /**
+   * Range of this text that is in the module's memory. Valid only if `loadedText` is the number of this text.
+   */
   #from = 0
   #to = 0
 
@@ -29,10 +32,10 @@ export class StringEnds {
   }
 
   /**
-   * Skips well-formed characters of a string from `at` on, which must not be within an escape sequence.
-   * Returns the offset of the closing quote, or a smaller offset, also outside of escape sequences, from
-   * which the string must be read byte by byte: an invalid character or the text's end is less than sixteen
-   * bytes away, or the processor has no vector instructions.
+   * Skips valid characters of a string from `at` on, where no escape sequence may be under way. Returns the
+   * offset of the closing quote. Otherwise returns an earlier offset outside of escape sequences, from which
+   * the string must be read byte by byte: less than sixteen bytes after it there is an invalid character or
+   * the end of the text, or the processor has no vector instructions.
    */
   skip(at: number): number {
     scanner ??= createScanner()
@@ -55,7 +58,7 @@ export class StringEnds {
   }
 }
 
-/** Creates a scanner. On processors without vector instructions it skips nothing. */
+/** Creates a scanner. On a processor without vector instructions it skips nothing. */
 function createScanner(): Scanner {
   try {
     const code = Uint8Array.from(Buffer.from(STRING_END_MODULE, 'base64'))

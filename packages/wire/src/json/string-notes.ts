@@ -1,23 +1,26 @@
 import { hasBytesAt } from './bytes.ts'
 
 /**
- * Which strings a request has, found in one pass over its short keys and texts. All are true if a letter of one is
- * escaped: then nothing is certain.
+ * Which of certain names and lifetimes occur in a request, found in one pass over its short keys and texts.
+ * All are true if such a string has an escaped letter, because nothing is certain then.
  */
 export interface StringNotes {
-  /** Whether any begins like the name of a cache directive. */
+  /** Whether a string begins like the name of a cache mark. */
   readonly directive: boolean
-  /** Whether any begins like the name of a member that controls a provider's cache. */
+  /** Whether a string begins like the name of a member that controls a provider's cache. */
   readonly cacheMember: boolean
-  /** Whether any begins like the name of a breakpoint, which lives for half an hour, or is that lifetime. */
+  /**
+   * Whether a string begins like `prompt_cache_breakpoint`, whose default lifetime is half an hour, or is the
+   * lifetime `30m`.
+   */
   readonly halfHour: boolean
-  /** Whether any is a lifetime of an hour or more. */
+  /** Whether a string is a lifetime of an hour or more. */
   readonly longLifetime: boolean
 }
 
 const EVERYTHING: StringNotes = { directive: true, cacheMember: true, halfHour: true, longLifetime: true }
 
-/** Beginnings of names, with the opening quote. */
+/** Beginnings of names, including the opening quote. */
 const DIRECTIVES = ['"cache_control', '"prompt_cache_breakpoint', '"cachePoint'].map((name) =>
   Buffer.from(name),
 )
@@ -25,20 +28,20 @@ const CACHE_MEMBERS = ['"cache_control', '"prompt_cache_', '"cachePoint'].map((n
 const BREAKPOINTS = [Buffer.from('"prompt_cache_breakpoint')]
 const HALF_HOURS = [Buffer.from('"30m"')]
 const LONG_LIFETIMES = ['"1h"', '"12h"', '"24h"'].map((text) => Buffer.from(text))
-/** Strings above this size are texts, not names or lifetimes. */
+/** Maximum size in bytes of the strings that are examined. Longer ones are texts, not names or lifetimes. */
 const MAX_NAME_BYTES = 100
 const MAX_LIFETIME_BYTES = 5
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const LETTER_U = 0x75
-/** Whether a byte is the first of a name or lifetime above, as it is or as an escape. */
+/** Whether a byte can be the first of one of these names or lifetimes, or begins an escape sequence. */
 const IS_FIRST = Uint8Array.from({ length: 256 }, (_, byte) =>
   byte === BACKSLASH || [...CACHE_MEMBERS, ...HALF_HOURS, ...LONG_LIFETIMES].some((one) => one[1] === byte)
     ? 1
     : 0,
 )
 
-/** `tape`: as in `ScannedObject`. */
+/** Finds which kinds of strings a JSON text contains. `tape` is that of `ScannedObject`. */
 export function notedStrings(bytes: Buffer, tape: readonly number[]): StringNotes {
   let directive = false
   let cacheMember = false
@@ -67,7 +70,8 @@ function isAnyAt(bytes: Buffer, start: number, texts: readonly Buffer[]): boolea
   return false
 }
 
-// Serializers escape control characters and a few signs, never letters, digits or underscores.
+// Libraries that write JSON escape control characters and a few signs, but never letters, digits or
+// underscores.
 function hasEscapedLetter(bytes: Buffer, start: number, end: number): boolean {
   for (let at = start + 1; at < end - 1; at++) {
     if (bytes[at] !== BACKSLASH) continue

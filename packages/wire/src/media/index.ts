@@ -1,4 +1,4 @@
-/** Public interface of the media dialect. */
+/** Exports of the protocols for images and audio. */
 export {
   type Fields,
   flagIn,

@@ -15,29 +15,32 @@ import {
   withCredibleTotal,
 } from '../reported-usage.ts'
 
-/** Types of the events that end an image, a speech or a transcript, and of the partial ones before them. */
+/**
+ * Matches the events that complete an image, a speech or a transcript; the pattern below matches the partial
+ * events before them.
+ */
 const FINAL = /^(?:image_generation|image_edit)\.completed$|^(?:speech\.audio|transcript\.text)\.done$/
 const PARTIAL = /^(?:image_generation|image_edit)\.partial_image$|^speech\.audio\.delta$/
 const TEXT = /^transcript\.text\.(?:delta|segment)$/
 const DONE = '[DONE]'
 
 /**
- * Watches a stream of images, speech or a transcript. The stream ends with its last final event; what
- * follows, such as `[DONE]`, is held back with it.
+ * Watches a stream of images, speech or a transcript. The stream ends with its last final event, which is
+ * held back together with everything after it, such as `[DONE]`.
  */
 export class MediaTap extends StreamTap {
   /** Sum of the usage of all final events. */
   reported: Usage | undefined
-  /** Number of final events so far, and of partial events with content. */
+  /** Number of final events so far, and number of partial events with content. */
   finals = 0
   partials = 0
-  /** Format of the image in the last final event. */
+  /** Size and quality of the image in the last final event. */
   size: string | undefined
   quality: string | undefined
   readonly #output: OutputModality
   readonly #expectedFinals: number
 
-  /** `expectedFinals`: the number of images requested. */
+  /** `expectedFinals` is the number of requested images. */
   constructor(output: OutputModality, expectedFinals: number) {
     super()
     this.#output = output
@@ -48,7 +51,7 @@ export class MediaTap extends StreamTap {
     return this.finals > 0
   }
 
-  /** Whether anything chargeable was forwarded. */
+  /** Whether anything was forwarded that can be charged. */
   get hasContent(): boolean {
     return this.finals + this.partials + this.contentFrames > 0
   }
@@ -104,9 +107,9 @@ function textOf(value: unknown): string {
 const BEGUN = /"data"\s*:\s*\[\s*\{/
 const IMAGE = /(?<!\\)"(?:b64_json|url)"\s*:\s*"/g
 
-/** Facts of a whole response with images. */
+/** Facts of a complete response with images. */
 export interface ImageFacts {
-  /** Number of images; 0 if the response has no list of images. */
+  /** Number of images; 0 if the response contains no list of images. */
   readonly images: number
   readonly isError: boolean
   readonly usage: Usage | undefined
@@ -114,7 +117,7 @@ export interface ImageFacts {
   readonly quality: string | undefined
 }
 
-/** Reads a response with images while it streams, in bounded memory. */
+/** Reads a response with images while it streams. The memory for it is limited. */
 export class ImageReply {
   readonly #outline = new JsonOutline()
   #hasBegun = false
@@ -129,12 +132,12 @@ export class ImageReply {
     return this.#hasBegun
   }
 
-  /** Number of images that have begun; the last one may be incomplete. */
+  /** Number of images whose data has begun; the last one may be incomplete. */
   get begun(): number {
     return this.#outline.text?.match(IMAGE)?.length ?? 0
   }
 
-  /** The facts of a complete response. */
+  /** The facts; call this when the response is complete. */
   get facts(): ImageFacts {
     const reply = parseRecord(this.#outline.text ?? '') ?? {}
     const data = Array.isArray(reply['data']) ? (reply['data'] as readonly unknown[]) : []
@@ -157,20 +160,20 @@ function textIn(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** Facts of a whole transcript on which its cost depends. */
+/** The facts of a complete transcript that determine its cost. */
 export interface TranscriptFacts {
   readonly isValid: boolean
   readonly isError: boolean
   readonly usage: Usage | undefined
-  /** Seconds of the recording as the response reports them; 0 if it does not. */
+  /** Duration of the recording in seconds as the response states it; 0 if it does not. */
   readonly seconds: number
-  /** Second at which the last subtitle ends; the recording is at least that long. */
+  /** Second at which the last subtitle ends. The recording is at least this long. */
   readonly lastCue: number
   /** The text, for counting tokens. */
   readonly text: string
 }
 
-/** Time at the end of a cue in SubRip and WebVTT: `00:01:02,345`, `01:02.345`. */
+/** Finds the end times of subtitles in SubRip and WebVTT: `00:01:02,345`, `01:02.345`. */
 const CUE_END = /-->[ \t]*(?:(\d{1,3}):)?(\d{2}):(\d{2})[.,](\d{3})/g
 
 /** Reads a transcript in JSON: `json`, `verbose_json` or `diarized_json`. */
@@ -199,12 +202,12 @@ export function plainTranscript(body: string): TranscriptFacts {
 
 const NONE: Counts = {}
 
-/** Kind of an endpoint's output, used if its usage does not report the kind. */
+/** What an endpoint's output consists of. Used if the usage does not report it. */
 type OutputModality = 'text' | 'audio' | 'image'
 
 /**
- * Reads the usage of a response about images or audio: its tokens by modality, or its seconds; undefined if
- * it reports neither. Transcriptions write `input_token_details` in the singular.
+ * Reads the usage of a response for images or audio: its tokens by modality, or its seconds; undefined if it
+ * reports neither. In transcriptions, `input_token_details` is written in the singular.
  */
 export function readMediaUsage(value: unknown, output: OutputModality): Usage | undefined {
   const usage = asRecord(value)
@@ -249,10 +252,10 @@ function details(usage: Counts, ...names: readonly string[]): Counts {
   return NONE
 }
 
-/** Maximum plausible duration of one recording in seconds: a day. */
+/** Maximum plausible duration of a recording in seconds: one day. */
 const MAX_SECONDS = 86_400
 
-/** Whole seconds, rounded up as providers do; 0 for an implausible duration. */
+/** Seconds, rounded up as providers do; 0 if the duration is implausible. */
 function secondsIn(value: unknown): number {
   return typeof value === 'number' && value > 0 && value <= MAX_SECONDS ? Math.ceil(value) : 0
 }

@@ -18,24 +18,24 @@ const IMAGE_FIELDS: Readonly<Record<string, JsonSchema>> = {
   partial_images: { type: 'integer', minimum: 0, maximum: 10 },
 }
 
-/** Builds the JSON Schema of requests for images. Fields outside it pass unchanged. */
+/** Returns the JSON Schema of requests for images. Other fields are forwarded unchanged. */
 export function imageRequestSchema(): JsonSchema {
   return { type: 'object', required: ['model'], properties: IMAGE_FIELDS }
 }
 
-/** Builds the schema of forms that request images made from others. */
+/** Returns the schema of forms that request images made from other images. */
 export function imageFormSchema(): JsonSchema {
   const properties = { ...IMAGE_FIELDS, 'image[]': { type: 'array', items: FILE }, mask: FILE }
   return { type: 'object', required: ['model'], properties }
 }
 
-/** Builds the schema of forms that request variations of an image. */
+/** Returns the schema of forms that request variations of an image. */
 export function variationFormSchema(): JsonSchema {
   const { model, n, size } = IMAGE_FIELDS as Readonly<Record<'model' | 'n' | 'size', JsonSchema>>
   return { type: 'object', required: ['model', 'image'], properties: { model, n, size, image: FILE } }
 }
 
-/** Builds the JSON Schema of requests for speech. */
+/** Returns the JSON Schema of requests for speech. */
 export function speechRequestSchema(): JsonSchema {
   const properties = {
     model: MODEL,
@@ -47,7 +47,7 @@ export function speechRequestSchema(): JsonSchema {
   return { type: 'object', required: ['model', 'input'], properties }
 }
 
-/** Builds the schema of forms that request transcripts. */
+/** Returns the schema of forms that request transcripts. */
 export function transcriptFormSchema(): JsonSchema {
   const properties = { model: MODEL, file: FILE, prompt: TEXT, response_format: TEXT, stream: FLAG }
   return { type: 'object', required: ['model', 'file'], properties }
@@ -55,7 +55,7 @@ export function transcriptFormSchema(): JsonSchema {
 
 const MAX_MODEL_LENGTH = 256
 
-/** Fields of a request, sent as JSON or as a form. */
+/** The fields of a request, whether it is JSON or a form. */
 export interface Fields {
   /** The value of a field; undefined if it is absent, null or empty. */
   get(name: string): unknown
@@ -66,12 +66,12 @@ export function jsonFields(scan: ScannedObject): Fields {
   return { get: (name) => (isPresent(scan, name) ? scan.value(name) : undefined) }
 }
 
-/** The fields of a form, which are all texts. Throws `invalid_request` for a field that is sent twice. */
+/** The fields of a form; their values are texts. Throws `invalid_request` for a field that is sent twice. */
 export function formFields(parts: readonly FormPart[]): Fields {
   return { get: (name) => onlyField(parts, name)?.text || undefined }
 }
 
-/** The only field with this name. Throws `invalid_request` if there are two, or if it is a file. */
+/** Returns the field with this name. Throws `invalid_request` if there are several, or if it is a file. */
 function onlyField(parts: readonly FormPart[], name: string): FormPart | undefined {
   const [first, second] = parts.filter((part) => part.name === name)
   if (second) throw new WireError('invalid_request', `the form has two fields '${name}'`)
@@ -79,7 +79,7 @@ function onlyField(parts: readonly FormPart[], name: string): FormPart | undefin
   return first
 }
 
-/** The model's name. Throws `invalid_request` if it is missing or invalid. */
+/** Returns the model's name. Throws `invalid_request` if it is missing or invalid. */
 export function modelIn(fields: Fields): string {
   const name = fields.get('model')
   if (name === undefined || name === '') throw new WireError('invalid_request', "'model' is required.")
@@ -88,14 +88,19 @@ export function modelIn(fields: Fields): string {
   return name
 }
 
-/** A text. Throws `invalid_request` for any other value. */
+/**
+ * Returns a field that is a text; undefined if it is absent. Throws `invalid_request` for any other value.
+ */
 export function textIn(fields: Fields, name: string): string | undefined {
   const value = fields.get(name)
   if (value === undefined || typeof value === 'string') return value
   return refuse(name, 'a string', 'another value')
 }
 
-/** Reports whether a flag is set, as a boolean or as a text. */
+/**
+ * Reads a flag, given as a boolean or as a text such as "true" or "1". Throws `invalid_request` for any other
+ * value.
+ */
 export function flagIn(fields: Fields, name: string): boolean {
   const value = fields.get(name)
   if (value === undefined || value === false || value === 'false' || value === 'False' || value === '0')
@@ -104,7 +109,10 @@ export function flagIn(fields: Fields, name: string): boolean {
   return refuse(name, 'true or false', 'another value')
 }
 
-/** An integer, as a number or as a text. Throws `invalid_request` if it is out of range. */
+/**
+ * Returns a field that is an integer, given as a number or as a text. Throws `invalid_request` if it is out
+ * of range.
+ */
 export function integerIn(fields: Fields, name: string, from: number, to: number): number | undefined {
   const value = fields.get(name)
   if (value === undefined) return undefined
@@ -115,7 +123,7 @@ export function integerIn(fields: Fields, name: string, from: number, to: number
 
 const image = knownNames('type url image_url file_id')
 
-/** Names of the fields of requests about images or audio, in JSON and in forms. */
+/** Names of the fields of requests for images or audio, in JSON and in forms. */
 export const mediaNames = requestNames(
   [
     'model',

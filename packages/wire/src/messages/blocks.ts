@@ -5,8 +5,8 @@ import type { FoundPage, SearchPart } from '../conversation.ts'
 import { ToolTally, type ToolUse } from '../tool-use.ts'
 
 /**
- * Decodes a block of a reply, or of a stream after its deltas were applied. `input` is the text of a call's
- * input. Blocks that other dialects cannot express become opaque parts; none is refused.
+ * Decodes a complete block of a reply. `input` is the text of a call's input. Blocks that other protocols
+ * cannot express become opaque parts. No block is refused.
  */
 export function readBlock(
   block: Readonly<Record<string, unknown>>,
@@ -30,14 +30,16 @@ export function readBlock(
   }
 }
 
-/** Citations of a text block, which apply to its whole text; for spreading into the part. */
+/**
+ * Reads the citations of a text block, as an object to spread into the part. They apply to its whole text.
+ */
 function citationsIn(value: unknown): { citations?: readonly Citation[] } {
   if (!Array.isArray(value)) return {}
   const citations = value.flatMap((entry) => readCitation(asRecord(entry)) ?? [])
   return citations.length > 0 ? { citations } : {}
 }
 
-/** Reads a citation of a web page; undefined for citations of documents, which other dialects do not have. */
+/** Reads a citation of a web page; undefined if it cites a document, which other protocols cannot express. */
 export function readCitation(value: Readonly<Record<string, unknown>> | undefined): Citation | undefined {
   const url = textOf(value?.['url'])
   if (value?.['type'] !== 'web_search_result_location' || url === '') return undefined
@@ -45,8 +47,8 @@ export function readCitation(value: Readonly<Record<string, unknown>> | undefine
 }
 
 /**
- * Encodes a citation. Clients expect `cited_text` and `encrypted_index` to be strings, but other dialects
- * have neither. The placeholder shows which citations must be left out when the client sends them back.
+ * Encodes a citation. Clients expect `cited_text` and `encrypted_index` to be strings, which other protocols
+ * do not have. A placeholder in them marks the citations that must be left out when a client sends them back.
  */
 export function writeCitation({ url, title }: Citation): object {
   return { type: 'web_search_result_location', cited_text: '', url, title, encrypted_index: FOREIGN_PAGE }
@@ -58,20 +60,23 @@ function textOf(value: unknown): string {
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Maximum number of queries kept at a time; no reply has more searches in progress. */
+/** Maximum number of searches without a result that are remembered. */
 const MAX_QUERIES = 64
 
-/** Prefix of the ids of searches that other providers ran. Requests to upstreams leave them out. */
+/**
+ * Prefix of the ids of searches that other providers ran. Such searches are left out of requests to
+ * upstreams.
+ */
 export const FOREIGN_SEARCH = 'srvtoolu_sluice'
 
 /**
- * Reads web searches from the blocks of a message: `server_tool_use` contains the query, a later
- * `web_search_tool_result` the pages.
+ * Reads web searches from the blocks of a message: a `server_tool_use` block contains the query, a later
+ * `web_search_tool_result` block the pages.
  */
 export class ServerSearches {
   readonly #queries = new Map<string, string>()
 
-  /** Reads a block. Returns the search that it completes, if any. */
+  /** Reads a block. If it contains a search result, returns the search. */
   note(block: unknown): SearchPart | undefined {
     const { type, id, name, input, tool_use_id: of, content } = asRecord(block) ?? {}
     if (type === 'server_tool_use' && name === 'web_search' && typeof id === 'string') {
@@ -87,13 +92,16 @@ export class ServerSearches {
 }
 
 /**
- * Reports whether an opaque value is the result of a search. The shared form of the same search follows it.
+ * Whether the value of an opaque part is a search result. The next part is then the same search, independent
+ * of the protocol.
  */
 export function isSearchResult(value: unknown): boolean {
   return asRecord(value)?.['type'] === 'web_search_tool_result'
 }
 
-/** Returns the two blocks of a search that another provider ran. `key` makes its id unique in the reply. */
+/**
+ * Returns the two blocks for a search that another provider ran. `key` makes their id unique in the reply.
+ */
 export function searchBlocks({ query, pages, isFailed }: SearchPart, key: string): readonly [Block, Block] {
   const id = `${FOREIGN_SEARCH}${key.replaceAll(/\W/g, '_')}`
   return [
@@ -113,7 +121,7 @@ function readPage(page: Block | undefined): FoundPage | undefined {
   return url === '' ? undefined : { url, title: textOf(page?.['title']) }
 }
 
-/** Clients expect the encrypted content to be a string, although only the provider can read it. */
+/** Writes a found page. Its encrypted content is a placeholder, because clients expect a string. */
 function writePage({ url, title }: FoundPage): Block {
   return {
     type: 'web_search_result',
@@ -124,7 +132,7 @@ function writePage({ url, title }: FoundPage): Block {
   }
 }
 
-/** Tools that the provider ran, by their names in blocks. */
+/** Kinds of provider-run tools, by their names in blocks. */
 const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['kind']>([
   ['web_search', 'web_search'],
   ['web_fetch', 'web_fetch'],
@@ -134,7 +142,7 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
 ])
 
 /**
- * Records the use of a tool reported by a block. All code of a message runs in one container, which counts
+ * Records the use of a tool that a block reports. All code of a message runs in one container, which counts
  * once.
  */
 export function recordBlockToolUse(tally: ToolTally, index: number, value: unknown): void {
@@ -145,7 +153,7 @@ export function recordBlockToolUse(tally: ToolTally, index: number, value: unkno
   if (kind) tally.note(kind === 'code_execution' ? 'container' : `block ${index}`, { kind, count: 1 })
 }
 
-/** Returns the uses of tools reported by the blocks of a message. */
+/** Returns the uses of tools that the blocks of a message report. */
 export function usesIn(content: unknown): readonly ToolUse[] {
   const tally = new ToolTally()
   if (Array.isArray(content))

@@ -2,15 +2,15 @@ import type { Cache, CacheLifetime } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
 import { asRecord } from '../json/record.ts'
 
-/** `cache_control` in the format of messages. */
+/** `cache_control` in a messages request. */
 interface CacheControl {
   readonly type: 'ephemeral'
   readonly ttl?: CacheLifetime
 }
 
 /**
- * Reads the mark of a block or a tool, for spreading into a part. Throws `invalid_request` for an unknown
- * kind.
+ * Reads the cache mark of a block or a tool, as an object to spread into a part. Throws `invalid_request` for
+ * an unknown type.
  */
 export function readCache(holder: Readonly<Record<string, unknown>>, path: string): { cache?: Cache } {
   const given = holder['cache_control']
@@ -23,7 +23,7 @@ export function readCache(holder: Readonly<Record<string, unknown>>, path: strin
   return { cache: { ttl } }
 }
 
-/** Renders the mark, for spreading into a block or a tool. */
+/** Writes a cache mark, as an object to spread into a block or a tool. */
 export function writeCache(cache: Cache | undefined): { cache_control?: CacheControl } {
   if (!cache) return {}
   return { cache_control: { type: 'ephemeral', ...(cache.ttl !== undefined && { ttl: cache.ttl }) } }

@@ -11,12 +11,14 @@ const FIELDS: ReadonlySet<string> = new Set([
   'speed',
 ])
 
-/** Other names that decoding or encoding a messages request may report. */
+/** Other names of dropped fields that this codec may report. */
 type DroppedName =
-  /** Unknown top-level fields. */
+  /** Stands for any unknown top-level field. */
   | 'unknown'
   | 'billing_header'
-  /** In messages: fields of a block other than its content, and blocks that only another dialect has. */
+  /**
+   * Parts of messages: fields of a block other than its content, and blocks that only another protocol has.
+   */
   | 'citations'
   | 'content'
   | 'image_url.detail'
@@ -31,19 +33,19 @@ type DroppedName =
   | 'temperature'
   | 'thinking'
   | 'tool_choice'
-  /** Tools that the provider would run itself. */
+  /** Stands for tools that the provider would run itself. */
   | 'tools.server'
   | 'tools.unknown'
   | 'top_k'
   | 'top_p'
   | 'web_search'
 
-/** Reports a dropped field by a name of the fixed list, so that it never contains a client's text. */
+/** Reports a dropped field. The type ensures that the name contains no text of a client. */
 export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
 
-/** Reports a top-level field that the conversion does not read. */
+/** Reports a top-level field that the conversion ignores. */
 export function dropField(dropped: Dropped, field: string): void {
   dropped.add(FIELDS.has(field) ? field : (reroutingName(field) ?? 'unknown'))
 }

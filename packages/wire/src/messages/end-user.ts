@@ -3,13 +3,16 @@ import type { EndUser } from '../conversation.ts'
 import { asRecord } from '../json/record.ts'
 import { reportDropped } from './dropped-fields.ts'
 
-/** Value of `service_tier` for the provider's standard capacity; `auto` is the default. */
+/** Value of `service_tier` for the provider's standard capacity. The default is `auto`. */
 export const STANDARD_TIER = 'standard_only'
 
-/** Maximum length of a user's identifier in the other dialects; messages clients send longer ones. */
+/** Maximum length of a user's identifier in other protocols. Messages clients send longer ones. */
 const MAX_LENGTH = 64
 
-/** Reads `metadata`, of which other dialects can express only the user, for spreading into a conversation. */
+/**
+ * Reads the user's id from `metadata`, as an object to spread into a conversation. Other protocols cannot
+ * express anything else in it.
+ */
 export function decodeEndUser(metadata: unknown, dropped: Dropped): { endUser?: EndUser } {
   const { user_id: id, ...others } = asRecord(metadata) ?? {}
   const isKept = typeof id === 'string' && id !== '' && Array.from(id).length <= MAX_LENGTH

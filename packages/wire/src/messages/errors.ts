@@ -1,12 +1,12 @@
 import { parseRecord, asRecord } from '../json/record.ts'
 import { type ErrorContent, redactedJson } from '../upstream-error.ts'
 
-/** Renders an error for messages clients, with `code` if programs can use it. `docs/api.md: Envelopes`. */
+/** Writes an error for messages clients; with `code` if programs need it. `docs/api.md: Envelopes`. */
 export function messagesErrorBody(
   parts: Pick<ErrorContent, 'type' | 'message'> & {
     readonly code?: string | undefined
     readonly requestId: string
-    /** Additional members of the error. */
+    /** Additional members of the error object. */
     readonly numbers?: Readonly<Record<string, number>> | undefined
   },
 ): Buffer {
@@ -15,7 +15,7 @@ export function messagesErrorBody(
   return Buffer.from(JSON.stringify({ type: 'error', error, request_id: requestId }))
 }
 
-/** Renders an error in mid-stream as a frame; `docs/api.md: Events`. */
+/** Writes an error within a stream as a frame; `docs/api.md: Events`. */
 export function messagesErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
@@ -24,8 +24,8 @@ export function messagesErrorFrame(parts: ErrorContent): Buffer {
 const CODED_TYPES: ReadonlyMap<string, string> = new Map([['quota_held', 'gateway_error']])
 
 /**
- * Renders the same frame as text. Permission errors have a code, so that clients can distinguish a spent
- * budget from missing quota, and both from quota that other calls hold.
+ * The text of such a frame. Permission errors have a code, so that clients can tell a used-up budget from
+ * missing quota, and both from quota that other calls hold.
  */
 export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
   const coded = hasOwnCode ? undefined : CODED_TYPES.get(code)
@@ -35,8 +35,8 @@ export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorCont
 }
 
 /**
- * Returns an upstream's error for messages clients, with its `request_id`: the bytes unchanged, unless
- * `redact` changes a text. Undefined if the body is not a messages error.
+ * Returns an upstream's error for messages clients, with its `request_id`: the same bytes, unless `redact`
+ * changes a text in them. Undefined if the body is not a messages error.
  */
 export function forwardableError(bytes: Buffer, redact: (text: string) => string): Buffer | undefined {
   const body = parseRecord(bytes.toString())

@@ -1,12 +1,12 @@
 import { asRecord } from '../json/record.ts'
 import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 
-/** Data of an event. */
+/** Parsed data of an event. */
 export type Event = Readonly<Record<string, unknown>>
 
 /**
- * Returns `error` if the event has that name, otherwise the type in the data, otherwise the event's name; ''
- * if there is neither.
+ * Type of an event: `error` if the event is named so; otherwise the type in its data; otherwise the event's
+ * name. Empty if there is none.
  */
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'
@@ -20,12 +20,12 @@ export function blockIndex(event: Event): number {
   return typeof index === 'number' && Number.isSafeInteger(index) && index >= 0 ? index : 0
 }
 
-/** Reports whether a second `message_start` repeats the first one, as some upstreams do. */
+/** Whether a second `message_start` repeats the first one, as some upstreams send it. */
 export function isSameMessage(before: unknown, id: unknown): boolean {
   return typeof id === 'string' && id !== '' && id === before
 }
 
-/** Finds the usage in an error event, inside the error or next to it. */
+/** Finds the usage in an error event: in the error or beside it. */
 export function usageInError(event: Event | undefined): unknown {
   return event?.['usage'] ?? asRecord(event?.['error'])?.['usage']
 }

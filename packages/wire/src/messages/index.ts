@@ -7,7 +7,7 @@ import { answerTool } from './output-format.ts'
 import { MessagesStreamDecoder } from './stream/decoder.ts'
 import { MessagesStreamEncoder } from './stream/encoder.ts'
 
-/** Public interface of the messages dialect. */
+/** Exports of the messages protocol. */
 export {
   countedModel,
   countRequestSchema,
@@ -21,10 +21,10 @@ export { MESSAGES_CONVERSATION, MESSAGES_PROMPT } from './native/prompt.ts'
 export { MessagesTap, usageOfMessage } from './native/tap.ts'
 export { maxTokensOf, withoutThinkingSuffix, withSuffixThinking } from './encode/thinking.ts'
 
-/** Codec of the messages dialect. */
+/** Codec of the messages protocol. */
 export const messagesCodec: Codec = {
   decodeRequest,
-  // Media given by URL are fetched and sent inline; `docs/api.md: Chat completions`, translations.
+  // Media given as a URL are downloaded and sent as data; `docs/api.md: Chat completions`, translations.
   mustFetch: ({ source }) => source.kind === 'url',
   encodeRequest,
   answerTool,

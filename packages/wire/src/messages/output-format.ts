@@ -14,8 +14,8 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import { reportDropped } from './dropped-fields.ts'
 
 /**
- * Decodes `output_config.format`, or `output_format` of the beta; `docs/api.md: Messages`. Throws
- * `invalid_request` with the path of an unreadable value.
+ * Decodes `output_config.format`, or `output_format` of the beta version; `docs/api.md: Messages`. Throws
+ * `invalid_request` with the path of an invalid value.
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const config = objectAt(scan, scan.span('output_config')?.node, 'output_config')
@@ -52,8 +52,9 @@ export function encodeOutputFormat({ schema }: OutputSchema): string {
 }
 
 /**
- * Adapts the output format to the model; `docs/api.md: Chat completions`. A model that cannot follow a schema
- * is forced to call a tool with this schema; if that is impossible, the system prompt demands it.
+ * Adapts the output format to the model; `docs/api.md: Chat completions`. A model that cannot be forced to
+ * follow a schema must call a tool with this schema instead. If that is impossible, the format is written
+ * into the system prompt.
  */
 export function withSupportedFormat(
   conversation: Conversation,
@@ -71,8 +72,9 @@ export function withSupportedFormat(
 }
 
 /**
- * Name of the tool whose input is the text of the reply, forced on a model that cannot follow a schema.
- * Undefined if the conversation has tools, web search or a prefill, or if the schema is not an object.
+ * Name of the tool that a model must call if it cannot follow a schema; the tool's input is the text of the
+ * reply. Undefined if the conversation has tools, web search or a prefill, or if the schema does not describe
+ * an object.
  */
 export function answerTool(conversation: Conversation, capabilities: Capabilities): string | undefined {
   const { outputFormat: format, tools, webSearch } = conversation
@@ -81,7 +83,7 @@ export function answerTool(conversation: Conversation, capabilities: Capabilitie
   return answerToolName(format)
 }
 
-/** Reports whether the model can follow a schema. After a prefill none can. */
+/** Whether the model can follow a schema. After a prefill (a given beginning of the reply) no model can. */
 function canFollowSchema(conversation: Conversation, { takesSchema }: Capabilities): boolean {
   return takesSchema && !hasPrefill(conversation)
 }

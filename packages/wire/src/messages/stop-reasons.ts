@@ -1,7 +1,7 @@
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Stop reasons in both directions; `docs/api.md: Messages response`. */
+/** Stop reasons of this protocol, and those used inside the gateway; `docs/api.md: Messages response`. */
 const STOPS: readonly (readonly [wire: string, hub: StopReason])[] = [
   ['end_turn', 'end'],
   ['max_tokens', 'length'],
@@ -18,8 +18,8 @@ const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map([
 const TO_WIRE = new Map(STOPS.map(([wire, hub]) => [hub, wire]))
 
 /**
- * Reads the stop of a message or a `message_delta`; undefined if there is none yet. Unknown reasons mean a
- * normal end.
+ * Reads why a message ended, from the message or a `message_delta`; undefined if it has not ended. An unknown
+ * reason counts as a normal end.
  */
 export function readStop(holder: unknown): Stop | undefined {
   const { stop_reason: reason, stop_sequence: sequence } = asRecord(holder) ?? {}
@@ -30,7 +30,7 @@ export function readStop(holder: unknown): Stop | undefined {
   }
 }
 
-/** Facts of a message other than its stop. */
+/** What is known about a message besides its stop reason. */
 interface ReplyTraits {
   readonly calledTools: boolean
   /** Whether the reply contains a refusal. */
@@ -38,8 +38,8 @@ interface ReplyTraits {
 }
 
 /**
- * Renders `stop_reason` and `stop_sequence`. A normal end is corrected if the reply contains a refusal or
- * tool calls.
+ * Writes `stop_reason` and `stop_sequence`. A normal end is written as a refusal or tool use if the reply
+ * contains one.
  */
 export function writeStop(
   { reason, sequence }: Stop,

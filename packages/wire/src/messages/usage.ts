@@ -6,16 +6,16 @@ import { countAt, type Counts, promptUsage, type ReportedUsage, toCount } from '
 
 const NONE: Counts = {}
 
-/** Counts that add up to the prompt. */
+/** Fields that together are the number of prompt tokens. */
 const PROMPT = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'] as const
 
 /**
- * Reads a messages upstream's usage, whose counts are disjoint. Returns undefined without a valid
- * `input_tokens`, and only the prompt without a valid `output_tokens`. Other implausible counts are ignored.
- * Tokens written to a cache without a split by lifetime are of the five-minute kind; a split that exceeds
- * their sum wins. Compactions in `iterations` are added, because the sums include all iterations except these
- * and those of other models. `seen`: uses of tools reported by blocks, which count if the usage does not
- * report them.
+ * Reads the usage of a messages upstream, whose numbers are disjoint. Returns undefined without a valid
+ * `input_tokens`, and only the prompt without a valid `output_tokens`. Other implausible numbers are ignored.
+ * Tokens written to a cache without a lifetime count as written for five minutes. If the tokens split by
+ * lifetime exceed their sum, the split is used. Compactions in `iterations` are added, because the sums
+ * include all iterations except these and those of other models. `seen` contains uses of tools reported by
+ * blocks, which are used if the usage does not report them.
  */
 export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = []): ReportedUsage | undefined {
   const usage = asRecord(value)
@@ -46,7 +46,7 @@ function countsIn(usage: Counts): Usage {
   }
 }
 
-/** Adds the uses of tools. All executions of code share one container. */
+/** Adds the uses of tools. All code executions of a message share one container. */
 function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): ReportedUsage {
   const reported = (name: string, kind: ToolKind): number => toCount(server[name]) ?? usesOf(seen, kind)
   const fetches = reported('web_fetch_requests', 'web_fetch')
@@ -65,9 +65,9 @@ function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): Repor
 }
 
 /**
- * Merges the usage of `message_start` with that of a `message_delta`, whose counts are totals and replace
- * earlier ones. Prompt counts that are implausible or all zero replace nothing, because some upstreams repeat
- * the fields without values.
+ * Merges the usage of `message_start` with that of a later `message_delta`, whose numbers are totals and
+ * replace earlier ones. Prompt numbers that are implausible or all zero replace nothing, because some
+ * upstreams repeat the fields without values.
  */
 export function mergedUsage(before: Counts | undefined, later: unknown): Counts | undefined {
   const counts = asRecord(later)
@@ -84,35 +84,37 @@ export function mergedUsage(before: Counts | undefined, later: unknown): Counts 
   return merged
 }
 
-/** Usage of one stream, which is reported in parts. */
+/** Collects the usage of one stream, which is reported in several events. */
 export class StreamedUsage {
   #counts: Counts | undefined
   #isFinal = false
-  /** Uses of the provider's tools reported by blocks. */
+  /** Uses of the provider's tools that blocks have reported. */
   readonly tools = new ToolTally()
 
-  /** Adds the usage of an event; `isLast` for the event that closes the message. */
+  /** Adds the usage of an event. `isLast` says that it is the event that ends the message. */
   add(usage: unknown, isLast: boolean): void {
     this.#counts = mergedUsage(this.#counts, usage)
     const output = asRecord(usage)?.['output_tokens']
     if (isLast && output !== undefined && output !== null) this.#isFinal = true
   }
 
-  /** Adds the usage of a repeated start, which does not override that of the end. */
+  /**
+   * Adds the usage of a repeated `message_start`. It does not override numbers from the end of the message.
+   */
   addRepeatedStart(usage: unknown): void {
     this.#counts = this.#isFinal
       ? mergedUsage(asRecord(usage), this.#counts)
       : mergedUsage(this.#counts, usage)
   }
 
-  /** Usage so far; undefined if there is none or if it is implausible. */
+  /** The usage so far; undefined if there is none or it is implausible. */
   get partial(): ReportedUsage | undefined {
     return readMessagesUsage(this.#counts, this.tools.uses)
   }
 
   /**
-   * Usage of the whole message. If its end reported no output, only the prompt: the start cannot know the
-   * output.
+   * The usage of the whole message. If the end of the message reported no output, this is only the prompt,
+   * because the start of a message cannot know the output.
    */
   get final(): ReportedUsage | undefined {
     return this.#isFinal ? this.partial : promptUsage(this.partial)
@@ -127,9 +129,9 @@ const COUNTS = [
 ] as const
 
 /**
- * Finds the compactions among a usage's iterations: the tokens that the provider used to summarize the
- * conversation. The provider bills them but leaves them out of the sums, which cover only the reply's
- * iterations. Returns none if the sums already equal all iterations, because a proxy has added them.
+ * Finds the compactions in a usage's iterations: tokens that the provider used to summarize the conversation.
+ * The provider charges for them, but does not include them in the sums. Returns none if the sums equal all
+ * iterations, because a proxy has included them already.
  */
 function compactionsIn(usage: Counts): Counts[] {
   const iterations = listed(usage['iterations'])
@@ -149,7 +151,7 @@ function totalOf(counts: Counts): number {
   return COUNTS.reduce((sum, name) => sum + countAt(counts, name), 0)
 }
 
-/** Renders usage. The input excludes cache reads and writes; `docs/api.md: Messages response`. */
+/** Writes the usage. `input_tokens` excludes cache reads and writes; `docs/api.md: Messages response`. */
 export function writeUsage(usage: Usage = NO_USAGE): object {
   const { input, cacheRead, cacheWrite5m, output, reasoning, webSearches } = usage
   const written = cacheWriteTokens(usage)
@@ -159,7 +161,7 @@ export function writeUsage(usage: Usage = NO_USAGE): object {
     cache_read_input_tokens: cacheRead,
     cache_creation: {
       ephemeral_5m_input_tokens: cacheWrite5m,
-      // The longest lifetime of this dialect stands for longer ones.
+      // Longer lifetimes than one hour are written as one hour, the longest lifetime in this protocol.
       ephemeral_1h_input_tokens: written - cacheWrite5m,
     },
     output_tokens: output,

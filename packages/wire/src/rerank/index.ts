@@ -1,4 +1,4 @@
-/** Public interface of the rerank dialect. */
+/** Exports of the rerank protocol. */
 export {
   gateRerankRequest,
   readRerankRequest,

@@ -6,13 +6,13 @@ import { type RerankRequest, textNode, bytesOfValue } from './request.ts'
 import { asRecord } from '../json/record.ts'
 import { countAt, type Counts, maxCount, type ReportedUsage, toCount } from '../reported-usage.ts'
 
-/** The upstream's response, and the client's response once the call is charged. */
+/** A response as received from the upstream, and as sent to the client after the call was charged. */
 export interface RerankReply {
   readonly facts: ReplyFacts
   body(charged: Usage): Buffer
 }
 
-/** Result as the upstream wrote it. */
+/** A result as the upstream wrote it. */
 interface RankedResult {
   readonly index: number
   readonly score: number
@@ -20,21 +20,22 @@ interface RankedResult {
   readonly document: Node | undefined
 }
 
-/** Form of returned documents: as the client sent them, or always objects with `text`. */
+/** How documents are returned: as the client sent them, or always as objects with `text`. */
 export type DocumentForm = 'as sent' | 'object'
 
-/** Limits of a response: one result for each document that a request may have. */
+/** Limits for parsing a response. They allow one result for each document that a request may contain. */
 const REPLY_LIMITS: ScanLimits = { depth: 128, nodes: 4_000_000, members: 1_000 }
 
-/** Names of the list of results. */
+/** Possible names of the list of results. */
 const LISTS = ['results', 'data'] as const
 
 /**
- * Reads the response to `request`, whose bytes are in `scan`; never throws. It is valid if it has a list of
- * results, each with a finite score and the index of a document that no other result has. The client gets the
- * results sorted by score, equal ones in their order, at most `top_n`, and the usage. If it requested
- * documents, they are taken from the request if the upstream omits them, as objects if they were sent as
- * objects or if `documentForm` demands it. Everything else stays as the upstream wrote it.
+ * Reads the response to `request`, whose bytes are in `scan`; never throws. A response is valid if it has a
+ * list of results, each with a finite score and with the index of a document that no other result has. The
+ * client gets the results sorted by score (equal scores in the upstream's order), at most `top_n`, and the
+ * usage. If the client wants documents and the upstream omits them, they are taken from the request: as
+ * objects if they were sent as objects or if `documentForm` demands it. Everything else is sent as the
+ * upstream wrote it.
  */
 export function readRerankReply(
   bytes: Buffer,
@@ -81,7 +82,7 @@ function isList(reply: ScannedObject, member: Member | undefined): boolean {
   return member !== undefined && reply.kindOf(member.node) === 'array'
 }
 
-/** Reads the results. Returns undefined if one of them is invalid. */
+/** Reads the results; undefined if one of them is invalid. */
 function rankedResults(
   reply: ScannedObject,
   { node }: Member,
@@ -112,7 +113,9 @@ function numberIn(
   return { node, value: reply.parse(node) as number }
 }
 
-/** Renders a result. The score keeps the upstream's digits; a document from the upstream stays unchanged. */
+/**
+ * Renders a result. The score is copied digit by digit, and a document from the upstream is copied unchanged.
+ */
 function resultPieces(
   reply: ScannedObject,
   { index, scoreNode, document }: RankedResult,
@@ -131,7 +134,7 @@ function resultPieces(
   return [Buffer.from(`${head},"document":{"text":`), text, END, END]
 }
 
-/** Reports whether a document has text; some servers send an empty text or object instead of none. */
+/** Whether a document contains text. Some servers send an empty text or object instead of leaving it out. */
 function hasText(reply: ScannedObject, document: Node): boolean {
   const node = textNode(reply, document)
   return node !== undefined && reply.endOf(node) - reply.startOf(node) > '""'.length
@@ -144,12 +147,12 @@ function separated(groups: readonly (readonly Buffer[])[]): Buffer[] {
 const NONE: Counts = {}
 
 /**
- * Reads the usage of a rerank upstream: tokens, and search units (`meta.billed_units.search_units`) from
- * providers that charge for them; undefined if it reports neither. Implausible counts are ignored. Sources of
- * tokens, in order of precedence:
- * - `usage`, with the prompt's share or only a total: everything that was not generated was read;
+ * Reads the usage of a rerank upstream: tokens, and search units (`meta.billed_units.search_units`) of providers
+ * that charge by them; undefined if it reports neither. Implausible numbers are ignored. Tokens are taken from
+ * the first of these that is present:
+ * - `usage`, with the prompt's tokens or only a total: everything that was not generated was read;
  * - `meta.tokens`, the tokens that the model read;
- * - `meta.billed_units`, the units that the provider charges for.
+ * - `meta.billed_units`, the units that the provider charges.
  */
 export function readRerankUsage(reply: ScannedObject): ReportedUsage | undefined {
   const usage = asRecord(reply.value('usage')) ?? NONE
@@ -158,7 +161,7 @@ export function readRerankUsage(reply: ScannedObject): ReportedUsage | undefined
   const places = [usage, asRecord(reported['tokens']) ?? NONE, billed]
   const tokens = places.map(tokensIn).find((found) => found !== undefined)
   const units = billed['search_units']
-  // Cohere's schema allows a fraction.
+  // Cohere's schema allows fractions of a search unit.
   const searchUnits = toCount(typeof units === 'number' ? Math.ceil(units) : undefined) ?? 0
   if (tokens) return { ...tokens, searchUnits }
   return searchUnits > 0 ? { ...NO_USAGE, searchUnits, promptIsUnknown: true } : undefined
@@ -171,7 +174,7 @@ function tokensIn(counts: Counts): Usage | undefined {
   return input > 0 ? { ...NO_USAGE, input, output } : undefined
 }
 
-/** Renders the counts of `docs/api.md: Rerank result`. */
+/** Writes the usage as in `docs/api.md: Rerank result`. */
 export function writeRerankUsage(usage: Usage): string {
   const prompt = promptTokens(usage)
   return JSON.stringify({

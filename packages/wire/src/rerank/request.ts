@@ -23,19 +23,19 @@ import { knownNames, requestNames } from '../request-names.ts'
 import type { UpstreamSettings } from '../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../edit-request.ts'
 
-/** Fields of a rerank request that the gateway reads; all others pass as they came. */
+/** The fields of a rerank request that the gateway reads. All other fields are forwarded unchanged. */
 export interface RerankRequest {
   readonly model: string
   /** Documents, in order. */
   readonly documents: readonly Node[]
-  /** Maximum number of results that the client wants; undefined for as many as the upstream returns. */
+  /** Maximum number of results for the client; undefined for as many as the upstream returns. */
   readonly topN: number | undefined
   readonly returnDocuments: boolean
-  /** Upper bound on the tokens that the upstream can count. */
+  /** Maximum number of tokens that the upstream can count. */
   readonly promptBound: number
 }
 
-/** Table of `docs/api.md: Rerank`, row for row. */
+/** Checks for the table in `docs/api.md: Rerank`, one for each row. */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['query', checkSecret('a string', isText)],
@@ -49,10 +49,9 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 const REQUIRED = ['query', 'documents'] as const
 
 /**
- * Checks every row of the table in `docs/api.md: Rerank`; null in an optional field counts as absent, fields
- * outside the table pass. Throws `model_not_specified` first if no model is named, otherwise
- * `invalid_request` that names the field. For a field that can contain a client's text the error shows only
- * the kind of value.
+ * Checks each field in the table of `docs/api.md: Rerank`. Null in an optional field counts as absent; other
+ * fields are not checked. Throws `model_not_specified` if no model is named, otherwise `invalid_request` that
+ * names the field. If the field may contain a client's text, the error states only the type of the value.
  */
 export function readRerankRequest(scan: ScannedObject): RerankRequest {
   if (!isPresent(scan, 'model') || scan.value('model') === '') {
@@ -83,7 +82,7 @@ export function rerankRequestSchema(): JsonSchema {
   return requestSchema(['model', ...REQUIRED], CHECKS)
 }
 
-/** Checks documents in place, without parsing them. */
+/** Checks the documents without parsing them. */
 function checkDocuments(scan: ScannedObject, { node, count }: Member): void {
   const expected = 'a non-empty array of strings or objects with text'
   if (scan.kindOf(node) !== 'array') refuse('documents', expected, kindName(scan, node))
@@ -97,9 +96,9 @@ function checkDocuments(scan: ScannedObject, { node, count }: Member): void {
 }
 
 /**
- * Upper bound on the tokens of a checked request, without a tokenizer: a token has at least one byte. A model
- * reads the query with each document; some providers count the query as often, and the markup around each
- * pair.
+ * Maximum number of tokens of a checked request, without a tokenizer: a token has at least one byte. The
+ * query is counted once per document, because a model reads it together with each document, and some
+ * providers count it and the markup around each pair.
  */
 function promptBound(scan: ScannedObject): number {
   const documents = scan.span('documents')?.count ?? 0
@@ -108,7 +107,7 @@ function promptBound(scan: ScannedObject): number {
   return scan.bytes.length + documents * (queryBytes + MESSAGE_TOKENS) + FEATURE_TOKENS
 }
 
-/** The prompt of a rerank request. */
+/** Describes which members of a rerank request belong to the prompt. */
 export const RERANK_PROMPT = {
   levels: {
     request: {
@@ -133,7 +132,7 @@ export const rerankNames = requestNames(
   { documents: knownNames('text') },
 )
 
-/** Finds the text of a document: the document itself or its `text`; undefined if it has none. */
+/** Finds the text of a document, which is the document itself or its `text`; undefined if it has none. */
 export function textNode(scan: ScannedObject, document: Node): Node | undefined {
   const kind = scan.kindOf(document)
   if (kind === 'string') return document
@@ -146,24 +145,24 @@ export function bytesOfValue(scan: ScannedObject, node: Node): Buffer {
   return scan.bytes.subarray(scan.startOf(node), scan.endOf(node))
 }
 
-/** Request for a channel. */
+/** A request changed for a channel. */
 export interface GatedRerank extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
 }
 
-/** Path by which a channel's address selects the second version of the protocol. */
+/** Ending of a channel's address that selects version 2 of the protocol. */
 const VERSION_2 = /\/v2$/
 
-/** Fields that the second version refuses and for which it has no replacement. */
+/** Fields that version 2 refuses and does not replace by another field. */
 const NOT_IN_VERSION_2 = ['max_chunk_per_doc', 'max_chunks_per_doc', 'overlap_tokens'] as const
 
 /**
- * Adapts the request to a channel: maps the model's name, and renames fields for the upstream's version of
- * the protocol. The first version limits chunks by `max_chunks_per_doc`, which is added if absent. The second
- * accepts documents only as texts and refuses unknown fields; it returns no documents, so the gateway adds
- * them to the response. In pass-through mode only the name is mapped (`passThrough` is the gateway's option;
- * the channel has its own).
+ * Changes the request for a channel: maps the model's name, and renames fields for the upstream's version of
+ * the protocol. Version 1 limits chunks by `max_chunks_per_doc`, which is added if absent. Version 2 accepts
+ * documents only as texts and refuses unknown fields; it returns no documents, so the gateway adds them to
+ * the response. In pass-through mode only the model's name is changed; `passThrough` is the gateway's option,
+ * and the channel has its own.
  */
 export function gateRerankRequest(
   scan: ScannedObject,
@@ -190,18 +189,21 @@ export function gateRerankRequest(
   return { body, upstreamModel, dropped: [...unsupported, ...dropped] }
 }
 
-/** Renders the documents as an array of texts. Returns undefined if they already are one. */
+/** Returns the documents as a JSON array of texts; undefined if they are that already. */
 function documentTexts(scan: ScannedObject, { documents }: RerankRequest): string | undefined {
   if (documents.every((document) => scan.kindOf(document) === 'string')) return undefined
   return `[${documents.map((document) => bytesOfValue(scan, textNode(scan, document) ?? document).toString()).join(',')}]`
 }
 
-/** Cohere's rules: tokens of a document with the query per chunk, and chunks per search unit. */
+/**
+ * Cohere's rules: a document together with the query is divided into chunks of this many tokens, and this
+ * many chunks are one search unit.
+ */
 const CHUNK_TOKENS = 500
 const UNIT_CHUNKS = 100
 
 /**
- * Upper bound on the search units of a checked request, without a tokenizer: a token has at least one byte.
+ * Maximum number of search units of a checked request, without a tokenizer: a token has at least one byte.
  */
 export function searchUnitBound(scan: ScannedObject): number {
   const { query, documents } = partsOf(scan)
@@ -209,8 +211,9 @@ export function searchUnitBound(scan: ScannedObject): number {
 }
 
 /**
- * Search units of a checked request whose query and documents have `tokens` in total. The tokens are divided
- * among the texts by their bytes, so that one count is enough for any number of documents.
+ * Number of search units of a checked request, given the total number of tokens of query and documents. The
+ * tokens are distributed over the texts in proportion to their bytes, so that tokens must be counted only
+ * once.
  */
 export function searchUnits(scan: ScannedObject, tokens: number): number {
   const { query, documents } = partsOf(scan)
@@ -226,7 +229,7 @@ function partsOf(scan: ScannedObject): { readonly query: number; readonly docume
   }
 }
 
-// Excludes the quotes of a text.
+// The length without the quotes of the text.
 function lengthOf(scan: ScannedObject, node: Node): number {
   return scan.endOf(node) - scan.startOf(node) - 2
 }

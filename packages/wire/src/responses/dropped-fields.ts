@@ -12,9 +12,9 @@ import type { ScannedObject } from '../json/scanned-object.ts'
 /** Value of `include` that requests the log probabilities of the text's tokens. */
 export const INCLUDE_LOGPROBS = 'message.output_text.logprobs'
 
-/** Names that this codec may report in addition to those of `FIELDS`. The list is fixed. */
+/** Names of dropped fields that this codec may report, in addition to the keys of `FIELDS`. */
 type DroppedName =
-  /** Unknown fields of a request. */
+  /** Stands for any field of a request that is not known. */
   | 'unknown'
   | 'input.annotations'
   | 'input.compaction'
@@ -33,7 +33,7 @@ type DroppedName =
   | 'tools.tool_search'
   | 'tools.unknown'
   | 'tools.web_search'
-  /** Names of fields of other dialects' requests. */
+  /** Fields from requests of other protocols. */
   | 'cache_control'
   | 'content'
   | 'is_error'
@@ -43,7 +43,7 @@ type DroppedName =
   | 'tool_choice'
   | 'top_k'
 
-/** Reports a dropped field. The name never contains a client's text. */
+/** Reports a dropped field. The type ensures that the name contains no text of a client. */
 export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }
@@ -53,16 +53,19 @@ const asksFor =
   (value) =>
     Array.isArray(value) && value.some((entry) => !known.includes(entry as string))
 
-/** Fields that a conversation cannot express, each with a test for values that differ from the default. */
+/**
+ * Fields that a conversation cannot express. Each has a function that says whether a value differs from the
+ * default.
+ */
 const FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['background', isNotFalse],
   ['context_management', isNotEmpty],
-  // Encrypted reasoning is always returned.
+  // Not reported for encrypted reasoning, because it is always returned.
   ['include', asksFor('reasoning.encrypted_content', INCLUDE_LOGPROBS)],
   ['max_tool_calls', isAnyValue],
   ['moderation', isAnyValue],
   ['truncation', (value) => value !== 'disabled'],
-  // Describes the client; the model never reads it.
+  // Never reported: it describes the client, and the model does not read it.
   ['client_metadata', () => false],
   ['stream_options', () => false],
 ])
@@ -72,7 +75,7 @@ export const SHARED_TOP_LEVEL_FIELDS: readonly SharedField[] = SHARED_FIELDS.fil
   (name) => name !== 'verbosity',
 )
 
-/** Fields that the conversion reads. */
+/** Fields that the conversion uses. */
 const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'model',
   'input',
@@ -85,14 +88,17 @@ const READ_FIELDS: ReadonlySet<string> = new Set<string>([
   'tools',
   'tool_choice',
   'parallel_tool_calls',
-  // The gateway has already added the items of the previous response to the input.
+  // Used already: the gateway has added the items of the previous response to the input.
   'previous_response_id',
   'text',
   'reasoning',
   ...SHARED_TOP_LEVEL_FIELDS,
 ])
 
-/** Reports the top-level fields of a request that the conversion drops, if their values matter. */
+/**
+ * Reports the top-level fields of a request that the conversion ignores, if their values differ from the
+ * default.
+ */
 export function nameDroppedFields(scan: ScannedObject, dropped: Dropped): void {
   reportDroppedFields(scan, dropped, READ_FIELDS, FIELDS)
 }

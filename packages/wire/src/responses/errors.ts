@@ -1,6 +1,6 @@
 import type { ErrorContent } from '../upstream-error.ts'
 
-/** Error codes that clients know in a response, by an error's code or type in other dialects. */
+/** Error codes that clients of this protocol know, by an error code or type of other protocols. */
 const CODES: ReadonlyMap<string, string> = new Map([
   ['rate_limited', 'rate_limit_exceeded'],
   ['rate_limit_error', 'rate_limit_exceeded'],
@@ -22,8 +22,8 @@ const CODES: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * The error of a failed response. Clients decide by its code, and retry if they do not know it. A code that
- * they know is therefore preferred to the upstream's own.
+ * The error object of a failed response. A code that clients know is preferred to the upstream's own code,
+ * because clients retry if they do not know a code.
  */
 export function responseError({ type, code, hasOwnCode, message }: ErrorContent): {
   readonly code: string

@@ -1,10 +1,10 @@
 import { asRecord } from '../json/record.ts'
 import { eventOf, isErrorEvent } from '../sse/frame-splitter.ts'
 
-/** An event's data. */
+/** Parsed data of an event. */
 export type Event = Readonly<Record<string, unknown>>
 
-/** Maximum number of items that are tracked in one response; no response has more. */
+/** Maximum number of items that are watched in one response; no response has more. */
 export const MAX_ITEMS = 4_096
 
 /** The events that end a response; they contain its status. */
@@ -16,8 +16,8 @@ export const TERMINAL_EVENTS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Type of an event: `error` if the event has that name, otherwise the type in the data (some servers write no
- * event lines), otherwise the event's name; '' if there is neither.
+ * Type of an event: `error` if the event is named so; otherwise the type in its data, because some servers
+ * write no event names; otherwise the event's name. Empty if there is none.
  */
 export function eventType(event: Event, frame: string): string {
   if (isErrorEvent(frame)) return 'error'
@@ -25,17 +25,20 @@ export function eventType(event: Event, frame: string): string {
   return typeof type === 'string' ? type : (eventOf(frame) ?? '')
 }
 
-/** Index of the event's item. The index is used because some servers change ids between events. */
+/**
+ * Index of the event's item. Items are recognized by index, because some servers change their ids between
+ * events.
+ */
 export function outputIndex(event: Event): number {
   return numberOf(event['output_index'])
 }
 
-/** Index of the event's text within the item. */
+/** Index, within the item, of the text that the event belongs to. */
 export function textIndex(event: Event): number {
   return numberOf(event['content_index'] ?? event['summary_index'])
 }
 
-/** Events that append text, and the kinds of text to which they append. */
+/** The events that append text, each with the kind of text. */
 export const DELTA_EVENTS = [
   { type: 'response.output_text.delta', kind: 'text' },
   { type: 'response.reasoning_summary_text.delta', kind: 'thinking' },

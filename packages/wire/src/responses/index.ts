@@ -6,7 +6,7 @@ import { encodeReply } from './encode/reply.ts'
 import { ResponsesStreamDecoder } from './stream/decoder.ts'
 import { ResponsesStreamEncoder } from './stream/encoder.ts'
 
-/** Public interface of the responses dialect. */
+/** Exports of the responses protocol. */
 export { maxTokensOf } from './encode/request.ts'
 export {
   encryptedInput,
@@ -38,7 +38,7 @@ export {
   responsesRequestSchema,
 } from './native/request.ts'
 
-/** The codec of the responses dialect. */
+/** Codec of the responses protocol. */
 export const responsesCodec: Codec = {
   decodeRequest,
   mustFetch,

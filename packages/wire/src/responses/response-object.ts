@@ -3,7 +3,7 @@ import type { ReplyIdentity } from '../codec.ts'
 import type { ReplyContext } from '../conversation.ts'
 import { arrayOf, renderObject } from '../json/json-edit.ts'
 
-/** Settings that a response repeats, with their default values as JSON text. */
+/** Settings that a response object repeats from its request, with their default values as JSON text. */
 const SETTINGS = {
   background: 'false',
   instructions: 'null',
@@ -28,14 +28,14 @@ const SETTINGS = {
 } as const
 
 /**
- * Settings that are repeated as the client wrote them. Storage and tier are not, because the client does not
- * decide them.
+ * Settings that are repeated as the client wrote them. `store` and `service_tier` are not repeated, because
+ * the client does not decide them.
  */
 export const REPEATED_FIELDS: readonly string[] = Object.keys(SETTINGS).filter(
   (name) => name !== 'store' && name !== 'service_tier',
 )
 
-/** State of a response. */
+/** State of a response object at one point of its stream. */
 interface State {
   readonly status: 'in_progress' | 'completed' | 'incomplete' | 'failed'
   readonly incompleteReason?: string | undefined
@@ -45,7 +45,7 @@ interface State {
   readonly usage?: Usage | undefined
 }
 
-/** One response, rendered in each of its states. */
+/** Writes the object of one response in each of its states. */
 export class ResponseObject {
   readonly id: string
   readonly #created: number
@@ -66,7 +66,7 @@ export class ResponseObject {
     this.#model = name
   }
 
-  /** The part of the id that the ids of its items contain. */
+  /** The part of the response's id that the ids of its items contain. */
   get itemKey(): string {
     return this.id.slice('resp_'.length)
   }

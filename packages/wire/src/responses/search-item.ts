@@ -3,13 +3,13 @@ import type { FoundPage, SearchPart } from '../conversation.ts'
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Reports whether an item is a web search. Opening a page and finding a word in one are not searches. */
+/** Whether an item is a web search. Opening a page or finding a word on a page does not count as a search. */
 export function isSearch(value: unknown): boolean {
   const item = asRecord(value)
   return item?.['type'] === 'web_search_call' && (asRecord(item['action'])?.['type'] ?? 'search') === 'search'
 }
 
-/** Reads a search. Older providers report one query, newer ones a list. */
+/** Reads a search item. Older providers report one query, newer ones a list of queries. */
 export function readSearch(item: Item): SearchPart {
   const action = asRecord(item['action'])
   const queries: readonly unknown[] = Array.isArray(action?.['queries']) ? action['queries'] : []
@@ -24,7 +24,7 @@ export function readSearch(item: Item): SearchPart {
   }
 }
 
-/** Members of a finished search except its id. */
+/** Members of a finished search, without its id. */
 export function searchItem({ query, pages, isFailed }: SearchPart): Item {
   return {
     type: 'web_search_call',

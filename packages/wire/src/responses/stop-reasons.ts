@@ -1,7 +1,10 @@
 import { asRecord } from '../json/record.ts'
 import type { Stop, StopReason } from '../reply.ts'
 
-/** Why a response is incomplete, in this dialect's terms; with any other reason a response is complete. */
+/**
+ * Reasons why a response is incomplete, as this protocol names them. With any other reason, a response is
+ * complete.
+ */
 const INCOMPLETE = [
   ['max_output_tokens', 'length'],
   ['content_filter', 'refusal'],
@@ -10,12 +13,12 @@ const INCOMPLETE = [
 const FROM_WIRE: ReadonlyMap<unknown, StopReason> = new Map(INCOMPLETE)
 const TO_WIRE: ReadonlyMap<StopReason, string> = new Map(INCOMPLETE.map(([wire, reason]) => [reason, wire]))
 
-/** Facts of a response other than its status. */
+/** What is known about a response besides its status. */
 interface Answered {
   readonly calledTools: boolean
 }
 
-/** Derives the stop of a finished response from its status. */
+/** Determines from the status why a finished response stopped. */
 export function stopOf(response: Readonly<Record<string, unknown>>, { calledTools }: Answered): Stop {
   if (response['status'] === 'incomplete') {
     const reason = asRecord(response['incomplete_details'])?.['reason']
@@ -24,7 +27,7 @@ export function stopOf(response: Readonly<Record<string, unknown>>, { calledTool
   return { reason: calledTools ? 'tool-calls' : 'end' }
 }
 
-/** The reason for which a response is incomplete; undefined if it is complete. */
+/** The reason why a response is incomplete; undefined if it is complete. */
 export function incompleteReason({ reason }: Stop): string | undefined {
   return TO_WIRE.get(reason)
 }

@@ -12,11 +12,12 @@ import { enumAt, fieldsAt, present } from '../field.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { reportDropped } from './dropped-fields.ts'
 
-/** Efforts that every upstream with an effort setting accepts. */
+/** Efforts accepted by every upstream that has a setting for the effort. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
 
 /**
- * Decodes the effort of `reasoning`. Its setting for summaries is ignored, because they are always returned.
+ * Decodes the effort in `reasoning`. Its setting for summaries is ignored, because summaries are always
+ * returned.
  */
 export function decodeThinking(value: unknown, dropped: Dropped): Thinking | undefined {
   const given = present(value)
@@ -35,8 +36,9 @@ interface Reasoning {
 
 /**
  * Encodes `reasoning`: the nearest effort that the model accepts, and a request for summaries. If thinking is
- * off and the model's efforts are unknown, it is the value that the client gave, if any, because models that
- * cannot think refuse the field. If the model does not think, it is omitted and reported as dropped.
+ * off and the model's efforts are unknown, the client's own value is used, if there is one, because models
+ * without thinking refuse the field. If the model cannot think, the field is left out and reported as
+ * dropped.
  */
 export function encodeThinking(
   thinking: Thinking | undefined,

@@ -4,14 +4,14 @@ import { refuse } from '../field-check.ts'
 import { enumAt, type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
 import type { OfferedTools } from './decode/tools.ts'
 
-/** Tools that may be called, and the constraint on calls. */
+/** The tools that may be called, and how their use is restricted. */
 type Offer = Pick<Conversation, 'tools' | 'toolChoice' | 'webSearch'>
 
 const UNAVAILABLE = 'a tool that this model can be given'
 
 /**
- * Decodes `tool_choice` for the tools that are left; `allowed_tools` keeps only those that it names. Throws
- * `invalid_request` for a choice that only a dropped tool could satisfy.
+ * Decodes `tool_choice` for the tools that were not dropped. With `allowed_tools`, keeps only the tools that
+ * it names. Throws `invalid_request` if only a dropped tool could satisfy the choice.
  */
 export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   const { tools, webSearch } = offered
@@ -30,7 +30,7 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   return { tools, webSearch, toolChoice: { kind: 'tool', name: chosen.name } }
 }
 
-/** `allowed_tools` may also name tools that were dropped, as long as others are left. */
+/** Decodes `allowed_tools`. It may also name tools that were dropped, if at least one other is left. */
 function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offer {
   const kind = enumAt(CHOICE_MODES, choice['mode'], 'tool_choice.mode')
   const allowed = new Set<Tool>()
@@ -55,12 +55,12 @@ function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offe
   }
 }
 
-/** Form in which the client knows the tool. */
+/** The form in which the client declared the tool. */
 function formOf({ form, name }: Tool): ToolForm {
   return form ?? { type: 'function', name }
 }
 
-/** Tools that a choice can name, by type and name. */
+/** Finds the tools that a choice can name, by type and name. */
 class Choosable {
   readonly #tools = new Map<string, Tool[]>()
 
@@ -74,7 +74,7 @@ class Choosable {
     }
   }
 
-  /** Finds the tool that a choice names, in a namespace if it states one. */
+  /** Finds the tool that a choice names; within a namespace if the choice names one. */
   find(choice: Fields, path: string): Tool | undefined {
     const type = textAt(choice['type'], `${path}.type`)
     const name = type === 'function' || type === 'custom' ? textAt(choice['name'], `${path}.name`) : type

@@ -7,9 +7,10 @@ import { isSearch } from './search-item.ts'
 type Response = Readonly<Record<string, unknown>>
 
 /**
- * Reads the usage of a response. Tokens read from and written to a cache are included in its input, reasoning
- * in its output. Tools are those that it reports, otherwise those of its items. `tally` has the items of its
- * stream, because the last event may leave them out. Undefined without usage.
+ * Reads the usage of a response; undefined if it has none. Its input includes tokens read from and written to
+ * a cache, its output includes reasoning. Uses of tools are taken from the counts that the response reports,
+ * otherwise from its items. `tally` contains the items of the stream, because the last event may leave them
+ * out.
  */
 export function usageOf(response: Response, tally?: ToolTally): ReportedUsage | undefined {
   const counts = readInclusiveUsage(response['usage'])
@@ -30,7 +31,7 @@ export function toolsOf(response: Response, tally = new ToolTally()): readonly T
   return reportedUses(response, tally.uses)
 }
 
-/** Counts of the provider's tools that some upstreams report in the usage. */
+/** Names of the tool counts that some upstreams report in the usage. */
 const REPORTED = [
   ['web_search', ['web_search_calls', 'x_search_calls']],
   ['file_search', ['file_search_calls', 'document_search_calls']],
@@ -38,8 +39,8 @@ const REPORTED = [
 ] as const
 
 /**
- * The uses of tools as the response reports them, otherwise as its items show them. Searches are those
- * counted by `tool_usage`; images have the tokens that it reports.
+ * The uses of tools, from the counts that the response reports, otherwise from its items. For web searches,
+ * `tool_usage` is used; for images, it has the tokens.
  */
 function reportedUses(response: Response, seen: readonly ToolUse[]): readonly ToolUse[] {
   const tool = asRecord(response['tool_usage'])
@@ -62,8 +63,7 @@ function withCount(uses: readonly ToolUse[], kind: ToolUse['kind'], total: numbe
 }
 
 /**
- * Adds details of the request's tools that the response repeats: the image model and the memory size of
- * containers.
+ * Adds details from the repeated tools of the request: the image model, and the memory size of containers.
  */
 function withForms(
   uses: readonly ToolUse[],
@@ -101,7 +101,7 @@ function textOf(value: unknown): string | undefined {
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Items of tools that the provider ran, and the kinds of these tools. */
+/** Kinds of provider-run tools, by the type of their output item. */
 const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['kind']>([
   ['web_search_call', 'web_search'],
   ['x_search_call', 'web_search'],
@@ -112,7 +112,7 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
   ['mcp_call', 'mcp'],
 ])
 
-/** Records the use of a tool reported by an output item. A container counts once. */
+/** Records the use of a tool that an output item reports. A container counts only once. */
 export function recordItemToolUse(tally: ToolTally, index: number, value: unknown): void {
   const item = asRecord(value)
   const kind = item && KINDS.get(item['type'])
@@ -120,13 +120,13 @@ export function recordItemToolUse(tally: ToolTally, index: number, value: unknow
   const container = containerOf(item)
   if (item['type'] === 'shell_call' && container === undefined) return
   if (item['type'] === 'web_search_call' && !isSearch(item)) return tally.remove(`item ${index}`)
-  // The container may be reported only when the item is done.
+  // Some providers name the container only when the item is done.
   if (container !== undefined) tally.remove(`item ${index}`)
   const key = container === undefined ? `item ${index}` : `container ${container}`
   tally.note(key, { kind, count: 1, ...(kind === 'image_generation' && formOf(item)) })
 }
 
-/** Records the uses of tools reported by a list of items. */
+/** Records the uses of tools that a list of items reports. */
 function noteItems(tally: ToolTally, output: unknown): void {
   if (Array.isArray(output))
     for (const [index, item] of output.entries()) recordItemToolUse(tally, index, item)

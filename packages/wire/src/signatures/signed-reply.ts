@@ -5,8 +5,8 @@ import { callAnchor, type SignedRun, type SignedSlot, textAnchor } from './signe
 import { isSignedOpaque } from '../envelope.ts'
 
 /**
- * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `history` returns the digest
- * of the conversation before the reply, and is called only if needed.
+ * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `history` computes the
+ * digest of the conversation before the reply, and is called only if needed.
  */
 export function signedRuns(
   parts: readonly ReplyPart[],
@@ -54,10 +54,10 @@ function slotOf(part: Exclude<ReplyPart, { kind: 'tool-call' }>): SignedSlot | u
   }
 }
 
-/** Maximum bytes of copied texts that are joined at a time. */
+/** Maximum number of bytes of copied texts that are decoded together. */
 const MAX_COPIED_BYTES = 1_048_576
 
-/** Text of a part. Most texts are never read, so copied ones are decoded together and only on demand. */
+/** Text of a part. Most texts are never read, so copied bytes are decoded only when the text is needed. */
 class GrowingText {
   readonly #texts: string[] = []
   #copied: EmittedText | undefined
@@ -86,19 +86,19 @@ class GrowingText {
   }
 }
 
-/** Part of a stream while it grows. The input of calls is not needed. */
+/** A part of a stream that can still grow. Inputs of calls are not collected. */
 interface GrowingPart {
   readonly started: StartedPart
   readonly text: GrowingText
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
 }
 
-/** Collects the parts of a stream's reply for `signedRuns`. */
+/** Collects the parts of a streamed reply for `signedRuns`. */
 export class SignedReply {
   readonly #parts = new Map<number, GrowingPart>()
   #hasSigned = false
 
-  /** Adds an event. Only the first choice matters, because clients send back only that one. */
+  /** Adds an event. Only the first choice is collected, because clients send back only that one. */
   add(event: ReplyEvent): void {
     if ('index' in event && choiceOf(event.index) > 0) return
     switch (event.kind) {
@@ -126,7 +126,7 @@ export class SignedReply {
     }
   }
 
-  /** Parts of the reply in order; none if nothing is signed. */
+  /** Parts of the reply in order; empty if nothing is signed. */
   get parts(): readonly ReplyPart[] {
     if (!this.#hasSigned) return []
     return [...this.#parts].sort(([a], [b]) => a - b).map(([, part]) => replyPart(part))

@@ -3,36 +3,38 @@ import type { Conversation, MediaPart, OpaquePart, Part, Proof, ThinkingPart, Tu
 import { asRecord, parseRecord } from '../json/record.ts'
 import { createHash } from 'node:crypto'
 
-/** Thought with its signature. */
+/** A thought with its signature. */
 type SignedThought = ThinkingPart & { readonly proof: Proof }
 
-/** Element of a reply: a thought that its model signed, or the position and length of a text. */
+/** An element of a reply: a thought that the model signed, or the length of a text. */
 export type SignedSlot =
   | SignedThought
   | OpaquePart
-  /** `length` in UTF-16 code units. */
+  /** `length` is in UTF-16 code units. */
   | { readonly kind: 'said'; readonly length: number }
 
-/** Signed parts at one anchor of a reply. An anchor is a tool call, or the text of a reply without calls. */
+/**
+ * The signed parts at one anchor of a reply. An anchor is a tool call, or the text of a reply without calls.
+ */
 export interface SignedRun {
-  /** Slots between the previous call and this one; for a reply without calls, all slots. */
+  /** Elements between the previous call and this one; for a reply without calls, all elements. */
   readonly before: readonly SignedSlot[]
-  /** Slots after the last call. */
+  /** Elements after the last call. */
   readonly after: readonly SignedSlot[]
 }
 
 /** Dialects whose providers sign parts of their replies. */
 export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(protocolsWith(({ isSigned }) => isSigned))
 
-/** Version of the text format; texts of other versions are not read. */
+/** Version of the text format. Texts of other versions are not read. */
 const VERSION = 1
 
-/** Renders a run as text. */
+/** Writes signed parts as a text, to be stored. */
 export function signedRunText({ before, after }: SignedRun): string {
   return JSON.stringify({ version: VERSION, before, after })
 }
 
-/** Reads the text of a run; undefined for any other text. */
+/** Reads a text written by `signedRunText`; undefined for any other text. */
 export function readSignedRun(text: string): SignedRun | undefined {
   const { version, before, after } = parseRecord(text) ?? {}
   if (version !== VERSION || !areSlots(before) || !areSlots(after)) return undefined
@@ -63,17 +65,17 @@ function isSlot(value: unknown): boolean {
   }
 }
 
-/** Number of characters at both ends of a file's data that identify it. */
+/** Number of characters at each end of a file's data that are used to recognize it. */
 const MEDIA_SAMPLE = 64
 
-/** Anchor of a tool call. Providers never use an id twice. */
+/** The anchor of a tool call: its id, because providers never use an id twice. */
 export function callAnchor(id: string): string {
   return `call ${id}`
 }
 
 /**
- * Anchor of a reply without calls: its text and everything before it, because the same text in another
- * conversation is another reply. Undefined for a reply without text.
+ * Anchor of a reply without calls. It depends on the text and on everything before it, because the same text
+ * in another conversation is a different reply. Undefined if the reply has no text.
  */
 export function textAnchor(context: string, text: string): string | undefined {
   const said = text.trim()
@@ -82,7 +84,8 @@ export function textAnchor(context: string, text: string): string | undefined {
 }
 
 /**
- * Digests of the conversation before each turn, and of all turns. Thoughts and cache marks are not included.
+ * Digests of the conversation before each turn, and of the whole conversation. Thoughts and cache marks do
+ * not change them.
  */
 export function digestsByTurn({ system, turns }: Pick<Conversation, 'system' | 'turns'>): readonly string[] {
   const hash = createHash('sha256').update(JSON.stringify(system.map(({ text }) => text)))
@@ -94,7 +97,7 @@ export function digestsByTurn({ system, turns }: Pick<Conversation, 'system' | '
   return contexts
 }
 
-/** All texts joined without a separator. */
+/** All texts of the parts, joined without a separator. */
 export function textOf({ parts }: { readonly parts: readonly Part[] }): string {
   return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
 }
@@ -103,7 +106,10 @@ function essenceOf(turn: Turn): unknown {
   return [turn.role, textOf(turn).trim(), turn.parts.flatMap(essenceOfPart)]
 }
 
-/** Texts are digested separately, per turn, because clients split and join them. */
+/**
+ * Describes a part for the digest. Texts are left out here, because clients split and join them; `essenceOf`
+ * includes them as one text per turn.
+ */
 function essenceOfPart(part: Part): unknown[] {
   switch (part.kind) {
     case 'tool-call':

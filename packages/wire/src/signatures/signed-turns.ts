@@ -8,14 +8,14 @@ import {
   textOf,
 } from './signed-run.ts'
 
-/** Turn that the client sent back without signatures. */
+/** An assistant turn that the client sent back without signatures. */
 interface UnsignedTurn {
   readonly calls: readonly string[]
-  /** Anchor of a turn without calls. */
+  /** Anchor of the turn if it has no tool calls. */
   readonly text: string | undefined
 }
 
-/** The assistant turns of a conversation that the client sent back without what the model signed. */
+/** Finds the assistant turns that the client sent back without the parts that the model had signed. */
 export class SignedTurns {
   readonly #conversation: Conversation
   #contexts: readonly string[] | undefined
@@ -31,19 +31,25 @@ export class SignedTurns {
     )
   }
 
-  /** Digest of the conversation, for the anchor of the reply to it. */
+  /** Digest of the conversation, which becomes a part of the anchor of the reply to it. */
   get context(): string {
     return this.#contextAt(this.#conversation.turns.length)
   }
 
-  /** Anchors of these turns, in order. */
+  /**
+   * Anchors of the turns without signatures, in order. An anchor is the key under which signed parts are
+   * stored.
+   */
   get anchors(): readonly string[] {
     return [...this.#unsigned.values()].flatMap(({ calls, text }) =>
       text === undefined ? calls.map(callAnchor) : [text],
     )
   }
 
-  /** The conversation with all signed parts that `find` returns; the same object if there are none. */
+  /**
+   * Returns the conversation with the signed parts that `find` returns put back; the same object if there are
+   * none.
+   */
   restored(find: FindRun): Conversation {
     let isChanged = false
     const turns = this.#conversation.turns.map((turn, index) => {
@@ -56,7 +62,7 @@ export class SignedTurns {
     return isChanged ? { ...this.#conversation, turns } : this.#conversation
   }
 
-  // Computed on demand, because most conversations and replies need no digest.
+  // Computed only when needed, because most conversations and replies do not need a digest.
   #contextAt(index: number): string {
     this.#contexts ??= digestsByTurn(this.#conversation)
     return this.#contexts[index] ?? ''
@@ -68,21 +74,21 @@ export class SignedTurns {
   }
 }
 
-/** Reports whether the client sent back something that a provider signed. */
+/** Whether a part that the client sent back is signed by a provider. */
 function isSigned(part: Turn['parts'][number]): boolean {
   return part.kind === 'opaque' || (part.kind === 'thinking' && part.proof !== undefined)
 }
 
-/** Finds a run by its anchor. */
+/** Finds the signed parts that were stored under an anchor. */
 type FindRun = (anchor: string) => SignedRun | undefined
 
-/** Part of an assistant turn other than a thought. */
+/** A part of an assistant turn that is not a thought. */
 type PlainPart = Exclude<Part, ThinkingPart>
 
 /**
- * Puts signed parts back to their positions in the reply. If the texts have their original lengths, every
- * part gets its original position, and texts that a client joined are separated again. Otherwise the signed
- * parts come before the text before their call. `text` is the anchor of a turn without calls.
+ * Puts signed parts back into a turn. If the texts have their original total length, every signed part gets
+ * its original position, and texts that the client joined are separated again. Otherwise signed parts are put
+ * before the text that precedes their call. `text` is the anchor of a turn without calls.
  */
 function restoredParts(parts: readonly Part[], find: FindRun, text: string | undefined): readonly Part[] {
   const plain = parts.filter((part): part is PlainPart => part.kind !== 'thinking')
@@ -147,7 +153,7 @@ function signedIn(slots: readonly SignedSlot[] = []): Part[] {
   return slots.filter((slot) => slot.kind !== 'said')
 }
 
-/** Texts of a turn, taken by length. */
+/** The texts of a turn, from which pieces of a given length are taken. */
 class TextQueue {
   readonly #texts: TextPart[]
 
@@ -155,7 +161,7 @@ class TextQueue {
     this.#texts = texts.filter(({ text }) => text !== '')
   }
 
-  /** Takes `length` UTF-16 code units. A cache mark stays at the end of its text. */
+  /** Takes the next `length` UTF-16 code units. A cache mark stays at the end of its text. */
   take(length: number): TextPart[] {
     const taken: TextPart[] = []
     for (let left = length; left > 0; ) {

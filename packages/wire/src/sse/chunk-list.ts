@@ -1,10 +1,13 @@
-/** Chunks below this size are small; this many small ones in a row are merged. */
+/**
+ * Chunks of fewer bytes than this are small. The next constant says how many small chunks in a row are
+ * merged.
+ */
 const SMALL_CHUNK_BYTES = 512
 const MAX_SMALL_CHUNKS = 512
 
 /**
- * List of chunks that takes little more memory than their bytes: single-byte chunks as objects would take a
- * hundred times as much. A short list keeps its chunks as they are.
+ * List of chunks that takes little more memory than their bytes. Single-byte chunks stored as objects would
+ * take a hundred times as much. The chunks of a short list are not merged.
  */
 export class ChunkList {
   #pieces: Buffer[] = []

@@ -3,37 +3,37 @@ import { type FramePiece, type FrameTemplate, learnTemplate, type PieceReader } 
 import type { SharedTemplates } from './shared-templates.ts'
 import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitter.ts'
 
-/** What to do with a frame. */
+/** What to do with a frame: forward it, drop it, or end the stream. */
 export type FrameAction = 'forward' | 'swallow' | 'end'
 
 const BYTE_ORDER_MARK = '\ufeff'
-/** Larger frames do not become templates, because they do not recur. */
+/** Maximum size in bytes of frames that become templates. Larger frames do not occur repeatedly. */
 const MAX_TEMPLATE_BYTES = 16_384
 
 /**
- * Loop over the frames of a stream. Only frames that match no template are parsed. Subclasses for a protocol
- * interpret a frame; subclasses for a use (tap, decoder) act on it.
+ * Reads the frames of a stream one after another. Only frames that match no template are parsed. Subclasses
+ * for each protocol interpret a frame; their base classes decide what happens with it.
  */
 export abstract class FrameLoop {
   protected readonly frames: FrameSplitter
-  /** Verdict on the last frame of `readFrames`. */
+  /** What to do with the last frame that `readFrames` has read. */
   protected verdict: FrameAction = 'forward'
   protected lastFrameAt = 0
-  /** Whether no frame was read yet: the first one may begin with a byte order mark. */
+  /** Whether no frame was read yet. The first frame may begin with a byte order mark. */
   protected isFirst = true
-  /** Whether a frame with data was read. Frames with only comments or other fields are not events. */
+  /** Whether a frame with data was read. A frame with only comments or other fields is not an event. */
   sawEvent = false
   /** Audio, images and hidden reasoning that have arrived so far. */
   readonly arrived = new ArrivedMedia()
   readonly #templates: KnownFrames
 
-  /** `shared`: templates learned by other streams of the same class. */
+  /** `shared` contains templates learned from other streams of the same class. */
   constructor(frames: FrameSplitter, shared?: SharedTemplates) {
     this.frames = frames
     this.#templates = new KnownFrames((data) => this.pieceOf(data), shared)
   }
 
-  /** Returns the text of a frame that contains nothing else of meaning; such a frame becomes a template. */
+  /** Returns the text of a frame that contains nothing else that matters. Such a frame becomes a template. */
   protected abstract pieceOf(data: string): FramePiece | undefined
 
   /** Reads the text of a frame that matches a template. Returns false if the text is invalid. */
@@ -42,25 +42,25 @@ export abstract class FrameLoop {
   /** Reads a frame that matches no template. */
   protected abstract readFrame(data: string, frame: string): FrameAction
 
-  /** Value that changes with each frame that contains text. */
+  /** A value that changes with each frame that contains text. */
   protected abstract get progress(): number
 
-  /** Reports whether these data are the protocol's end of the stream. */
+  /** Whether these data mark the end of the stream in this protocol. */
   protected abstract isTerminator(data: string): boolean
 
-  /** Releases the buffered bytes of an incomplete frame. */
+  /** Releases the memory of an incomplete frame. */
   release(): void {
     this.frames.takeBuffered()
   }
 
-  /** Drops the templates, because frames of another kind follow. */
+  /** Forgets the templates, because frames of another kind follow. */
   protected resetTemplates(): void {
     this.#templates.reset()
   }
 
   /**
-   * Adds a chunk. Returns the bytes to read, which begin with a frame, or undefined if no frame can be
-   * complete.
+   * Adds a chunk. Returns the bytes to read, which begin with a frame; undefined if no frame can be complete
+   * yet.
    */
   protected take(chunk: Buffer): Buffer | undefined {
     this.#templates.newBytes()
@@ -68,8 +68,8 @@ export abstract class FrameLoop {
   }
 
   /**
-   * Reads frames from an offset up to the first that is not forwarded. Returns the offset after the last one
-   * read.
+   * Reads frames from an offset up to the first one that must not be forwarded. Returns the offset after the
+   * last frame read.
    */
   protected readFrames(bytes: Buffer, from: number): number {
     let at = from
@@ -90,10 +90,10 @@ export abstract class FrameLoop {
     return at
   }
 
-  /** Reads the remaining bytes at the end of the stream, if they are a frame. */
+  /** Reads the bytes that remain at the end of the stream, if they are a frame. */
   protected readRest(): { readonly bytes: Buffer; readonly wasRead: boolean } {
     const { bytes, isWhole } = this.frames.end()
-    // A last frame without its blank line counts only if it is the terminator, which is short.
+    // A last frame without a blank line after it is only read if it may be the terminator, which is short.
     const data = bytes.length > MAX_TEMPLATE_BYTES ? undefined : dataOf(bytes.toString())
     const wasRead = isWhole || (data !== undefined && this.isTerminator(data))
     this.verdict = wasRead ? this.#read(bytes) : 'forward'
@@ -118,32 +118,30 @@ export abstract class FrameLoop {
 }
 
 const MAX_TEMPLATES = 4
-/**
- * After this many consecutive templates that match nothing, no more are learned: the frames differ too much.
- */
+/** If this many templates in a row match nothing, no more are learned, because the frames differ too much. */
 const MAX_FAILED_TEMPLATES = 8
 
-/** Templates of one stream's frames. A frame that matches one need not be parsed. */
+/** The templates of one stream. A frame that matches one of them need not be parsed. */
 export class KnownFrames {
   readonly #read: PieceReader
   readonly #templates: FrameTemplate[] = []
   #failedTemplates = 0
   readonly #shared: SharedTemplates | undefined
-  /** Whether a part has begun. Templates of earlier frames are never shared. */
+  /** Whether a part of the response has begun. Only templates learned after that are shared. */
   #isInPart = false
 
-  /** `shared`: templates of other streams whose frames are read by the same `read`. */
+  /** `shared` contains templates of other streams whose frames are read by the same function. */
   constructor(read: PieceReader, shared?: SharedTemplates) {
     this.#read = read
     this.#shared = shared
   }
 
-  /** Forgets offsets in the previous chunk, because another chunk follows. */
+  /** Forgets the offsets in the previous chunk, because another chunk follows. */
   newBytes(): void {
     for (const template of this.#templates) template.newBytes()
   }
 
-  /** Finds the template that the frame at `start` matches; undefined if the frame must be parsed. */
+  /** Returns the template that the frame at `start` matches; undefined if the frame must be parsed. */
   match(bytes: Buffer, start: number): FrameTemplate | undefined {
     for (let i = 0; i < this.#templates.length; i++) {
       const template = this.#templates[i] as FrameTemplate
@@ -157,7 +155,7 @@ export class KnownFrames {
     return known
   }
 
-  /** Learns a template from a parsed frame that contained text. */
+  /** Learns a template from a parsed frame that contains text. */
   learn(frame: Buffer, data: string): void {
     if (this.#failedTemplates === MAX_FAILED_TEMPLATES) return
     const piece = this.#read(data)
@@ -170,8 +168,8 @@ export class KnownFrames {
   }
 
   /**
-   * Drops the templates of this stream, because frames of another kind follow. From now on its templates may
-   * be shared.
+   * Drops the templates of this stream, because frames of another kind follow. Templates learned from now on
+   * can be shared.
    */
   reset(): void {
     this.#isInPart = true

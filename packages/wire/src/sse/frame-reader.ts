@@ -8,18 +8,21 @@ import type { SharedTemplates } from './shared-templates.ts'
 import { StreamedInputs } from '../tool-input.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 
-/** The part of a stream decoder that handles frames. A subclass for each protocol interprets them. */
+/** Base of stream decoders that handles the frames. A subclass for each protocol interprets their data. */
 export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   /** Whether texts may be returned as `CopiedText`. */
   copiesTexts = false
   #events: ReplyEvent[] = []
-  /** Whether the remaining stream is ignored. */
+  /** Whether the rest of the stream is ignored. */
   protected isOver = false
   readonly #inputs = new StreamedInputs()
-  /** Error that stopped the reading. It is thrown after the events before it were returned. */
+  /** The error at which reading stopped. It is thrown after all earlier events were returned. */
   #failure: unknown
 
-  /** `memory` accounts for incomplete events; `shared` has templates of other streams of the same class. */
+  /**
+   * `memory` records the size of incomplete events. `shared` contains templates learned from other streams of
+   * the same class.
+   */
   constructor(memory?: EventMemory, shared?: SharedTemplates) {
     super(new FrameSplitter(MAX_EVENT_BYTES, memory), shared)
   }
@@ -29,18 +32,18 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
   /** Reads a frame that matches no template. */
   protected abstract read(data: string, frame: string): void
 
-  /** Reads the text, which is never empty, of a frame that matches a template. */
+  /** Reads the text of a frame that matches a template. The text is not empty. */
   protected abstract readPiece(index: number, text: string): void
 
   /**
    * Returns the part to which the text of a matching frame is appended, so that its bytes can be copied.
-   * Returns undefined if `readPiece` must read the text because it does more than append.
+   * Returns undefined if the text must be read by `readPiece` instead, because it has a further effect.
    */
   protected copyPiece(_index: number, _bytes: Buffer, _match: TextMatch): CopiedPart | undefined {
     return undefined
   }
 
-  /** Handles a connection that the upstream closed before the end of the stream. */
+  /** Called if the upstream closed the connection before the end of the stream. */
   protected abstract handleClose(): void
 
   protected get progress(): number {
@@ -117,8 +120,8 @@ export abstract class FrameReader extends FrameLoop implements StreamDecoder {
     return true
   }
 
-  // Consecutive texts of one part become one event. Events are taken after each push, so that all of them
-  // refer to the bytes of that push.
+  // Consecutive texts of one part become one event. The caller takes the events after each push, so all of
+  // them refer to the bytes of that push.
   #emitCopied({ kind, index }: CopiedPart, bytes: Buffer, known: FrameTemplate): void {
     const last = this.#events.at(-1)
     if (last instanceof CopiedText && last.index === index) last.add(known)

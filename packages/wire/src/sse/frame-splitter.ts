@@ -1,23 +1,26 @@
 import { WireError } from '../wire-error.ts'
 import { ChunkList } from './chunk-list.ts'
 
-/** Size of the shortest frame with data: the field's name and two line ends. */
+/** Size in bytes of the shortest frame with data: the name of the field, and two line ends. */
 export const MIN_DATA_FRAME_BYTES = 6
 
 const LF = 0x0a
 const CR = 0x0d
 const BLANK_LINE = Buffer.from('\n\n')
 const EMPTY = Buffer.alloc(0)
-/** Bytes that include the longest run of line ends across two chunks: CR LF CR, then LF. */
+/**
+ * Number of bytes that can contain the longest sequence of line ends across two chunks: CR LF CR, then LF.
+ */
 const SEAM_BYTES = 3
-/** Chunks up to this size are appended to the held bytes instead of being read in two parts. */
+/** Chunks up to this size in bytes are appended to the held bytes, instead of being read in two parts. */
 const MAX_COPY_BYTES = 4_096
 
 /**
- * Splits server-sent events at blank lines (LF, CR LF or CR, mixed), independent of chunk boundaries. Its
- * time is linear in the bytes, however small the chunks. Held bytes are copied, so that a chunk's memory can
- * be reused. A frame that ends in CR is complete once the next byte shows whether an LF belongs to it. Throws
- * `upstream_error` for a frame above the maximum. `memory` receives the number of held bytes.
+ * Splits server-sent events at blank lines (LF, CR LF or CR, also mixed), wherever chunks are cut. The time
+ * is linear in the number of bytes, even with very small chunks. Held bytes are copied, so that the memory of
+ * a chunk can be reused. A frame that ends in CR is complete once the next byte shows whether an LF belongs
+ * to it. Throws `upstream_error` if a frame exceeds the maximum size. `memory` is told the number of held
+ * bytes.
  */
 export class FrameSplitter {
   readonly #maxEventBytes: number
@@ -26,8 +29,8 @@ export class FrameSplitter {
   readonly #held = new ChunkList()
   #bytes: Buffer = EMPTY
   /**
-   * Offsets of the next CR and of the next two LFs in a row, at or after the last searched position; −1 if
-   * there are none.
+   * Offsets of the next CR and of the next two LFs in a row, from the last searched position on; −1 if there
+   * are none.
    */
   #cr = 0
   #blank = 0
@@ -47,29 +50,27 @@ export class FrameSplitter {
     return this.#held.head(size)
   }
 
-  /** Whether the held bytes end in a blank line and wait only for a possible LF after their CR. */
+  /** Whether the held bytes end in a blank line, and only an LF may still follow their last CR. */
   get isBufferComplete(): boolean {
     const end = this.#held.tail(2)
     return end[end.length - 1] === CR && (end.length === 1 || isLineEnd(end[0]))
   }
 
-  /** Returns the held bytes and releases them. */
+  /** Returns the held bytes and removes them from memory. */
   takeBuffered(): Buffer {
     this.#memory?.resize(0)
     return this.#held.take()
   }
 
-  /**
-   * Ends the stream. Returns the remaining bytes, and whether they are a frame that only the end completed.
-   */
+  /** Ends the stream. Returns the remaining bytes, and whether they are a complete frame. */
   end(): { readonly bytes: Buffer; readonly isWhole: boolean } {
     const isWhole = this.isBufferComplete
     return { bytes: this.takeBuffered(), isWhole }
   }
 
   /**
-   * Adds a chunk. Returns the bytes to read, which begin with a frame, or undefined if no frame can be
-   * complete. `markRead` must then state how far they were read.
+   * Adds a chunk. Returns the bytes to read, which begin with a frame; undefined if no frame can be complete
+   * yet. Then call `markRead` with the position that was read up to.
    */
   take(chunk: Buffer): Buffer | undefined {
     if (this.#held.length === 0) return this.#read(chunk)
@@ -87,13 +88,13 @@ export class FrameSplitter {
     return end
   }
 
-  /** Marks the bytes before `from` as read and holds the others. */
+  /** Marks the bytes before `from` as read, and keeps the others. */
   markRead(from: number): void {
     if (from < this.#bytes.length) this.#hold(this.#bytes.subarray(from))
     this.#bytes = EMPTY
   }
 
-  /** Reports whether the held frame ends in this chunk or where the two meet. */
+  /** Whether the held frame ends in this chunk, or at the boundary between the held bytes and the chunk. */
   #endsIn(chunk: Buffer): boolean {
     const isSmall = chunk.length <= MAX_COPY_BYTES
     this.#read(
@@ -119,7 +120,8 @@ export class FrameSplitter {
   }
 
   /**
-   * Returns the offset after the first blank line at or after `from`. `lineStart`: a line begins at `from`.
+   * Returns the offset after the first blank line at or after `from`. `lineStart` says whether a line begins
+   * at `from`.
    */
   #end(from: number, lineStart: boolean): number {
     const bytes = this.#bytes
@@ -166,9 +168,9 @@ function isLineEnd(byte: number | undefined): boolean {
 }
 
 /**
- * Extracts the data of a frame by the rules of event streams: the values of its `data` fields, one per line.
- * Returns undefined if there are none (comments, keep-alives). The caller removes a byte order mark at the
- * stream's start.
+ * Returns the data of a frame by the rules of event streams: the values of its `data` fields, one per line.
+ * Undefined if it has none, as comments and keep-alives. The caller must remove a byte order mark at the
+ * start of the stream.
  */
 export function dataOf(frame: string): string | undefined {
   const end = frame.length - BLANK.length
@@ -188,12 +190,15 @@ function fieldOf(frame: string, name: string): string | undefined {
   return data
 }
 
-/** Returns the frame's event name; undefined for a plain message. */
+/** Returns the name of the event; undefined for an event without a name. */
 export function eventOf(frame: string): string | undefined {
   return fieldOf(frame, 'event')?.split('\n').pop()
 }
 
-/** Reports whether the event is named `error`. Such a frame is an error even if its data look different. */
+/**
+ * Reports whether the event is named `error`. Such a frame is an error even if its data does not look like
+ * one.
+ */
 export function isErrorEvent(frame: string): boolean {
   return frame.includes('error') && eventOf(frame) === 'error'
 }
@@ -201,11 +206,11 @@ export function isErrorEvent(frame: string): boolean {
 const BLANK = '\n\n'
 const LINE_END = /\r\n|\n|\r/
 
-/** Maximum bytes buffered of one event that must be complete to be read. */
+/** Maximum number of bytes held of an event that must be complete before it can be read. */
 export const MAX_EVENT_BYTES = 33_554_432
 
-/** Accounts for the memory of the incomplete event of one stream. `docs/api.md: Limits`. */
+/** Records the memory used for the incomplete event of one stream. `docs/api.md: Limits`. */
 export interface EventMemory {
-  /** Records how many bytes of an event are buffered now. */
+  /** Sets the number of bytes that are held of the event now. */
   resize(bytes: number): void
 }

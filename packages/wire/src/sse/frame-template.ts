@@ -1,26 +1,26 @@
 import { isUtf8 } from 'node:buffer'
 import { dataOf } from './frame-splitter.ts'
 
-/** Text that a frame adds to the reply. */
+/** A text that a frame adds to the reply. */
 export interface FramePiece {
-  /** Index of the text to which it is appended; several texts can grow in turn. */
+  /** Index of the text to which it is appended; several texts can grow alternately. */
   readonly index: number
   readonly text: string
 }
 
 /**
- * Reads the text in a frame's data. Returns undefined if there is no text, more than one, or anything else
- * that has a meaning.
+ * Reads the text in the data of a frame. Returns undefined if the data contain no text, several texts, or
+ * anything else that matters.
  */
 export type PieceReader = (data: string) => FramePiece | undefined
 
-/** Position of a text, without its quotes, in the bytes of a frame that matched. */
+/** Position of the text, without its quotes, in the bytes of a matching frame. */
 export interface TextMatch {
   readonly from: number
   readonly to: number
-  /** Number of escape sequences in it. */
+  /** Number of escape sequences in the text. */
   readonly escapes: number
-  /** Number of characters; each escape sequence counts as one. */
+  /** Number of characters; an escape sequence counts as one character. */
   readonly codePoints: number
 }
 
@@ -32,52 +32,52 @@ const BACKSLASH = 0x5c
 const CLOSE_OBJECT = 0x7d
 const FIRST_NON_ASCII = 0x80
 const FIRST_LEAD_BYTE = 0xc0
-/** Characters after a backslash in escape sequences that `JSON.stringify` writes too. */
+/** Characters after the backslash of escape sequences that `JSON.stringify` writes in the same way. */
 const COMMON_ESCAPES: ReadonlySet<number> = new Set(Buffer.from('"\\bfnrt'))
 /**
- * Members with random strings that hide the length of a text from an observer; their values vary in length.
- * Other providers write a varying number of spaces before the last brace instead.
+ * Members with random strings of varying length, which hide the length of the text from an observer. Some
+ * providers instead write a varying number of spaces before the last brace.
  */
 const PADDING = [',"obfuscation":"', ',"p":"'] as const
-/** Text that is unlikely to occur in a reply. */
+/** A text that does not occur in a response. */
 const SENTINEL = 'c7a1f0e2-sentinel'
 const MAX_CANDIDATES = 4
 const NOT_FOUND = -1
 
 /**
- * Frame of a stream with a placeholder for the text that the model wrote. A frame that equals a parsed one in
- * all other bytes need not be parsed: it can differ only in this text and in numbers such as the event's.
- * This holds for every shape of frame and every text.
+ * A frame with a placeholder for the text that the model wrote. A frame that equals a parsed one in all other
+ * bytes need not be parsed, because it can differ only in this text and in numbers such as the event's
+ * number.
  */
 export class FrameTemplate implements TextMatch {
-  /** Index of the text that the frame adds to. */
+  /** Index of the text to which the frame adds. */
   readonly index: number
   readonly #head: NumberedBytes
   readonly #tail: NumberedBytes
-  /** Bytes after the padding, which may have any length; undefined if frames have no padding. */
+  /** The bytes after the padding, whose length varies; undefined if these frames have no padding. */
   readonly #afterPadding: NumberedBytes | undefined
   /** Whether the padding consists of spaces outside of strings. */
   readonly #isSpaced: boolean
   /**
-   * Bytes between the texts of two consecutive frames of this kind. That is the usual case, so they are
-   * compared first.
+   * The bytes between the texts of two consecutive frames of this kind. They are compared first, because
+   * frames of one kind usually follow each other.
    */
   readonly #separator: NumberedBytes | undefined
   readonly #headSize: number
-  /** Offset at which the head of a frame was already found, and the offset after that head. */
+  /** Offset at which the beginning of a frame was found already, and the offset after that beginning. */
   #headAt = NOT_FOUND
   #headEnd = 0
   from = 0
   to = 0
   escapes = 0
   /**
-   * Number of UTF-8 continuation bytes in the text, whether it is pure ASCII, and whether it has only escape
-   * sequences that `JSON.stringify` writes too.
+   * About the current text: its number of UTF-8 continuation bytes, whether it is pure ASCII, and whether
+   * `JSON.stringify` writes all its escape sequences in the same way.
    */
   #continuations = 0
   #isAscii = true
   #isCommon = true
-  /** Offset after the matching frame. */
+  /** Offset after the frame that matched. */
   end = 0
 
   constructor(index: number, head: Buffer, tail: Buffer) {
@@ -93,12 +93,12 @@ export class FrameTemplate implements TextMatch {
       hasPadding || !this.#head.plain ? undefined : new NumberedBytes(Buffer.concat([tail, head]))
   }
 
-  /** Forgets offsets in the previous chunk, because another chunk follows. */
+  /** Forgets the offsets of the previous chunk, because another chunk follows. */
   newBytes(): void {
     this.#headAt = NOT_FOUND
   }
 
-  /** Reports whether the frame at `start` is complete and matches. */
+  /** Whether the frame that begins at `start` is complete and matches. */
   match(bytes: Buffer, start: number): boolean {
     const from = start === this.#headAt ? this.#headEnd : this.#head.endIn(bytes, start)
     if (from < 0 || from >= bytes.length) return false
@@ -121,7 +121,7 @@ export class FrameTemplate implements TextMatch {
     return end > 0
   }
 
-  /** Reports whether the bytes between two frames stand at `at`, and records the head of the second frame. */
+  /** Whether the bytes between two frames are at `at`. If so, remembers the beginning of the second frame. */
   #separates(bytes: Buffer, at: number): boolean {
     const end = this.#separator ? this.#separator.endIn(bytes, at) : NOT_FOUND
     if (end < 0) return false
@@ -134,19 +134,22 @@ export class FrameTemplate implements TextMatch {
     return this.to - this.from - this.escapes - this.#continuations
   }
 
-  /** Reports whether the matching text is valid and written as `JSON.stringify` would write it. */
+  /**
+   * Whether the text that matched is valid and written as `JSON.stringify` would write it, so that its bytes
+   * can be copied.
+   */
   isCopyable(bytes: Buffer): boolean {
     return this.#isCommon && (this.#isAscii || isUtf8(bytes.subarray(this.from, this.to)))
   }
 
-  /** Text of the matching frame; undefined if it has an invalid escape sequence. */
+  /** The text that matched; undefined if it contains an invalid escape sequence. */
   textIn(bytes: Buffer): string | undefined {
     return this.escapes > 0
       ? valueOf(bytes.toString('utf8', this.from - 1, this.to + 1))
       : bytes.toString('utf8', this.from, this.to)
   }
 
-  /** Offset of the text's closing quote; −1 if the quote is missing or the text is invalid. */
+  /** Offset of the quote that ends the text; −1 if the quote is missing or the text is invalid. */
   #textEnd(bytes: Buffer, from: number): number {
     const length = bytes.length
     this.escapes = 0
@@ -170,8 +173,8 @@ export class FrameTemplate implements TextMatch {
 }
 
 /**
- * Creates a template from a parsed frame with this text. The position of the text is found by trial: if a
- * change at that position changes the parsed text, it is the right one.
+ * Creates a template from a parsed frame that contains this text. Finds the position of the text by trial: if
+ * a change at a position changes the parsed text, the position is right.
  */
 export function learnTemplate(
   frame: Buffer,
@@ -232,18 +235,18 @@ function endOfPadding(bytes: Buffer, from: number): number {
 }
 
 /**
- * Numbers that differ between the frames of one kind: sequence numbers of events and counts of tokens. These
- * names cannot occur inside a JSON string, where their quotes would be escaped.
+ * Numbers that differ between frames of one kind: event numbers and token counts. Their names cannot be
+ * inside a JSON string, because the quotes would be escaped there.
  */
 const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
 
-/** Bytes that frames of one kind share, except for the numbers in them. */
+/** Bytes that all frames of one kind have in common, except for the numbers in them. */
 export class NumberedBytes {
-  /** Bytes between the numbers. */
+  /** The bytes before, between and after the numbers. */
   readonly #pieces: readonly BytePattern[]
-  /** Length if every number has one digit. */
+  /** Length in bytes if every number has one digit. */
   readonly #minLength: number
-  /** The bytes, if they contain no number. */
+  /** The bytes, if they contain no number; otherwise undefined. */
   readonly plain: Buffer | undefined
 
   constructor(bytes: Buffer) {
@@ -260,7 +263,7 @@ export class NumberedBytes {
     this.plain = pieces.length === 1 ? bytes : undefined
   }
 
-  /** Returns the offset after these bytes if they stand at `from`; otherwise −1. */
+  /** Returns the offset after these bytes if they are at `from`; otherwise −1. */
   endIn(bytes: Buffer, from: number): number {
     if (from + this.#minLength > bytes.length) return -1
     let end = (this.#pieces[0] as BytePattern).endIn(bytes, from)
@@ -285,13 +288,15 @@ function isDigit(byte: number | undefined): boolean {
 
 const WORD = 8
 
-/** View of the buffer that was compared last. Consecutive reads of one connection usually share a buffer. */
+/**
+ * View of the buffer that was compared last. Consecutive reads from one connection usually share a buffer.
+ */
 let viewed: ArrayBufferLike = new ArrayBuffer(0)
 let view: DataView = new DataView(viewed)
 
 /**
- * Byte sequence to look for in other bytes. Compares 8 bytes at a time, which takes a third as long as
- * `Buffer.compare`.
+ * A sequence of bytes to compare with other bytes. It compares 8 bytes at a time, which takes a third of the
+ * time of `Buffer.compare`.
  */
 export class BytePattern {
   readonly bytes: Buffer
@@ -302,7 +307,7 @@ export class BytePattern {
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
   }
 
-  /** Returns the offset after these bytes if they stand at `from`; otherwise −1. */
+  /** Returns the offset after these bytes if they are at `from`; otherwise −1. */
   endIn(bytes: Buffer, from: number): number {
     const size = this.bytes.length
     const end = from + size
@@ -317,7 +322,7 @@ export class BytePattern {
     const last = size - WORD
     for (let i = 0; i < last; i += WORD)
       if (view.getBigInt64(start + i) !== this.#view.getBigInt64(i)) return -1
-    // The last word overlaps the one before it unless the size is a multiple of 8.
+    // The last word of 8 bytes overlaps the previous one, unless the size is a multiple of 8.
     return view.getBigInt64(start + last) === this.#view.getBigInt64(last) ? end : -1
   }
 }

@@ -16,85 +16,94 @@ import { closeJson, JsonOutline } from '../json/json-outline.ts'
 export interface TapStep {
   /** Bytes to send now, if any; the pushed chunk itself if it is forwarded unchanged. */
   readonly forward: Buffer | undefined
-  /** Whether the stream ended with a terminator or an error. `ending` contains it and everything after it. */
+  /**
+   * Whether the stream ended with an end marker or an error. `ending` then contains it and everything after
+   * it.
+   */
   readonly terminal: boolean
 }
 
 /** Error that the upstream sent as a frame. */
 export interface StreamError {
-  /** Data of the frame, as it came. */
+  /** Data of the frame, unchanged. */
   readonly data: string
   /** Whether generated text was forwarded before the error. */
   readonly afterContent: boolean
 }
 
-/** State of a stream after the upstream has closed it. */
+/** Result of a stream after the upstream has closed it. */
 export interface TapEnd {
   /**
-   * The terminator or error frame and everything after it; empty if there was neither. It is sent, or
-   * replaced, after the settlement.
+   * The terminator or error frame, and everything after it; empty if there was neither. It is sent, or
+   * replaced, after the call was charged.
    */
   readonly ending: Buffer
-  /** Bytes of an incomplete frame, which are not forwarded. */
+  /** Number of bytes of an incomplete last frame, which are not forwarded. */
   readonly cutBytes: number
-  /** Whether the stream reported its end without an error. */
+  /** Whether the stream ended regularly and without an error. */
   readonly complete: boolean
 }
 
 const BYTE_ORDER_MARK = Buffer.from('\ufeff')
-/** Maximum bytes kept after the terminator. */
+/** Maximum number of bytes kept from the terminator on. */
 const MAX_ENDING_BYTES = 65_536
-/** Maximum bytes of an event that are held until its end; a larger event is forwarded as it arrives. */
+/**
+ * Maximum size in bytes of an event that is held until it is complete. A larger event is forwarded as it
+ * arrives.
+ */
 const MAX_HELD_BYTES = 65_536
-/** Maximum bytes held of an event that begins like an error. */
+/** Maximum number of bytes held of an event that begins like an error. */
 const MAX_WHOLE_BYTES = 1_048_576
 const HEAD_BYTES = 1_024
 const LOOKS_LIKE_ERROR = /(?:^|[\r\n])event: ?error\b|"error"\s*:\s*[^\sn]/
 
 /**
- * Watches a native stream: decides which bytes are forwarded now, holds back the end of the stream, and
- * collects the facts for the settlement. The forwarded, swallowed, held and cut bytes together are the whole
- * stream, and chunk boundaries change neither them nor the facts. The memory per event is bounded: long parts
- * of a large event are mostly not read. Subclasses for a protocol interpret a frame.
+ * Watches a stream that is forwarded without conversion. It decides which bytes are forwarded now, holds back
+ * the end of the stream, and collects what is needed to charge the call. Every byte is either forwarded,
+ * swallowed, held or cut. Chunk boundaries do not change this, nor the collected facts. The memory for an
+ * event is limited, because most of the long parts of a large event are not read. A subclass for each
+ * protocol interprets the frames.
  */
 export abstract class StreamTap extends FrameLoop {
-  /** The latest valid usage. */
+  /** The last valid usage that the stream contained. */
   usage: ReportedUsage | undefined
-  /** What the stream has stated about how it is served; undefined if nothing, or if only `usage` states it. */
+  /**
+   * Tier and region in which the stream says it is served; undefined if it says nothing, or only in `usage`.
+   */
   served: Served | undefined
-  /** What the stream has stated about the prompt cache; undefined if nothing. */
+  /** What the stream says about the prompt cache; undefined if nothing. */
   diagnosis: Diagnosis | undefined
   /** Uses of the provider's tools, for protocols that report them. */
   readonly tools: SeenTools = NO_TOOLS
-  /** What the stream has stated about itself. */
+  /** Id, model and finish reasons that the stream states. */
   readonly names = new AnswerNames()
-  /** Whether the terminator was seen. */
+  /** Whether the terminator of the stream was read. */
   done = false
   error: StreamError | undefined
-  /** Error frame as it came, or the part of it that was not forwarded. */
+  /** The upstream's error frame, or the part of it that was not forwarded. */
   errorFrame: Buffer | undefined
-  /** Number of events that were read, if a subclass counts them. */
+  /** Number of events read so far, if the subclass counts them. */
   sentEvents = 0
   /** UTF-8 bytes of generated text that were forwarded. */
   emittedBytes = 0
-  /** Number of forwarded frames with generated text. Frames that are too large to be read count too. */
+  /** Number of forwarded frames with generated text, including frames that are too large to be read. */
   contentFrames = 0
-  /** Texts by index, so that their tokens are counted separately. */
+  /** Generated texts by index. Each is kept apart, so that its tokens are counted separately. */
   readonly #texts = new Map<number, EmittedText>()
   readonly #ending: Buffer[] = []
   #endingBytes = 0
-  /** Event whose beginning is forwarded before it is complete. */
+  /** The event whose beginning was forwarded before it was complete. */
   #large: LargeEvent | undefined
 
   /**
-   * `frames` limits the events for which `needsWholeEvent` returns true; `shared` has templates of streams of
-   * this class.
+   * `frames` limits the size of events for which `needsWholeEvent` returns true. `shared` contains templates
+   * learned from other streams of this class.
    */
   constructor(frames = new FrameSplitter(), shared?: SharedTemplates) {
     super(frames, shared)
   }
 
-  /** Whether the stream contained a finish reason for the whole reply. */
+  /** Whether the stream contained the reason why the whole response ended. */
   abstract get sawFinish(): boolean
 
   /** Returns the frame that reports an error to the client at the end of a broken stream. */
@@ -103,17 +112,17 @@ export abstract class StreamTap extends FrameLoop {
   /** Reads a frame that matches no template; calls `emit` for generated text. */
   protected abstract read(data: string, frame: string): FrameAction
 
-  /** Whether clients treat an error frame of the upstream as the end of the stream. */
+  /** Whether clients take an upstream's error frame as the end of the stream. */
   get endsWithError(): boolean {
     return true
   }
 
-  /** Generated text so far, for counting tokens. Of a very long text it has only the beginning. */
+  /** The generated text so far, for counting tokens. A very long text is shortened to its beginning. */
   get text(): string {
     return [...this.#texts.values()].join('\n')
   }
 
-  /** Whether the beginning of an event was forwarded and its end is still to come. */
+  /** Whether only the beginning of an event was forwarded so far. */
   get isMidEvent(): boolean {
     return this.#large !== undefined
   }
@@ -139,7 +148,7 @@ export abstract class StreamTap extends FrameLoop {
     }
   }
 
-  /** Ends the reading. An event that is forwarded as it arrives is read as far as it came. */
+  /** Ends the reading. An event that was being forwarded is read as far as it arrived. */
   override release(): void {
     const begun = this.#large?.begunData
     if (this.#large && begun !== undefined) this.read(begun, this.#large.frame)
@@ -148,7 +157,8 @@ export abstract class StreamTap extends FrameLoop {
   }
 
   /**
-   * Returns an event that only shows that the reply is still in progress; undefined if the protocol has none.
+   * Returns an event that keeps the connection alive and tells clients only that the response is in progress;
+   * undefined if the protocol has none.
    */
   keepAliveFrame(): Buffer | undefined {
     return undefined
@@ -159,7 +169,7 @@ export abstract class StreamTap extends FrameLoop {
     return Buffer.concat(this.#ending)
   }
 
-  /** Number of bytes of the current event that were not kept. */
+  /** Number of bytes of the current event that were read but not kept. */
   protected get elidedBytes(): number {
     return this.#large?.elidedBytes ?? 0
   }
@@ -214,7 +224,7 @@ export abstract class StreamTap extends FrameLoop {
     return this.done || this.error !== undefined
   }
 
-  /** Reads the frames that this chunk completes. Returns the bytes to forward. */
+  /** Reads the frames that are completed by this chunk. Returns the bytes to forward. */
   #process(chunk: Buffer): Buffer | undefined {
     const bytes = this.take(chunk)
     const complete = bytes && this.#readFrames(bytes)
@@ -247,9 +257,7 @@ export abstract class StreamTap extends FrameLoop {
     return kept.length > 1 ? Buffer.concat(kept) : kept[0]
   }
 
-  /**
-   * Reports whether an event must be held until it is complete, whatever its size, judged by its first bytes.
-   */
+  /** Whether an event must be held until it is complete, whatever its size. Decided by its first bytes. */
   protected needsWholeEvent(_head: string): boolean {
     return false
   }
@@ -261,7 +269,7 @@ export abstract class StreamTap extends FrameLoop {
     return frames.heldBytes <= MAX_WHOLE_BYTES && LOOKS_LIKE_ERROR.test(head)
   }
 
-  /** Starts to forward an event as it arrives. Returns the bytes held of it. */
+  /** Begins to forward an event as it arrives. Returns the bytes held so far. */
   #beginLarge(): Buffer {
     const held = this.frames.takeBuffered()
     const isMarked = this.isFirst && held.subarray(0, BYTE_ORDER_MARK.length).equals(BYTE_ORDER_MARK)
@@ -275,10 +283,10 @@ export abstract class StreamTap extends FrameLoop {
   #forwardLarge(large: LargeEvent, chunk: Buffer): TapStep {
     const end = large.push(chunk)
     if (end < 0) return { forward: chunk, terminal: false }
-    // The event was already counted when its forwarding began.
+    // The event was counted when its first bytes were forwarded.
     const verdict = large.data === undefined ? 'forward' : this.read(large.data, large.frame)
     this.#large = undefined
-    // Of so large an error only the last bytes can still be held back; other large events are not held back.
+    // Only the last bytes of such a large error can still be held back. Other large events are not held back.
     if (verdict === 'end') {
       this.errorFrame = Buffer.from(chunk.subarray(0, end))
       this.#hold(chunk)
@@ -312,44 +320,44 @@ const LF = 0x0a
 const CR = 0x0d
 const COLON = 0x3a
 const LINE_END = Buffer.of(LF)
-/** Maximum characters kept of a field's name and of an event's name. */
+/** Maximum number of characters kept of a field name and of an event name. */
 const MAX_FIELD = 16
 const MAX_NAME = 256
-/** Maximum UTF-8 bytes of one UTF-16 code unit. */
+/** Maximum number of UTF-8 bytes of one UTF-16 code unit. */
 const MAX_UTF8_BYTES = 3
 
 /**
- * Event that is read while it streams through; only its name and an outline of its data are kept. Lines and
- * fields follow the rules of `FrameSplitter` and `dataOf`.
+ * Reads an event while it is being forwarded. Keeps only its name and an outline of its data. Lines and
+ * fields are separated by the rules of `FrameSplitter` and `dataOf`.
  */
 export class LargeEvent {
   readonly #outline = new JsonOutline()
   #dataBytes = 0
   #name = ''
-  /** Current line: its length and its field, whose name is known once a colon came. */
+  /** Length of the current line, and its field, which is known once a colon was read. */
   #lineBytes = 0
   #field = ''
   #isInValue = false
-  /** Whether the last byte was a CR, to which a following LF would belong. */
+  /** Whether the last byte was a CR, so that an LF now would belong to it. */
   #endedInCr = false
 
-  /** Outline of the data; undefined if even the outline is too long. */
+  /** The shortened data; undefined if even that is too long. */
   get data(): string | undefined {
     return this.#outline.text
   }
 
-  /** The data so far, closed as if they ended here; undefined if they cannot be read. */
+  /** The data so far, with all open brackets and strings closed; undefined if they cannot be read. */
   get begunData(): string | undefined {
     const { text } = this.#outline
     return text === undefined ? undefined : closeJson(text)
   }
 
-  /** Number of data bytes that the outline leaves out. */
+  /** Number of bytes that the shortened data leaves out. */
   get elidedBytes(): number {
     return this.#dataBytes - this.#outline.length
   }
 
-  /** Frame with only the event's name, for functions that read the name. */
+  /** A frame that contains only the event's name, for functions that read the name. */
   get frame(): string {
     return this.#name === '' ? '' : `event:${this.#name}\n\n`
   }
@@ -398,7 +406,7 @@ export class LargeEvent {
   }
 
   #endLine(): void {
-    // Several data fields are lines of one text.
+    // The values of several data fields are lines of one text.
     if (this.#field === 'data') this.#outline.push(LINE_END)
     this.#lineBytes = 0
     this.#field = ''
@@ -406,7 +414,7 @@ export class LargeEvent {
   }
 }
 
-/** Reports whether a text is longer than this in UTF-8. */
+/** Whether a text has more than this number of bytes in UTF-8. */
 function isLonger(text: string, bytes: number): boolean {
   return text.length * MAX_UTF8_BYTES > bytes && Buffer.byteLength(text) > bytes
 }

@@ -22,7 +22,7 @@ interface OidcDependencies {
   readonly warn: (sentence: string) => void
 }
 
-/** Redirect of the browser. */
+/** Redirect of the browser to the identity provider. */
 interface Redirect {
   readonly location: string
   /** Value of the `set-cookie` header. */
@@ -93,7 +93,7 @@ export class OidcSignIns {
     return { identity, next: pending.next, link: pending.link }
   }
 
-  // Loaded with the first sign-in, because most gateways have no identity provider.
+  // Loads the OIDC client at the first sign-in, because most gateways have no identity provider.
   #opened(): Promise<OidcClient> {
     const { options, warn } = this.#dependencies
     const allowsPrivateNetworks = (): boolean => options().media.allow_private_networks

@@ -24,8 +24,8 @@ const completionsConversion: ConversionDialect = {
 }
 
 /**
- * Dialect of text completions: passed through to channels of chat, converted for others. A request with
- * messages is treated as a chat request, because older clients send such requests here.
+ * Dialect of text completions: passed through to channels that speak chat, converted for others. A request
+ * with messages is treated as a chat request, because older clients send such requests here.
  */
 export function completionsDialect(conversions: Conversions, chat: Dialect): Dialect {
   return {
@@ -50,8 +50,8 @@ function completion(conversions: Conversions, scan: ScannedObject, reader: Reade
     return {
       ...request,
       channelsFor(channels) {
-        // If no channel accepts the request unchanged, it is checked here, so that a refused request counts
-        // against no limit.
+        // If the request must be converted for every channel, it is checked here, so that a refused request
+        // is not counted against limits.
         if (!channels.some((channel) => dialectForChannel(channel, 'chat', model) === 'chat'))
           checkConvertible(scan)
         return channels

@@ -30,8 +30,8 @@ export const EMBEDDINGS_PROTOCOLS = PROTOCOL_NAMES.filter((name) =>
 )
 
 /**
- * Dialect of embeddings: passed through to channels of chat, with vectors in the requested format; converted
- * for others.
+ * Dialect of embeddings: passed through to channels that speak chat, with vectors in the requested format;
+ * converted for others.
  */
 export const embeddingsDialect: Dialect = {
   name: 'chat',
@@ -66,8 +66,8 @@ export const embeddingsDialect: Dialect = {
         promptBound,
         forModel,
         channelsFor(channels) {
-          // If no channel accepts the request unchanged, it is checked here, so that a refused request counts
-          // against no limit.
+          // If the request must be converted for every channel, it is checked here, so that a refused request
+          // is not counted against limits.
           if (!channels.some(speaksOpenAiEmbeddings)) checkTexts(scan)
           return channels
         },

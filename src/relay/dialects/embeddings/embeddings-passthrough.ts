@@ -6,9 +6,9 @@ import type { Call } from '../../call.ts'
 import { WithheldChunk } from '../media/withhold-end.ts'
 import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
 
-/** A response with vectors, read while it streams. */
+/** Reads a response with vectors while it arrives. */
 interface VectorsReply {
-  /** Whether the response looks like one with vectors so far. */
+  /** Whether what has arrived looks like a response with vectors. */
   readonly hasBegun: boolean
   /** The response so far, without its vectors. */
   readonly outline: string
@@ -65,12 +65,12 @@ export class EmbeddingsPassthrough implements Passthrough {
   }
 }
 
-/** A response up to this size is sent only when it is complete. */
+/** Maximum size in bytes of a response that is held back until it is complete. */
 const MAX_HELD_BYTES = 1_048_576
 
 /**
- * Holds a small response, so that another upstream can be tried if it is incomplete. Of a large response it
- * holds the end, without which clients do not accept it as complete.
+ * Holds back a small response completely, so that another upstream can be tried if it is incomplete. Of a
+ * large response, only the end is held back; without it, clients do not accept the response as complete.
  */
 export class BufferedStart {
   readonly #start = new ChunkList()
@@ -110,15 +110,15 @@ export function embeddingsResponses(
 }
 
 /**
- * Measures by the reported tokens, otherwise by those of the prompt. If only calls have a price, neither is
- * needed.
+ * Measures the reported tokens; if none were reported, those of the prompt. Tokens are not counted if only
+ * calls have a price.
  */
 export function measureEmbeddings(call: Call, reported: Usage | undefined): Promise<ChargedUsage> {
   if (reported) return Promise.resolve({ usage: reported, isEstimate: false })
   return measureByCounting(call, NO_USAGE, () => call.countChargedPrompt())
 }
 
-/** Measures by the tokens that `count` returns, in addition to those reported. */
+/** Adds the tokens that `count` returns to those reported, unless the price does not depend on tokens. */
 export async function measureByCounting(
   { plan: { rate } }: Call,
   reported: Usage,

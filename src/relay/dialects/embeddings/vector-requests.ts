@@ -24,7 +24,10 @@ import {
 } from './embeddings-passthrough.ts'
 import type { AttemptRequest } from '../../request-stages.ts'
 
-/** A request for vectors, sent as one or more requests in succession, depending on the texts. */
+/**
+ * Creates a request for vectors. If there are too many texts for one, further requests are sent one after the
+ * other.
+ */
 export function vectorRequest(
   { form, protocol, path, model }: EmbedUpstream,
   texts: TextsToEmbed,
@@ -47,8 +50,8 @@ export function vectorRequest(
 }
 
 /**
- * The responses to requests for vectors. If the client leaves before the first response, it is charged for
- * that request.
+ * Handles the responses to requests for vectors. If the client leaves before the first response, the first
+ * request is charged.
  */
 function vectorsResponses(
   form: EmbedForm,
@@ -78,7 +81,7 @@ class ConvertedPassthrough implements Passthrough {
   #reply: VectorsReading
   #facts: ReplyFacts | undefined
   #vectors = 0
-  /** Undefined if a response did not report its usage. */
+  /** Sum of the reported usage; undefined if a response did not report any. */
   #usage: Usage | undefined = NO_USAGE
   #charged = NO_USAGE
 
@@ -126,7 +129,7 @@ class ConvertedPassthrough implements Passthrough {
   }
 
   rest(): Buffer {
-    // Some responses are parsed only at their end.
+    // Some responses can be parsed only at their end, so there may still be vectors to write.
     return Buffer.concat([this.#held.rest(), this.#written.take(), this.#writer.end(this.#charged)])
   }
 
@@ -138,7 +141,7 @@ class ConvertedPassthrough implements Passthrough {
     return measure
   }
 
-  /** Measures the answered requests, and the texts of the current one if it must be paid for too. */
+  /** Measures the answered requests; if `isCurrentPaid`, also the texts of the current one. */
   #measureSent(call: Call, isCurrentPaid: boolean): Promise<ChargedUsage> {
     const uncounted = this.#usage ? [] : this.#answered
     const texts = isCurrentPaid ? [...uncounted, ...this.#current.texts] : uncounted

@@ -120,7 +120,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
   }
 }
 
-/** Reports whether a name is one of Gemini's; requests for other models are not changed. */
+/** Whether a name is that of a Gemini model. Requests for other models are not changed. */
 function isGemini(...names: readonly string[]): boolean {
   return names.some((name) => /gemini/i.test(name))
 }
@@ -154,7 +154,10 @@ class ArrayTap extends GeminiTap {
     return this.#last(super.failureFrame(error))
   }
 
-  /** The upstream's frame is not an array element; `failureFrame` reports its error instead. */
+  /**
+   * Drops the upstream's error frame, because it is not an array element; `failureFrame` reports the error
+   * instead.
+   */
   #dropErrorFrame(): void {
     this.errorFrame = undefined
   }
@@ -192,7 +195,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
           tap: throwNoStreams,
           reply: throwNoStreams,
         })
-        // The upstream of a channel that speaks OpenAI's protocol for embeddings.
+        // Used for channels that speak OpenAI's embeddings protocol.
         const inTexts = (channel: Channel): EmbedUpstream => ({
           form: textForm,
           protocol: 'chat',

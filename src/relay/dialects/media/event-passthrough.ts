@@ -4,7 +4,7 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import type { Call } from '../../call.ts'
 import type { ChargedUsage, PassedBytes, Passthrough } from '../passthrough.ts'
 
-/** A stream of events that passes through unchanged. `measured`: measures by what its tap has read. */
+/** Passes a stream of events through unchanged. `measured` computes the usage from what the tap has read. */
 export class EventPassthrough implements Passthrough {
   readonly tap: MediaTap
   readonly #measured: (call: Call, isComplete: boolean) => ChargedUsage | Promise<ChargedUsage>

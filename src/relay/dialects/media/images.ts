@@ -30,7 +30,7 @@ import type { ParsedRequest } from '../../request-stages.ts'
 /** Maximum images of one request; the providers allow ten. */
 const MAX_IMAGES = 128
 const MAX_PARTIALS = 10
-/** Tokens of an image in the most expensive common format, and of a partial image. */
+/** Output tokens of an image in the most expensive common format, and of a partial image. */
 const IMAGE_TOKENS = 6_240
 const PARTIAL_TOKENS = 100
 /** Maximum tokens of an image in the prompt. */
@@ -108,7 +108,7 @@ function imageEvents(request: ImageRequest): Passthrough {
   })
 }
 
-/** A whole response of any size. */
+/** A response that is not a stream, of any size. */
 class ImagePassthrough implements Passthrough {
   readonly #request: ImageRequest
   readonly #reply = new ImageReply()
@@ -148,7 +148,8 @@ class ImagePassthrough implements Passthrough {
 }
 
 /**
- * Measures by the reported tokens, otherwise by the images, or by estimated tokens if images have no price.
+ * Measures the reported tokens; if none were reported, the number of images, or estimated tokens if images
+ * have no price.
  */
 async function measureImages(
   call: Call,

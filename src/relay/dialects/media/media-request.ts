@@ -15,8 +15,8 @@ export interface EditableBody {
   /** Content type to send; JSON if absent. */
   readonly contentType?: string
   /**
-   * Returns the body with this model name, and without what may lead to another model or price unless
-   * `isOpen`.
+   * Returns the body with this model name. Unless `isOpen`, fields are removed that may lead to another model
+   * or price.
    */
   forChannel(name: string, channel: Channel, isOpen: boolean): Pick<AttemptRequest, 'body' | 'dropped'>
 }
@@ -55,7 +55,7 @@ export function editableFormBody({ parts, bytes, contentType }: FormBody): Edita
   }
 }
 
-/** A checked request for images or audio. */
+/** A checked request to an image or audio endpoint. */
 interface MediaRequest {
   readonly model: string
   /** Path relative to a channel's base URL. */
@@ -64,7 +64,7 @@ interface MediaRequest {
   readonly stream: boolean
   /** Text of the prompt, for counting tokens. */
   readonly prompt: string
-  /** Maximum tokens of its files. */
+  /** Maximum tokens of the request's files. */
   readonly fileTokens: number
   /** Maximum output tokens that the hold covers. */
   readonly outputTokens: number
@@ -73,7 +73,7 @@ interface MediaRequest {
   readonly passed: PassedResponses
 }
 
-/** The request as the relay needs it. */
+/** Converts a media request to the form that the relay needs. */
 export function parsedRequestOf(request: MediaRequest): ParsedRequest {
   const { model, stream, prompt, measuredBounds } = request
   return {

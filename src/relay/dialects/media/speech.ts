@@ -14,10 +14,10 @@ import { editableJsonBody, jsonMedia, parsedRequestOf } from './media-request.ts
 const SLOW_CHARACTERS = 5
 const USUAL_CHARACTERS = 15
 const SLOWEST_SPEED = 0.25
-/** Tokens per second of speech, and the maximum that a hold assumes. */
+/** Tokens per second of speech: the usual number, and the maximum that a hold assumes. */
 const TOKENS_PER_SECOND = 20.8
 const HELD_TOKENS_PER_SECOND = 32
-/** Raw samples: 24 kHz, 16 bits, mono. */
+/** Bytes per second of raw samples: 24 kHz, 16 bits, mono. */
 const PCM_BYTES_PER_SECOND = 48_000
 /** Bytes at the start of the response from which its duration is estimated. */
 const SAMPLE_BYTES = 262_144
@@ -79,7 +79,7 @@ function speechResponses(characters: number, isRaw: boolean, lengths: RecordingL
   }
 }
 
-/** Audio as plain bytes. */
+/** Audio that passes through as plain bytes. */
 class SpeechPassthrough implements Passthrough {
   readonly error: undefined
   readonly #characters: number
@@ -130,7 +130,10 @@ class SpeechPassthrough implements Passthrough {
   }
 }
 
-/** Measures by characters, otherwise by seconds of audio, otherwise by tokens estimated from the seconds. */
+/**
+ * Measures characters, otherwise seconds of audio, otherwise tokens estimated from the seconds, depending on
+ * what has a price.
+ */
 async function measureSpeech(
   call: Call,
   characters: number,

@@ -19,14 +19,19 @@ import { WithheldChunk } from './withhold-end.ts'
 import type { FormDialect } from '../dialect.ts'
 import { editableFormBody, formMedia, parsedRequestOf } from './media-request.ts'
 
-/** Tokens per second of audio, and the maximum that a hold assumes, for the audio and for its transcript. */
+/**
+ * Tokens per second of audio: the usual number, and the maxima that a hold assumes for the audio and for its
+ * transcript.
+ */
 const TOKENS_PER_SECOND = 10
 const HELD_TOKENS_PER_SECOND = 32
 const HELD_OUTPUT_PER_SECOND = 8
 const MIN_HELD_OUTPUT = 64
-/** Bytes of text that are kept: the last subtitle shows how long the recording is. */
+/**
+ * Bytes at the end of a transcript that are kept, because its last subtitle shows how long the recording is.
+ */
 const TAIL_BYTES = 65_536
-/** Matches the members by which a transcript is recognised. */
+/** Matches JSON members by which a response is recognised as a transcript. */
 const BEGUN = /"(?:text|task|segments|words|duration)"\s*:/
 const BYTES_PER_TOKEN = 4
 
@@ -127,7 +132,7 @@ class JsonPassthrough implements Passthrough {
   }
 }
 
-/** A transcript as text: plain or subtitles. */
+/** A transcript as plain text or subtitles. */
 class TextPassthrough implements Passthrough {
   readonly error: undefined
   readonly #length: RecordingLength
@@ -153,7 +158,7 @@ class TextPassthrough implements Passthrough {
     return { forward: this.#held.push(chunk), isOver: false }
   }
 
-  /** Always complete, because a recording without speech has an empty transcript. */
+  /** Returns true in any case, because a recording without speech has an empty transcript. */
   end(): boolean {
     return true
   }
@@ -168,9 +173,9 @@ class TextPassthrough implements Passthrough {
 }
 
 /**
- * Measures by the reported tokens, otherwise by the seconds of the recording: as the response reports them,
- * otherwise as read from the file, but at least up to the last subtitle. Tokens are estimated if seconds have
- * no price.
+ * Measures the reported tokens. If none were reported, measures the seconds of the recording: those in the
+ * response, otherwise those read from the file, but at least up to the last subtitle. If seconds have no
+ * price, tokens are estimated from them.
  */
 async function measureTranscript(
   { plan: { rate }, services: { count } }: Call,

@@ -1,6 +1,6 @@
 const NOTHING = Buffer.alloc(0)
 
-/** Holds back the end of a response, without which clients do not accept it as complete. */
+/** Holds back the end of a response; without it, clients do not accept the response as complete. */
 export interface WithheldEnd {
   /** Adds a chunk. Returns the bytes that are forwarded now. */
   push(chunk: Buffer): Buffer | undefined
@@ -8,7 +8,7 @@ export interface WithheldEnd {
   rest(): Buffer
 }
 
-/** Holds only the last byte, for audio that is played while it arrives. */
+/** Holds back only the last byte, so that audio can be played while it arrives. */
 export class WithheldByte implements WithheldEnd {
   #held: Buffer = NOTHING
 
@@ -25,7 +25,7 @@ export class WithheldByte implements WithheldEnd {
   }
 }
 
-/** Holds the last chunk, so that large responses are not copied. */
+/** Holds back the last chunk, so that large responses need not be copied. */
 export class WithheldChunk implements WithheldEnd {
   #held: Buffer = NOTHING
 

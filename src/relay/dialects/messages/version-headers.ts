@@ -3,13 +3,13 @@ import type { HeaderName, Headers } from '../../../http/request.ts'
 /** Version of the messages protocol if the client names none. `docs/api.md: Versioning`. */
 const DEFAULT_VERSION = '2023-06-01'
 
-/** Header values that may be forwarded. */
+/** Format of header values that may be forwarded. */
 const PRINTABLE = /^[\x20-\x7e]{1,1024}$/
 
 /**
- * Headers of a messages request for its upstream, names and values in turn: the version, both under the name
- * in the specification and under that used by official clients, and the beta features that the client
- * requests.
+ * Headers of a messages request for its upstream; names and values alternate. The version is sent both under
+ * the name in the specification and under the one that official clients use; the beta features are those that
+ * the client requested.
  */
 export function versionHeaders(headers: Headers): string[] {
   const version = value(headers, 'vendor-version') ?? value(headers, 'anthropic-version') ?? DEFAULT_VERSION

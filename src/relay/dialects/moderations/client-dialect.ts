@@ -9,7 +9,7 @@ import { keepsWhole } from '../../answer-cache/answer-keeping.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
-/** Dialect of moderations: passed through to channels of chat; free if the model has no price. */
+/** Dialect of moderations: passed through to channels that speak chat; free if the model has no price. */
 export const moderationsDialect: Dialect = {
   name: 'chat',
   endpoint: 'moderations',

@@ -26,7 +26,7 @@ import { responsesConversion } from '../conversion-dialects.ts'
 import { sessionFinder } from '../../affinity/session.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
-/** Settings that a kept response repeats. */
+/** Settings that the response repeats if the gateway keeps it. */
 const KEPT = new Map([['store', 'true']])
 
 /** Dialect of responses: passed through to channels that speak it, converted for others. */
@@ -44,7 +44,8 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       const { composed } = referred
       const read = relayed(request, scan, referred, reader)
       if (!composed) return read
-      // How a stored conversation begins is not in the request that continues it.
+      // A request that continues a stored conversation does not contain how it begins, so the session is
+      // found in `composed`.
       return { ...read, session: sessionFinder(headers, composed, RESPONSES_CONVERSATION) }
     },
   }
@@ -131,7 +132,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
   }
 }
 
-// A response that continues without its client must be stored by its upstream.
+// A response that continues after its client has left must be stored by its upstream.
 function ableToGoOn(channels: readonly Channel[]): readonly Channel[] {
   const able = channels.filter(
     ({ protocol: protocols, disable_store }) => protocols.includes('responses') && !disable_store,

@@ -24,8 +24,8 @@ import { type Dialect, type Reader, throwNoStreams } from '../dialect.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /**
- * `POST /v1/responses/compact`: passed through to channels that speak responses. A compaction has the form of
- * a response.
+ * Dialect of `POST /v1/responses/compact`: passed through to channels that speak responses. The upstream's
+ * reply has the form of a response.
  */
 export function compactionDialect(responses: ResponseStore): Dialect {
   return {
@@ -76,7 +76,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
             return {
               facts,
               body: () => ids.whole(bytes),
-              // Only this account can read what it compacted.
+              // Only the provider account that compacted a conversation can read the result.
               provenance: ({ key }, call) =>
                 responses.provenance(call.hold.account.user.id, key.value, null, facts.encrypted),
             }

@@ -2,20 +2,20 @@ import type { GuardAction } from '../../../domain/guard.ts'
 import type { Pseudonyms } from '../../../redaction/pseudonyms.ts'
 import type { PlacedMatch, TextJudgement } from './service.ts'
 
-/** How matches are changed. */
+/** How matches are replaced in a text. */
 interface Change {
   readonly action: GuardAction
-  /** What redaction writes. */
+  /** Text that the action `redact` writes in place of a match. */
   readonly with: string
-  /** The kind of a match that has none. */
+  /** Kind of value that is assumed for a match without a kind. */
   readonly kind: string
-  /** The tokens of the request; undefined for an answer. */
+  /** Creates placeholders for the values of a request; undefined for an answer. */
   readonly pseudonyms: Pseudonyms | undefined
 }
 
 const MAX_KIND = 64
 
-/** A name as the kind of a match: in capitals. */
+/** Converts a name to the kind of a match, for instance `E_MAIL`. */
 export function kindOf(name: string): string {
   return name
     .toUpperCase()
@@ -23,22 +23,22 @@ export function kindOf(name: string): string {
     .slice(0, MAX_KIND)
 }
 
-/** A text as it goes on by what a service has decided about it. */
+/** Returns a text as it is sent on after a service's judgement. */
 export function applied(text: string, judgement: TextJudgement, change: Change): string {
   if ('spans' in judgement) return withSpans(text, merged(judgement.spans), change)
   const { text: next } = judgement
   if (change.action === 'redact' || next === text) return next
   const { start, end } = difference(text, next)
-  // Nothing was taken away.
+  // The service has only added text, so there is no match to replace.
   return start === end ? next : withSpans(text, [{ start, end, kind: change.kind }], change)
 }
 
-/** The part of a text that another one changes, from the first to the last difference. */
+/** The range of `text` that differs in `next`, from the first to the last difference. */
 export function difference(text: string, next: string): { readonly start: number; readonly end: number } {
   const shorter = Math.min(text.length, next.length)
   let start = 0
   while (start < shorter && text[start] === next[start]) start++
-  // Surrogates stay together.
+  // A surrogate pair must not be split.
   if (isLowHalf(text, start) || isLowHalf(next, start)) start -= 1
   let same = 0
   while (same < shorter - start && text[text.length - 1 - same] === next[next.length - 1 - same]) same++
@@ -50,7 +50,7 @@ function isLowHalf(text: string, at: number): boolean {
   return (text.charCodeAt(at) & 0xfc00) === 0xdc00
 }
 
-/** Matches in order, those that overlap as one of the first one's kind. */
+/** Merges overlapping matches; the result has the kind of the first one. Expects matches in order. */
 function merged(spans: readonly PlacedMatch[]): readonly PlacedMatch[] {
   const result: PlacedMatch[] = []
   for (const span of spans) {

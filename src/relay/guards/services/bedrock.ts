@@ -4,7 +4,7 @@ import { encodeSegment, signatureHeaders } from '../../../upstreams/bedrock/sign
 import { type Judgement, listIn, member, NO_MATCHES, ServiceFailure, type ServiceMaker } from './service.ts'
 
 const SIDES = { request: 'INPUT', response: 'OUTPUT' } as const
-/** How deep assessments are searched for actions. */
+/** Maximum depth to which assessments are searched for actions. */
 const MAX_DEPTH = 8
 
 /** Amazon Bedrock Guardrails, `ApplyGuardrail`. The keys are used in turn. */
@@ -34,8 +34,8 @@ export const bedrock: ServiceMaker<'bedrock'> = ({ base_url: base, region, guard
 }
 
 /**
- * `GUARDRAIL_INTERVENED` says both that texts were blocked and that parts of them were masked; the actions of the
- * assessments tell which. What cannot be told is blocked.
+ * Reads an answer. `GUARDRAIL_INTERVENED` may mean that texts were blocked or that parts of them were masked;
+ * the actions of the assessments show which. If they do not, the texts count as blocked.
  */
 function judgementOf(answer: unknown, sent: readonly string[]): Judgement {
   const action = member(answer, 'action')

@@ -2,8 +2,9 @@ import type { CallGuards } from '../call-guards.ts'
 import { type Checked, callsWith, type ServiceChecks } from './service-checks.ts'
 
 /**
- * Has services check texts of an answer as guards of texts leave them. Resolves to the texts as they go on to those
- * guards: as they came, unless a service has changed them. Rejects as `ServiceChecks.check` does.
+ * Has services check texts of an answer after applying the text guards to them. Resolves to the texts that
+ * are given to those guards next: unchanged, unless a service has changed them. Rejects like
+ * `ServiceChecks.check`.
  */
 export async function checkedAnswer(
   checks: ServiceChecks,
@@ -12,7 +13,7 @@ export async function checkedAnswer(
 ): Promise<readonly string[]> {
   const screened = answer.texts.map((one) => {
     const text = guards.screened(one.text, one)
-    // Records the match, and throws.
+    // A text that is blocked is checked once more, which records the match and throws.
     return text ?? guards.checkAnswerText(one.text, one)
   })
   const texts = answer.texts.map((one, index) => ({ ...one, text: screened[index] ?? '' }))
@@ -21,7 +22,7 @@ export async function checkedAnswer(
   return answer.texts.map((one, index) => {
     const next = checked[index] ?? ''
     if (next === screened[index]) return one.text
-    // The matches are not there any more when the text is checked again.
+    // The matches are recorded now, because a later check of the changed text no longer finds them.
     if (screened[index] !== one.text) guards.checkAnswerText(one.text, one)
     return next
   })

@@ -6,8 +6,8 @@ import type { FormPart } from '@sluice/wire/multipart'
 import type { CheckedText, ServiceChecks } from './service-checks.ts'
 
 /**
- * Has services check the texts of a request. Resolves to the request as it goes on, the same one if nothing changes.
- * Rejects as `ServiceChecks.check` does.
+ * Has services check the texts of a request. Resolves to the request to send on, which is the same object if
+ * nothing changes. Rejects like `ServiceChecks.check`.
  */
 export async function checkedScan(checks: ServiceChecks, scan: ScannedObject): Promise<ScannedObject> {
   const found = requestTexts(scan).filter(({ place }) => checks.concerns(place))
@@ -20,7 +20,10 @@ export async function checkedScan(checks: ServiceChecks, scan: ScannedObject): P
   return changes.length === 0 ? scan : scanObject(withTexts(scan.bytes, changes))
 }
 
-/** Has services check the texts of a form. Resolves to its parts; those that were changed are marked. */
+/**
+ * Has services check the texts of a form. Resolves to its parts; those that were changed are marked with
+ * `isChanged`.
+ */
 export async function checkedParts(
   checks: ServiceChecks,
   parts: readonly FormPart[],

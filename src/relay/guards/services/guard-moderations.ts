@@ -22,15 +22,16 @@ const MAX_ANSWER_BYTES = 1_048_576
 const DIALECTS = { json: moderationsDialect } as const
 const HEADERS: Headers = Object.freeze({ 'content-type': 'application/json' })
 
-/** How calls of guards are made. */
+/** What is needed to make a guard's own calls. */
 interface Calls {
   readonly routing: Routing
   readonly admit: (admitted: AdmittedRequest, incoming: IncomingCall) => Promise<void>
 }
 
 /**
- * Moderates texts with models of the gateway. Such a call is routed, held and settled like a client's, and has a row; it
- * is not guarded, and counts against no limit of requests. Unless the caller pays, it is free.
+ * Moderates texts with models of the gateway. Such a call is routed, charged and recorded like a client's;
+ * but it is not guarded and does not count against request limits. It is free unless the guard charges the
+ * caller.
  */
 export class GuardModerations {
   readonly #memory: RequestMemory
@@ -41,7 +42,10 @@ export class GuardModerations {
     this.#calls = calls
   }
 
-  /** Resolves to the JSON of the answer. Rejects with `ServiceFailure`; with `CheckRefused` if the caller cannot pay. */
+  /**
+   * Resolves to the JSON of the model's answer. Rejects with `ServiceFailure`, or with `CheckRefused` if the
+   * caller cannot pay.
+   */
   async moderate({ model, texts, settings, caller, isCharged, signal }: ModerationRequest): Promise<unknown> {
     const owner = { client: caller.user.id, key: caller.token.id }
     const answer = new AnswerUnderWay({
@@ -74,7 +78,8 @@ export class GuardModerations {
       if (error instanceof Unaffordable) throw new CheckRefused(error)
       const known = asGatewayError(error)
       if (known?.code === 'overloaded') throw new CheckRefused(known)
-      // It has waited for quota until nobody waited for it: what cannot be paid must not pass as a failure.
+      // The call waited for quota until its signal was aborted. This must not be treated as a service
+      // failure, which might let the texts pass.
       if (isCharged && signal.aborted && record.attempts === undefined) throw new CheckRefused(notInTime())
       throw new ServiceFailure(`its call failed${known ? ` (${known.code})` : ''}`, { cause: error })
     } finally {
@@ -104,7 +109,7 @@ export class GuardModerations {
     )
   }
 
-  /** The channels of the caller's group; for a call that nobody pays, those of any group. */
+  /** Finds channels in the caller's group; for a free call, in any group. */
   #routes(
     settings: Settings,
     caller: Caller,
@@ -128,7 +133,9 @@ export class GuardModerations {
   }
 }
 
-/** The same caller with the channels of a group and any model: the operator has chosen them. */
+/**
+ * The same caller, but in this group and allowed to use any model, because the operator has chosen the model.
+ */
 function inGroup({ token, user }: Caller, group: string): Caller {
   return {
     token: { ...withAnyModel(token), group: '', vendor_routes: '' },
@@ -168,7 +175,7 @@ async function jsonOf(answer: AnswerUnderWay): Promise<unknown> {
   }
 }
 
-/** A request that came over no connection. */
+/** Head of a request that did not come over a connection. */
 const HEAD = {
   method: 'POST',
   url: '/v1/moderations',
@@ -179,7 +186,7 @@ const HEAD = {
 } as const
 const SOURCE = { bytesRead: 0, remoteAddress: '', updateReading: () => {} } as const
 
-/** The memory of a question, in the caller's share. */
+/** Memory of a moderation's request, taken from the caller's share. */
 class BodyMemory {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation

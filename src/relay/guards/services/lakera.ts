@@ -2,7 +2,7 @@ import { member, NO_MATCHES, ServiceFailure, type ServiceMaker } from './service
 
 const ROLES = { request: 'user', response: 'assistant' } as const
 
-/** Lakera Guard. */
+/** Asks Lakera Guard. */
 export const lakera: ServiceMaker<'lakera'> = ({ base_url: base, key, project_id: project }) => ({
   async judge({ texts, side }, { post }) {
     const messages = texts.map((content) => ({ role: ROLES[side], content }))

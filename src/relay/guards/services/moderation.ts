@@ -1,6 +1,6 @@
 import { listIn, member, ServiceFailure, type ServiceMaker } from './service.ts'
 
-/** A moderation model of the gateway itself. */
+/** Asks a moderation model of the gateway itself. */
 export const moderation: ServiceMaker<'moderation'> = ({ model, thresholds }) => {
   const limits = Object.entries(thresholds)
   return {
@@ -24,7 +24,7 @@ function flagOf(result: unknown): boolean {
   throw new ServiceFailure('it answered with a result without flagged')
 }
 
-// A category that the model does not know would never be a match.
+// Throws for a category that the model does not know, because such a guard would never match.
 function scoreOf(scores: unknown, category: string): number {
   const score = member(scores, category)
   if (typeof score === 'number') return score

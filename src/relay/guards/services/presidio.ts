@@ -7,10 +7,10 @@ import {
   type ServiceMaker,
 } from './service.ts'
 
-/** Texts of one check that are analyzed at a time. */
+/** Number of texts of one check that are analyzed at the same time. */
 const AT_A_TIME = 8
 
-/** Microsoft Presidio's analyzer, which is asked about each text by itself. */
+/** Asks Microsoft Presidio's analyzer, once for each text. */
 export const presidio: ServiceMaker<'presidio'> = ({ url, language, score, entities }): Service => ({
   async judge({ texts }, { post }) {
     const found = new Map<string, readonly PlacedMatch[]>()
@@ -28,7 +28,10 @@ export const presidio: ServiceMaker<'presidio'> = ({ url, language, score, entit
   },
 })
 
-/** The matches in an answer, in order. Their positions count code points, as Python does. */
+/**
+ * Reads the matches in an answer, in order. Presidio's positions count code points, because it is written in
+ * Python.
+ */
 function spansOf(answer: unknown, text: string, score: number): readonly PlacedMatch[] {
   const units = offsetsOf(text)
   return listIn(answer, 'a list of matches')
@@ -40,7 +43,7 @@ function spansOf(answer: unknown, text: string, score: number): readonly PlacedM
       if (start === undefined || end === undefined || start >= end || typeof kind !== 'string')
         throw new ServiceFailure('it answered with a match that is none of the text')
       const given = member(one, 'score')
-      // An analyzer that ignores the threshold.
+      // Some analyzers ignore the threshold in the request.
       return typeof given === 'number' && given < score ? [] : [{ start, end, kind }]
     })
     .toSorted((a, b) => a.start - b.start || b.end - a.end)

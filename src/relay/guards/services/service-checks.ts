@@ -18,42 +18,42 @@ import { applied, kindOf } from './apply-judgement.ts'
 import { type Judgement, type Question, type Service, ServiceFailure } from './service.ts'
 import type { ServiceClient } from './service-client.ts'
 
-/** Memory per byte of a question: its texts, their JSON, and what is sent. */
+/** Memory of a request per byte of its body: the texts, their JSON, and the bytes that are sent. */
 const COPIES = 3
 
-/** The guards that are asked about images. */
+/** Guards that check these places are asked about the images of the request or the response. */
 const IMAGE_PLACES = { request: 'input', response: 'output' } as const
 
 /** A text that services check. */
 export interface CheckedText {
   readonly text: string
   readonly place: GuardPlace
-  /** Whether it is signed, so that it cannot be changed. */
+  /** Whether the text is signed, so that it must not be changed. */
   readonly isSigned: boolean
-  /** Whether it is JSON, whose own strings count. */
+  /** Whether the text is JSON, in which only the strings are checked. */
   readonly isJson: boolean
 }
 
-/** What services check at once. */
+/** The texts, tool calls and images that are checked together. */
 export interface Checked extends FoundParts {
   readonly texts: readonly CheckedText[]
   readonly side: Question['side']
-  /** Aborted when nobody waits for the result any more; without it, when the client leaves. */
+  /** Aborted when the result is no longer needed. If absent, the check ends when the client leaves. */
   readonly signal?: AbortSignal
 }
 
-/** A question to a moderation model of the gateway. */
+/** A request to a moderation model of the gateway. */
 export interface ModerationRequest {
   readonly model: string
   readonly texts: readonly string[]
   readonly settings: Settings
   readonly caller: Caller
-  /** Whether the caller pays. */
+  /** Whether the caller is charged for it. */
   readonly isCharged: boolean
   readonly signal: AbortSignal
 }
 
-/** What asking services needs. */
+/** What is needed to ask services. */
 export interface CheckServices {
   readonly client: ServiceClient
   readonly memory: RequestMemory
@@ -61,7 +61,7 @@ export interface CheckServices {
    * Moderates texts. Rejects with `ServiceFailure`; with `CheckRefused` if the caller cannot pay.
    */
   readonly moderate: (request: ModerationRequest) => Promise<unknown>
-  /** Reports a service that could not decide. */
+  /** Called when a service could not decide, with the reason. */
   readonly onFailure: (guard: string, callId: string, reason: string) => void
 }
 
@@ -73,13 +73,16 @@ interface CheckOrigin {
   readonly pseudonyms: Pseudonyms
 }
 
-/** A guard with the service that decides it. */
+/** A guard, and the service that decides about texts for it. */
 interface ServedGuard {
   readonly active: ActiveGuard
   readonly service: Service
 }
 
-/** A service cannot be asked for a reason of the gateway or its caller, which `on_failure` is not about. */
+/**
+ * A service could not be asked because of the gateway or the caller, for instance for lack of memory or
+ * quota. Such an error is not subject to `on_failure`.
+ */
 export class CheckRefused extends Error {
   readonly refusal: GatewayError
 
@@ -89,10 +92,10 @@ export class CheckRefused extends Error {
   }
 }
 
-/** Nobody waits for the result of a check any more. */
+/** The result of a check is no longer needed. */
 export class CheckCancelled extends Error {}
 
-/** The guards of a call that services decide. */
+/** Checks by the guards of a call whose decisions services make. */
 export class ServiceChecks {
   #callId = ''
   #left = new AbortController().signal
@@ -104,7 +107,7 @@ export class ServiceChecks {
     this.#origin = origin
   }
 
-  /** Begins the checks of a call, whose client may leave. */
+  /** Connects the checks to a call, so that they end when its client leaves. */
   begin({ id, response }: Pick<IncomingCall, 'id' | 'response'>): void {
     this.#callId = id
     response.needsUpstream()
@@ -117,38 +120,42 @@ export class ServiceChecks {
     onClosed()
   }
 
-  /** Whether a service checks one of these places. */
+  /** Whether any of these guards checks one of these places. */
   concerns(...places: readonly GuardPlace[]): boolean {
     return this.#guards.some(({ active: { guard } }) => guard.where.some((place) => places.includes(place)))
   }
 
-  /** The guards of the answer. */
+  /** The guards that check the answer. */
   get #ofAnswer(): readonly ServedGuard[] {
     return this.#guards.filter(({ active: { guard } }) =>
       guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
     )
   }
 
-  /** Whether what was not checked of the answer may not be sent. */
+  /** Whether unchecked parts of an answer must not be sent. False if all guards of the answer only report. */
   get withholds(): boolean {
     return this.#ofAnswer.some(({ active: { guard } }) => actionOf(guard, false) !== 'flag')
   }
 
-  /** Characters of a streamed answer that are checked at a time; 0 for the whole. */
+  /**
+   * Number of characters of a streamed answer that are checked at a time; 0 if the answer is checked as a
+   * whole.
+   */
   get window(): number {
     const windows = this.#ofAnswer.map(({ active: { guard } }) => guard.most_delay)
     return windows.includes(0) ? 0 : Math.max(0, ...windows)
   }
 
   /**
-   * Has the services check texts. Resolves to the texts as they may go on. Rejects with `GuardBlock`, with
-   * `CheckCancelled`, and with `CheckRefused`.
+   * Has the services check texts. Resolves to the texts to send on. Rejects with `GuardBlock`,
+   * `CheckCancelled` or `CheckRefused`.
    */
   async check(given: Checked): Promise<readonly string[]> {
     const checked = { ...given, signal: given.signal ?? this.#left }
     const judging: ServedGuard[] = []
     let texts = checked.texts.map(({ text }) => text)
-    // Those that change texts see what the ones before them have written; the others see what goes on, all at once.
+    // Guards that change texts run one after the other, each on the result of the one before. The other
+    // guards then check the final texts, all at the same time.
     for (const one of this.#guards) {
       const action = actionOf(one.active.guard, false)
       if (action === 'redact' || action === 'replace') texts = await this.#ask(one, checked, texts)
@@ -168,7 +175,7 @@ export class ServiceChecks {
     return texts
   }
 
-  /** Notes that the answer cannot be checked. Returns whether it passes nevertheless. */
+  /** Records that the answer cannot be checked. Returns whether it may be sent nevertheless. */
   failed(reason: string): boolean {
     let passes = true
     for (const { active } of this.#ofAnswer) {
@@ -213,7 +220,7 @@ export class ServiceChecks {
     const next = isMonitored
       ? [...texts]
       : this.#changed(guard.name, { action, with: guard.with }, checked, texts, parts, asked, judgement)
-    // Signed texts stay as they are.
+    // Signed texts are not changed.
     const isChanged = next.some((text, index) => text !== texts[index])
     active.note(isChanged ? verdictOf(action) : 'flagged', matches)
     return next
@@ -241,7 +248,9 @@ export class ServiceChecks {
     })
   }
 
-  /** What the service has decided; undefined if it failed and the texts pass nevertheless. */
+  /**
+   * Resolves to the service's decision; undefined if the service failed and the texts may pass nevertheless.
+   */
   async #judgement(
     active: ActiveGuard,
     service: Service,
@@ -290,7 +299,7 @@ export class ServiceChecks {
   }
 }
 
-/** The memory of one question and its answers, in the caller's share. */
+/** Memory of one question and its answers, taken from the caller's share. */
 class CheckMemory implements Disposable {
   readonly #memory: RequestMemory
   readonly #allocation: MemoryAllocation
@@ -325,7 +334,7 @@ class CheckMemory implements Disposable {
   }
 }
 
-/** The error for a client whose share of memory is used up by checks. */
+/** The error for a client whose share of memory is used up by guards' checks. */
 export function noMemory(): GatewayError {
   return new GatewayError('overloaded', 'too many checks of guards are held for this client; try again', {
     retryAfter: 1,
@@ -337,7 +346,7 @@ function reasonOf(error: unknown): string {
   return 'it failed'
 }
 
-/** Calls of tools with their arguments as they were changed. */
+/** Returns the tool calls with the arguments that guards have changed. */
 export function callsWith(
   calls: readonly FoundCall[],
   given: readonly CheckedText[],
@@ -359,15 +368,15 @@ export function callsWith(
   })
 }
 
-/** A part of a text that is asked about. */
+/** A part of a text that a service is asked about. */
 interface Piece {
   readonly text: string
 }
 
-/** A text in the parts that services see. */
+/** A text, split into the parts that services see. */
 interface TextParts {
   readonly pieces: readonly Piece[]
-  /** Returns the text with other parts. */
+  /** Returns the text with its parts replaced. */
   readonly written: (next: (piece: Piece) => string) => string
 }
 

@@ -7,7 +7,10 @@ import { ServiceFailure } from './service.ts'
 const MAX_ANSWER_BYTES = 1_048_576
 /** Maximum number of connections to one service. Further requests wait, within their timeout. */
 const CONNECTIONS = 128
-/** No request takes longer than the timeout of its guard; these only bound what that cannot. */
+/**
+ * Timeouts of the HTTP client, in milliseconds. They only limit what a guard's own, shorter timeout does not
+ * cover.
+ */
 const MAX_MS = 600_000
 
 /** A request to a service. */
@@ -17,24 +20,24 @@ export interface PostRequest {
   readonly body: Buffer
 }
 
-/** The bounds of a request. */
+/** Limits of a request. */
 export interface PostBounds {
-  /** Aborted at the timeout, and when nobody waits for the answer any more. */
+  /** Aborted at the guard's timeout, and when the answer is no longer needed. */
   readonly signal: AbortSignal
-  /** Takes memory for bytes that have arrived. Rejects if there is none. */
+  /** Allocates memory for bytes that have arrived. Throws or rejects if there is none. */
   readonly take: (bytes: number) => void | Promise<void>
 }
 
 /**
- * Asks services. They may have private addresses, because the configuration names them. Redirects are not followed,
- * because they could lead to any address.
+ * Sends requests to guards' services. Private addresses are allowed, because the configuration names them.
+ * Redirects are not followed, because they could lead to any address.
  */
 export class ServiceClient {
   #agent: Agent | undefined
 
   /** Resolves to the JSON of the answer. Rejects with `ServiceFailure`, and with whatever `take` rejects with. */
   async post({ url, headers, body }: PostRequest, { signal, take }: PostBounds): Promise<unknown> {
-    // Loaded with the first question, so that starts without services do not.
+    // Loaded with the first request, so that gateways without services start faster.
     const { Agent, request } = await import('undici')
     this.#agent ??= new Agent(AGENT_OPTIONS)
     const response = await request(url, {
@@ -53,7 +56,7 @@ export class ServiceClient {
       throw unreachable(error)
     })
     const { statusCode, body: answer } = response
-    // Destroying the body below emits an error that can be ignored.
+    // `destroy` below makes the body emit an error, which can be ignored.
     answer.on('error', () => {})
     try {
       if (statusCode !== 200) throw new ServiceFailure(`it answered with status ${statusCode}`)
@@ -65,7 +68,7 @@ export class ServiceClient {
     }
   }
 
-  /** Ends the requests under way. */
+  /** Ends all running requests. */
   async close(): Promise<void> {
     await this.#agent?.destroy()
   }
@@ -108,7 +111,7 @@ function tooLarge(): ServiceFailure {
   return new ServiceFailure(`its answer is larger than ${MAX_ANSWER_BYTES} bytes`)
 }
 
-// Messages of errors may contain addresses with keys, or bytes of the answer: only their codes are told.
+// Error messages may contain URLs with keys, or bytes of the answer, so only the error's code is included.
 function unreachable(error: unknown): ServiceFailure {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return new ServiceFailure(`it cannot be reached${typeof code === 'string' ? ` (${code})` : ''}`, {

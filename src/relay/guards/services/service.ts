@@ -2,9 +2,9 @@ import type { FoundCall } from '@sluice/wire/guarded-calls'
 import type { ServiceMatch } from '../../../domain/guard.ts'
 import type { PostRequest } from './service-client.ts'
 
-/** What a service is asked about. */
+/** What a service is asked to check. */
 export interface Question {
-  /** Never blank; there may be none if there are calls of tools or images. */
+  /** Texts that are not blank. May be empty if there are tool calls or images. */
   readonly texts: readonly string[]
   readonly toolCalls: readonly FoundCall[]
   /** Addresses of images. */
@@ -14,26 +14,28 @@ export interface Question {
   readonly callId: string
 }
 
-/** A match: positions in UTF-16 code units, and its kind. */
+/** A match in a text: its position in UTF-16 code units, and its kind. */
 export interface PlacedMatch {
   readonly start: number
   readonly end: number
   readonly kind: string
 }
 
-/** What a service has decided about a text: where its matches are, or the text as it may go on. */
+/** A service's decision about one text: the positions of matches, or the text to send in its place. */
 export type TextJudgement = { readonly spans: readonly PlacedMatch[] } | { readonly text: string }
 
 /** What a service has decided. */
 export interface Judgement {
   readonly matches: number
-  /** Whether nothing may go on, whatever the guard does about matches. */
+  /** Whether everything is blocked, whatever the guard's action is. */
   readonly isBlocked: boolean
-  /** One for each text; absent if the service names no places, or has found nothing. */
+  /**
+   * One decision for each text; absent if the service does not state where matches are, or has found nothing.
+   */
   readonly texts?: readonly TextJudgement[]
 }
 
-/** How a service reaches what answers it. */
+/** What a service uses to get its answers. */
 export interface ServiceContext {
   /** Sends a request and resolves to the JSON of its answer. Rejects with `ServiceFailure`. */
   readonly post: (request: PostRequest) => Promise<unknown>
@@ -41,31 +43,31 @@ export interface ServiceContext {
   readonly moderate: (model: string, texts: readonly string[]) => Promise<unknown>
 }
 
-/** A service of guards, as its `match` declares it. */
+/** A service that decides for a guard, as the guard's `match` declares it. */
 export interface Service {
   /** Rejects with `ServiceFailure` if it cannot decide. */
   judge(question: Question, context: ServiceContext): Promise<Judgement>
 }
 
-/** Why a service could not decide. The message contains nothing of texts and answers. */
+/** Why a service could not decide. The message contains nothing of the texts or the service's answer. */
 export class ServiceFailure extends Error {}
 
-/** Makes the service of a match. */
+/** Creates the service that a guard's `match` declares. */
 export type ServiceMaker<Kind extends ServiceMatch['kind']> = (
   match: Extract<ServiceMatch, { readonly kind: Kind }>,
 ) => Service
 
-/** Nothing was found. */
+/** The judgement if nothing was found. */
 export const NO_MATCHES: Judgement = { matches: 0, isBlocked: false }
 
-/** A member of a service's answer. */
+/** Returns a member of an object in a service's answer; undefined if there is none. */
 export function member(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined
 }
 
-/** A list in a service's answer. Throws `ServiceFailure` if it is none. */
+/** Returns a list in a service's answer. Throws `ServiceFailure` if the value is not a list. */
 export function listIn(value: unknown, what: string): readonly unknown[] {
   if (Array.isArray(value)) return value
   throw new ServiceFailure(`it answered without ${what}`)

@@ -6,7 +6,7 @@ import { presidio } from './presidio.ts'
 import type { Service, ServiceMaker } from './service.ts'
 import { webhook } from './webhook.ts'
 
-/** The services of guards, by the member of `match` that names them; `docs/guards.md: Services`. */
+/** Kinds of services, by the member of a guard's `match` that selects them; `docs/guards.md: Services`. */
 const SERVICES: { readonly [Kind in ServiceMatch['kind']]: ServiceMaker<Kind> } = {
   moderation,
   webhook,
@@ -15,7 +15,7 @@ const SERVICES: { readonly [Kind in ServiceMatch['kind']]: ServiceMaker<Kind> } 
   lakera,
 }
 
-/** The service that a match names. */
+/** Creates the service that a guard's `match` declares. */
 export function serviceOf<Kind extends ServiceMatch['kind']>(
   match: Extract<ServiceMatch, { readonly kind: Kind }>,
 ): Service {

@@ -3,7 +3,7 @@ import { type Judgement, listIn, member, NO_MATCHES, ServiceFailure, type Servic
 /** The path of LiteLLM's generic guardrail API. */
 const PATH = '/beta/litellm_basic_guardrail_api'
 
-/** Services that speak LiteLLM's generic guardrail API. Nothing but these members is sent. */
+/** Asks a service that speaks LiteLLM's generic guardrail API. Only the members below are sent. */
 export const webhook: ServiceMaker<'webhook'> = ({ url, headers }) => ({
   async judge({ texts, toolCalls, images, side, callId }, { post }) {
     const body = {
@@ -31,7 +31,7 @@ function judgementOf(answer: unknown, sent: readonly string[]): Judgement {
       return { matches: 1, isBlocked: true }
     case 'GUARDRAIL_INTERVENED': {
       const given = member(answer, 'texts')
-      // What it has changed is none of the texts, so that nothing can be put in its place.
+      // The service intervened without returning texts, so there is nothing to send in their place.
       if (given === undefined || given === null) return { matches: 1, isBlocked: true }
       const texts = listIn(given, 'a list of texts').map((text) => {
         if (typeof text === 'string') return { text }

@@ -8,7 +8,7 @@ import { LATENCY_COLUMNS, SUM_COLUMNS, SUM_KEY, SUM_KINDS } from '../../sum-kind
 import { TABLES } from '../../tables.ts'
 import { type ColumnTypes, recordColumns, createTables, type Table } from './table.ts'
 
-/** Creates the schema of version 0.1.0, with the tables of records and those of `TABLES`. */
+/** Creates the schema of version 0.1.0: the tables of records, and the tables in `TABLES`. */
 export async function createSchema(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   const others = Object.entries(TABLES).map(([name, table]) => ({ name, ...table }))
   await createTables(db, [...RECORDS, ...others], types)
@@ -45,7 +45,7 @@ const USAGE_SUMS: Table = {
       ]),
     ),
   },
-  // The time comes first in each key, so that a commit of many calls writes few pages.
+  // The time is first in each key, so that a commit of many calls changes few pages.
   key: SUM_KEY,
 }
 
@@ -55,21 +55,23 @@ async function createOwn(db: Kysely<unknown>, types: ColumnTypes): Promise<void>
     user_id: 'integer references users (id)',
     token_id: 'integer references tokens (id)',
   }
-  // Sums are written later than their calls. A row contains what the calls of one commit add to them.
+  // Sums are updated after the calls are committed. Until then, a row of this table contains what the calls
+  // of one commit add to the sums.
   const notes: Table = { name: 'unsummed_calls', columns: { sums: 'text' }, rows: 'counted' }
   await createTables(db, [{ ...USAGE_LOG, columns: { ...columns, ...references } }, USAGE_SUMS, notes], types)
 }
 
 /**
- * Partitions the log by range of the id, which sorts by time, and the sums by their kind. The log has no
- * foreign keys to users and tokens, whose rows are never removed: with them, dropping a partition would lock
- * these tables.
+ * Partitions the usage log by ranges of ids, which sort by time, and the sums by kind. The log has no foreign
+ * keys to users and tokens, because dropping a partition would then lock these tables. Their rows are never
+ * removed.
  */
 async function createPartitioned(db: Kysely<unknown>, types: ColumnTypes): Promise<void> {
   await createTables(db, [{ ...USAGE_LOG, partitionedBy: 'range (id)' }], types)
   await sql`create table usage_log_default partition of usage_log default`.execute(db)
   await createTables(db, [{ ...USAGE_SUMS, partitionedBy: 'list (kind)' }], types)
-  // Each report changes many sums. If the page of a row has room for its new version, no index has to change.
+  // Each report updates many sums. With free space in a page, an updated row stays in its page, and no index
+  // has to change.
   for (const { kind, name } of SUM_KINDS)
     await sql`
       create table ${sql.table(`usage_sums_${name}`)} partition of usage_sums for values in (${sql.lit(kind)})
@@ -80,7 +82,7 @@ const RECORDS: readonly Table[] = [
   {
     name: USER.table,
     columns: recordColumns(USER),
-    // Not unique; serializable transactions keep usernames distinct.
+    // The index is not unique; serializable transactions prevent equal usernames.
     indexes: { users_by_comparable_name: '(comparable_name)' },
   },
   { name: TOKEN.table, columns: recordColumns(TOKEN), indexes: { tokens_by_user: '(user_id, id)' } },
@@ -90,8 +92,9 @@ const RECORDS: readonly Table[] = [
 ]
 
 /**
- * Statements that create the bank of a shared database: for each account the amount lent (`leased`) and the
- * number of recalls (`epoch`), the leases, and the expiry of each node. `docs/ledger.md: Many nodes`.
+ * Statements that create the tables of the bank in a shared database: for each account the amount lent
+ * (`leased`) and how often leases were ended (`epoch`), the leases themselves, and the expiry of each node.
+ * `docs/ledger.md: Many nodes`.
  */
 const BANK_TABLES = [
   ...['users', 'tokens', 'budget_periods'].map(
@@ -99,7 +102,7 @@ const BANK_TABLES = [
      add column leased bigint not null default 0 constraint ${table}_leased check (leased >= 0),
      add column epoch bigint not null default 0`,
   ),
-  // Identity of the bank, stored in a node's local file, so that the node never reports to another bank.
+  // Identifies the bank. A node stores this in its local file, so that it never reports to another bank.
   'alter table store_identity add column bank text not null default gen_random_uuid()::text',
   // `asked`: when a node last asked for calls that wait.
   'create table nodes (node text primary key, expires timestamptz not null, asked timestamptz)',
@@ -125,7 +128,7 @@ const BANK_TABLES = [
      primary key (account, place, node)
    )`,
   'create index loan_queue_by_ticket on loan_queue (node, ticket)',
-  // Estimated charges of lost nodes, withdrawn if the node comes back.
+  // Estimated charges of lost nodes, which are reversed if the node comes back.
   `create table lost_estimates (
      node text not null,
      usage_id text not null,
@@ -140,13 +143,13 @@ const BANK_TABLES = [
      quota bigint not null,
      primary key (node, account)
    )`,
-  // Key that the database signs its messages with, as both blocks of its HMAC.
+  // Key with which the database signs its messages: the two padded blocks that HMAC computes from it.
   `create table message_key (
      id integer primary key check (id = 1),
      inner_block bytea not null,
      outer_block bytea not null
    )`,
-  // Counts of calls under way. Not logged: they are empty after a crash of the server.
+  // Counts of concurrent calls. The tables are unlogged, so they are empty after a crash of the server.
   `create unlogged table call_generation (
      id integer primary key check (id = 1),
      born_at timestamptz not null
@@ -166,13 +169,18 @@ const BANK_TABLES = [
 const NEW_MESSAGE = "'msg_' || lower(hex(randomblob(16)))"
 const NOW_MS = "cast(unixepoch('subsec') * 1000 as integer)"
 
-/** Days for which an audit entry cannot be deleted: one less than entries are kept, as clocks differ. */
+/**
+ * Time for which an audit entry cannot be deleted. One day less than entries are kept, because clocks differ.
+ */
 const LOCKED_MS = 399 * 86_400_000
 
-/** Statements that create the triggers of an embedded database; `postgres/bank` has those of a shared one. */
+/**
+ * Statements that create the triggers of a SQLite database. The triggers of a shared database are in
+ * `postgres/bank`.
+ */
 const SQLITE_TRIGGERS: readonly string[] = [
-  // Removes the mark of a user whose quota is no longer low, then adds an event for one whose quota falls and
-  // is low.
+  // If a user's quota is no longer low, removes the mark that an alert was added. If it has become low, adds
+  // an alert.
   `create trigger alert_quota_low after update of quota on users
 when new.quota <> old.quota and new.deleted_time is null
 begin
@@ -190,7 +198,7 @@ begin
     where t.type = 'quota.low' and new.quota < t.threshold and new.quota < old.quota
     on conflict (user_id) do nothing;
 end`,
-  // The transaction that brings the use of a budget to 80 % or 100 % records that, once per period.
+  // When a transaction brings the use of a budget to 80 % or 100 %, records that, once per period.
   ...['insert', 'update of used, amount'].map(
     (event) => `create trigger budget_crossed_by_${event.slice(0, 6)} after ${event} on budget_periods
 when new.amount > 0 and new.used * 5 >= new.amount * 4

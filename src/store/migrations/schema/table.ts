@@ -11,13 +11,16 @@ export interface Table {
    * sorts by its bytes.
    */
   readonly columns: Readonly<Record<string, string>>
-  /** Primary key of several columns. */
+  /** Columns of the primary key, if there are several. */
   readonly key?: readonly string[]
-  /** Order of the rows on SQLite: of the key (default), or as they are inserted. */
+  /**
+   * Storage of the rows in SQLite: in the order of the key (`keyed`, the default), in the order of insertion
+   * (`counted`), or without strict types (`plain`).
+   */
   readonly rows?: 'keyed' | 'counted' | 'plain'
-  /** Partitions of a shared database. */
+  /** How a shared database partitions the table, as SQL. */
   readonly partitionedBy?: string
-  /** Columns of the indexes by their names, with their conditions. */
+  /** SQL of each index after the table's name: its columns and condition. By the name of the index. */
   readonly indexes?: Readonly<Record<string, string>>
 }
 
@@ -34,7 +37,7 @@ export async function createTables(
   }
 }
 
-/** Returns the statement that creates the table. */
+/** Returns the SQL statement that creates the table. */
 export function tableStatement(
   { name, columns, key, rows, partitionedBy }: Table,
   { ends, ...types }: ColumnTypes,
@@ -56,7 +59,7 @@ function columnType(type: string, { id, integer, sorted }: Omit<ColumnTypes, 'en
   return said.endsWith('?') ? said.slice(0, -1) : `${said} not null`
 }
 
-/** Columns of a record's table, in the format of `Table.columns`. */
+/** Columns for the table of a record, in the format of `Table.columns`. */
 export function recordColumns({ columns }: RecordColumns): Readonly<Record<string, string>> {
   return Object.fromEntries(columns.map((column) => [column.name, typeOf(column)]))
 }
@@ -73,24 +76,21 @@ function literal(value: Stored): string {
   return typeof value === 'string' ? `'${value.replaceAll("'", "''")}'` : String(value)
 }
 
-/** Differences between databases in the definition of tables. */
+/** How databases differ in the definition of tables. */
 export interface ColumnTypes {
-  /** Generated id, never reused. */
+  /** Type of an id that the database generates and never uses again. */
   readonly id: string
-  /** 64-bit integer: quota, seconds, milliseconds, counts. */
+  /** Type of a 64-bit integer: quota, seconds, milliseconds, counts. */
   readonly integer: 'integer' | 'bigint'
-  /** Text that sorts by its bytes. */
+  /** Type of a text that sorts by its bytes. */
   readonly sorted: string
-  /**
-   * Ends of the table definitions: with rows in the order of the key, with rows in the order of insertion,
-   * and without strict types.
-   */
+  /** Ends of the table definitions, by `Table.rows`. */
   readonly ends: Readonly<Record<'keyed' | 'counted' | 'plain', string>>
-  /** True = several nodes write the database and borrow from its bank. */
+  /** Whether several nodes write to the database and borrow quota from its bank. */
   readonly isShared: boolean
 }
 
-/** Types for SQLite. Tables are strict, else SQLite would accept values of any type in any column. */
+/** Types for SQLite. Tables are strict, because SQLite would otherwise accept any type in any column. */
 export const SQLITE_TYPES: ColumnTypes = {
   id: 'integer primary key autoincrement',
   integer: 'integer',
@@ -99,7 +99,7 @@ export const SQLITE_TYPES: ColumnTypes = {
   isShared: false,
 }
 
-/** Types for PostgreSQL. The pool parses `bigint` as a number and throws beyond 2^53. */
+/** Types for PostgreSQL. The connection pool converts `bigint` to a number, and throws beyond 2^53. */
 export const POSTGRES_TYPES: ColumnTypes = {
   id: 'bigserial primary key',
   integer: 'bigint',

@@ -14,11 +14,12 @@ import { FINISH_REASONS } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
 
 const DONE = 'data: [DONE]\n\n'
-/** End of a chunk after its text. */
+/** End of a chunk, after its text. */
 const CHOICE_TAIL = ',"index":0,"logprobs":null,"finish_reason":null}]}\n\n'
 
 /**
- * Encodes a stream for a client of completions: `docs/api.md: Completions`. Everything but text is left out.
+ * Encodes a stream for a client of completions: `docs/api.md: Completions`. Parts of a reply other than text
+ * are left out.
  */
 export class CompletionStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
@@ -63,7 +64,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
     return `${this.#chunk}],"usage":${JSON.stringify(writeUsage(charged, this.#identity))}}\n\n${DONE}`
   }
 
-  /** Completions have no chunk without content. */
+  /** Returns '', because completions have no chunk without content. */
   keepAliveFrame(): string {
     return ''
   }
@@ -96,8 +97,8 @@ const WITHOUT_EQUIVALENT: readonly (readonly [string, (value: unknown) => boolea
 ]
 
 /**
- * Completions of one prompt, for upstreams that only have conversations: the prompt is sent as a user
- * message.
+ * Codec for completions of one prompt, used for upstreams that only offer conversations: the prompt is sent
+ * as a user message.
  */
 export const completionsCodec: Codec = {
   ...chatCodec,

@@ -27,8 +27,8 @@ import { type ChatRequest, checkStop, streamOptions } from '../native/request.ts
 /** A checked completions request, with the fields of a chat request. */
 export interface CompletionRequest extends ChatRequest {
   /**
-   * Number of completions that are generated: prompts × the larger of n and best_of. The client gets only
-   * some of them.
+   * Number of completions that are generated, though not all are returned: the number of prompts times the
+   * larger of `n` and `best_of`.
    */
   readonly choices: number
 }
@@ -45,7 +45,7 @@ const promptSchema: JsonSchema = {
   ],
 }
 
-/** Table of `docs/api.md: Completions`, row for row. */
+/** Checks for the table in `docs/api.md: Completions`, one for each row. */
 export const COMPLETION_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
   ['prompt', withSchema(promptSchema, checkPrompt)],
@@ -74,9 +74,9 @@ export function completionRequestSchema(): JsonSchema {
 }
 
 /**
- * Checks every row of the table in `docs/api.md: Completions`; null in an optional field counts as absent,
- * fields outside the table pass. Throws `invalid_request` that names the field and never contains the
- * client's text.
+ * Applies the checks for the table in `docs/api.md: Completions`. Null in an optional field counts as absent;
+ * fields outside the table are not checked. Throws `invalid_request` with the field; the error never contains
+ * the client's text.
  */
 export function readCompletionRequest(scan: ScannedObject): CompletionRequest {
   checkMembers(scan, REQUIRED, COMPLETION_FIELD_CHECKS)
@@ -121,7 +121,7 @@ function checkPrompt(scan: ScannedObject, { node, count }: Member): void {
   }
 }
 
-/** Upper bound on the tokens of a checked request, without a tokenizer: a token has at least one byte. */
+/** Upper bound on the tokens of a checked request. No tokenizer is needed: a token has at least one byte. */
 function completionPromptBound(scan: ScannedObject): number {
   const prompt = scan.span('prompt')
   const suffix = scan.span('suffix')

@@ -22,9 +22,7 @@ import { usageOf } from '../usage.ts'
 import type { CopiedPart } from '../../frame-writer.ts'
 import type { TextMatch } from '../../sse/frame-template.ts'
 
-/**
- * Decodes a whole reply with as many choices as were requested. Throws `upstream_error` if it is not a reply.
- */
+/** Decodes a whole reply with up to `choices` choices. Throws `upstream_error` if it is not a reply. */
 export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const reply = parseAnswer(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
@@ -58,7 +56,7 @@ function read(choice: Fields, id: string, arrived: ArrivedMedia): Choice {
   return { parts: foldParts(events), stop: stopOf(finishReasonOf(choice), parts) }
 }
 
-/** Finds the first choice: index 0, or without an index. */
+/** Finds the first choice: the one with index 0, or without an index. */
 export function firstChoice(choices: unknown): Fields | undefined {
   return choiceAt(choices, 0)
 }
@@ -93,21 +91,21 @@ const STARTS = {
   refusal: { kind: 'text', refusal: true },
 } as const satisfies Record<Growing, StartedPart>
 
-/** Index for a `function_call`, which has none. */
+/** Index for a `function_call`, because it has no index of its own. */
 const LEGACY_INDEX = -1
 
 /**
- * Converts a chat reply, whole or in deltas, to parts. Chat does not delimit parts, so one ends and the next
- * begins when the kind changes.
+ * Converts a chat reply, whole or in deltas, to parts. Chat does not mark the end of a part, so a part ends
+ * when text of another kind begins.
  */
 export class ReplyPartsDecoder {
   readonly #emit: (event: ReplyEvent) => void
   readonly #calls: ToolCallDecoder
   #replyId = ''
   #nextIndex = 0
-  /** Text that is still growing; `base` is its offset in the reply's content. */
+  /** The part whose text is still growing; `base` is its offset in the reply's content, in code points. */
   #growing: { readonly kind: Growing; readonly index: number; readonly base: number } | undefined
-  /** Code points of the content so far; citations state ranges of them. */
+  /** Length of the content so far, in code points, because citations state positions in them. */
   #contentLength = 0
 
   constructor(emit: (event: ReplyEvent) => void) {
@@ -153,7 +151,7 @@ export class ReplyPartsDecoder {
 
   /** Adds text, thinking or a refusal. */
   grow(kind: Growing, text: string, logprobs?: Logprobs): void {
-    // A token that is a fragment of a character has no text.
+    // A token with log probabilities may have no text, if it is a fragment of a character.
     if (text === '' && !logprobs) return
     if (this.#growing?.kind !== kind) {
       this.#endGrowing()
@@ -168,7 +166,8 @@ export class ReplyPartsDecoder {
   }
 
   /**
-   * Returns the part that is growing, so that the text can be copied as bytes; undefined if its kind differs.
+   * Returns the growing part if it is of this kind, so that the text can be copied as bytes; otherwise
+   * undefined.
    */
   copy(kind: 'text' | 'thinking', { codePoints }: TextMatch): CopiedPart | undefined {
     if (this.#growing?.kind !== kind) return undefined
@@ -177,8 +176,8 @@ export class ReplyPartsDecoder {
   }
 
   /**
-   * Returns the part of the call with this index, so that arguments can be copied as bytes; undefined if the
-   * call has not begun.
+   * Returns the part of the call with this index, so that its arguments can be copied as bytes; undefined if
+   * the call has not begun.
    */
   copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     return this.#calls.copyArguments(index, bytes, match)
@@ -231,7 +230,7 @@ export class ReplyPartsDecoder {
     }
   }
 
-  /** Reads citations of the growing text. Those in a delta without any text come after it. */
+  /** Reads citations of the growing text. Citations in a delta without text belong to the text before it. */
   #readAnnotations(annotations: unknown): void {
     if (!Array.isArray(annotations) || this.#growing?.kind !== 'text') return
     const { index, base } = this.#growing

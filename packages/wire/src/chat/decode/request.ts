@@ -74,12 +74,12 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   return withRequestLifetime(conversation, value('prompt_cache_options'))
 }
 
-/** Settings of thinking as clients of Google's chat endpoint send them. */
+/** Settings of thinking, in the form in which clients of Google's chat endpoint send them. */
 function googleThinking(extraBody: unknown): unknown {
   return present(asRecord(asRecord(extraBody)?.['google'])?.['thinking_config'])
 }
 
-/** System texts and turns of a conversation. */
+/** The system texts and turns of a conversation. */
 interface Transcript {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
@@ -92,8 +92,8 @@ interface OpenTurn {
 }
 
 /**
- * Members of a message that are read, or that only repeat known facts, such as a tool's name or the
- * annotations of an earlier reply.
+ * Members of a message that are read, or that may be ignored because they only repeat known facts, such as a
+ * tool's name or the annotations of an earlier reply.
  */
 const READ_FIELDS: ReadonlySet<string> = new Set([
   'role',
@@ -115,8 +115,8 @@ const DROPPED_FIELDS: ReadonlyMap<string, DroppedName> = new Map([
 ])
 
 /**
- * Decodes `messages`; `docs/api.md: Chat completions`, translations. System and developer texts are
- * collected, in order. Consecutive tool results form one user turn together with the user's next text. Empty
+ * Decodes `messages`, as the translations in `docs/api.md: Chat completions` describe. System and developer
+ * texts are collected in order. Consecutive tool results and the user's next text form one user turn. Empty
  * messages form no turn. A result without its call is kept, so that the upstream refuses it. Throws
  * `invalid_request` with the path of an unreadable value.
  */
@@ -135,7 +135,7 @@ class MessagesReader {
   readonly #system: SystemText[] = []
   readonly #turns: OpenTurn[] = []
   readonly #calls = new CallReader()
-  /** User turn that began with tool results; the user's next text is added to it. */
+  /** A user turn that began with tool results, if the user's next text must be added to it. */
   #results: OpenTurn | undefined
   readonly #dropped: Dropped
 
@@ -177,7 +177,7 @@ class MessagesReader {
     }
   }
 
-  /** Position of the next part; undefined before the first turn. */
+  /** Position of the next part, for a later system text; undefined before the first turn. */
   get #place(): PartPosition | undefined {
     const { length } = this.#turns
     if (this.#results) return { turn: length - 1, part: this.#results.parts.length }
@@ -240,7 +240,7 @@ class MessagesReader {
     this.#results.parts.push(part)
   }
 
-  /** Decodes content. The cache mark of the message moves to its last part. */
+  /** Decodes content. A cache mark of the whole message is moved to its last part. */
   #content(message: Fields, path: string): ContentPart[] {
     const parts = decodeContent(message['content'], `${path}.content`, this.#dropped)
     markLast(parts, cacheOf(message, path).cache)
@@ -248,7 +248,7 @@ class MessagesReader {
   }
 }
 
-/** Reports whether a value is one that clients send back for an unset field. */
+/** Reports whether a value is one of those that clients send for an unset field. */
 function isEmptyValue(value: unknown): boolean {
   return value === null || value === '' || value === false || (Array.isArray(value) && value.length === 0)
 }
@@ -264,16 +264,18 @@ function markLast(parts: Part[], cache: Cache | undefined): void {
   parts[parts.length - 1] = { ...last, cache }
 }
 
-/** Reads an assistant's calls and keeps what is needed to read their results. */
+/** Reads an assistant's calls, and remembers what is needed to read their results. */
 class CallReader {
   readonly #opaqueIds = new Set<string>()
-  /** Legacy calls without a result: their names, in order, with the ids created for them. */
+  /**
+   * Legacy calls (`function_call`) without a result yet, in order: their names, and the ids created for them.
+   */
   readonly #legacy: { readonly name: string; readonly id: string }[] = []
   #legacyCount = 0
 
   /**
-   * Reads an element of `tool_calls`. A call of a kind that only chat has becomes an opaque part, and so does
-   * its result.
+   * Reads an element of `tool_calls`. A call of a kind that only chat has becomes an opaque part (see
+   * `OpaquePart`), and so does its result.
    */
   readCall(value: unknown, path: string): ToolCallPart | OpaquePart {
     const call = fieldsAt(value, path)
@@ -292,7 +294,7 @@ class CallReader {
     return this.#opaqueIds.has(id)
   }
 
-  /** Reads a `function_call`, and creates its id from its number. */
+  /** Reads a `function_call`, and creates an id for it from its position among these calls. */
   readLegacyCall(value: unknown, path: string): ToolCallPart {
     const part = functionCall(this.#nextId(), fieldsAt(value, path), path)
     this.#legacy.push({ name: part.name, id: part.id })
@@ -300,8 +302,8 @@ class CallReader {
   }
 
   /**
-   * Finds the id of the call that a message of role `function` answers: the first unanswered call of that
-   * name.
+   * Finds the id of the call that a message with the role `function` answers: the first unanswered call of
+   * that name.
    */
   legacyId(name: string): string {
     const at = this.#legacy.findIndex((call) => call.name === name)
@@ -313,7 +315,7 @@ class CallReader {
   }
 }
 
-/** Reads a call of a custom tool. Its text becomes the only argument of a function. */
+/** Reads a call of a custom tool. Its plain text becomes the only argument of a function. */
 function customCall(id: string, call: Fields, path: string): ToolCallPart {
   const input = present(call['input'])
   return {
@@ -363,7 +365,7 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
 ])
 
 /**
- * Decodes a message's content. A part of a type that only chat may have becomes an opaque part. Throws
+ * Decodes a message's content. A part of a type that only chat has becomes an opaque part. Throws
  * `invalid_request` for a part whose contents do not match its type.
  */
 function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
@@ -380,14 +382,14 @@ function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart
   return text === '' ? undefined : { kind: 'text', text, ...cacheOf(part, path) }
 }
 
-/** Reads a `thinking` part, which some providers send as text or as a list of parts with text. */
+/** Reads a `thinking` part. Some providers send it as text, others as a list of parts with text. */
 function thinkingPart(part: Fields, path: string): ThinkingPart | undefined {
   if (typeof part['thinking'] !== 'string') listAt(part['thinking'], `${path}.thinking`)
   const text = generatedText({ content: [part] }).join('')
   return text === '' ? undefined : { kind: 'thinking', text }
 }
 
-/** Reads the `{url}` in a part's member. Some clients send the URL without the object. */
+/** Reads the `{url}` in a member of a part. Some clients send the URL without the object. */
 function linked(part: Fields, key: string, family: string, path: string): MediaSource {
   const value = part[key]
   if (typeof value === 'string') return mediaAt(value, `${path}.${key}`, family)

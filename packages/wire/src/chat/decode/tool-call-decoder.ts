@@ -6,19 +6,21 @@ import type { TextMatch } from '../../sse/frame-template.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 
-/** Tool call whose arguments are still arriving. */
+/** A tool call whose arguments are not complete yet. */
 interface GrowingCall {
   readonly id: string
   name: string
-  /** Number of its part; undefined until the call has a name, which begins its part. */
+  /**
+   * Number of the call's part. Undefined until the call has a name, because the part begins with the name.
+   */
   part: number | undefined
-  /** Arguments that came before the name. */
+  /** The arguments received before the name. */
   pendingArguments: string
   readonly json: JsonProgress
   ended: boolean
 }
 
-/** The functions of the reply's reader that `ToolCallDecoder` calls. */
+/** Functions of the reply decoder that `ToolCallDecoder` calls. */
 export interface ToolCallSink {
   emit(event: ReplyEvent): void
   /** Begins a part, which ends the text before it. Returns the number of the part. */
@@ -28,10 +30,10 @@ export interface ToolCallSink {
 }
 
 /**
- * Tool calls of one reply, whole or in pieces, in every shape that providers send: with an index, an id or
- * neither; id and name once or in each piece; several calls under one index; the name after the arguments. A
- * call ends as soon as its arguments are complete JSON and something else begins, so that the next one need
- * not wait for the end of the reply.
+ * Decodes the tool calls of one reply, complete or in pieces, in every form that providers send: with an
+ * index, an id or neither; with the id and the name once or in each piece; with several calls under one
+ * index; with the name after the arguments. A call ends when its arguments are complete JSON and something
+ * else begins, so that the next call need not wait for the end of the reply.
  */
 export class ToolCallDecoder {
   readonly #sink: ToolCallSink
@@ -58,7 +60,7 @@ export class ToolCallDecoder {
     this.#add(call, textOr(definition['arguments']))
   }
 
-  /** Reads more arguments of the call with this index, from a piece without other fields. */
+  /** Reads more of the arguments of the call with this index, from a piece without other fields. */
   readArguments(index: number, text: string): void {
     const call = this.#byIndex.get(index)
     if (!call) return
@@ -67,7 +69,7 @@ export class ToolCallDecoder {
   }
 
   /**
-   * Returns the part of the call with this index, so that the arguments can be copied as bytes; undefined if
+   * Returns the part of the call with this index, so that its arguments can be copied as bytes. Undefined if
    * the call has not begun.
    */
   copyArguments(index: number, bytes: Buffer, match: TextMatch): CopiedPart | undefined {
@@ -78,7 +80,7 @@ export class ToolCallDecoder {
     return { kind: 'tool-input', index: call.part }
   }
 
-  /** Ends the calls whose arguments are complete, because something else begins. */
+  /** Ends the calls whose arguments are complete; called when something else begins. */
   endComplete(): void {
     for (const call of this.#open) if (call.json.isComplete) this.#end(call)
   }
@@ -105,8 +107,9 @@ export class ToolCallDecoder {
   }
 
   /**
-   * Finds a call without an index by its id, or else the latest call. A name after complete arguments begins
-   * a new call instead.
+   * Finds the call of a piece without an index: the call with its id, otherwise the latest call. A piece with
+   * a name belongs to the latest call only if it has no id and the same name, and the arguments are not
+   * complete.
    */
   #findWithoutIndex(id: string, name: string): GrowingCall | undefined {
     const known = this.#byId.get(id)
@@ -130,7 +133,9 @@ export class ToolCallDecoder {
     this.#add(call, pendingArguments)
   }
 
-  /** Adds arguments. After complete arguments, once something else began, only white space can follow. */
+  /**
+   * Adds arguments. Nothing is added to an ended call: only white space could follow its complete arguments.
+   */
   #add(call: GrowingCall, text: string): void {
     if (text === '' || call.ended) return
     if (call.part === undefined) {
@@ -149,7 +154,8 @@ export class ToolCallDecoder {
 }
 
 /**
- * Reports whether a piece begins another call, which has another id and a name, even under the same index.
+ * Whether a piece with the same index begins another call: it must have a different id and a name. If the
+ * known call has no id, its arguments must be complete.
  */
 function isOther(known: GrowingCall, id: string, name: string): boolean {
   if (known.part === undefined || id === '' || name === '') return false
@@ -167,15 +173,15 @@ const CLOSE_ARRAY = 0x5d
 const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
-/** Detects the end of a JSON object or array that arrives in pieces. */
+/** Detects the end of a JSON object or array that is received in pieces. */
 export class JsonProgress {
-  /** Whether the last bracket has arrived. */
+  /** Whether the last bracket was received. */
   isComplete = false
   #depth = 0
   #inString = false
   #isEscaped = false
 
-  /** Reads a piece. The time is linear in the text, however it is cut into pieces. */
+  /** Reads a piece. The total time is linear in the length of the text, no matter how it is split. */
   feed(text: string): void {
     for (let i = 0; i < text.length; i++) {
       const code = text.charCodeAt(i)
@@ -190,28 +196,26 @@ export class JsonProgress {
   }
 }
 
-/** Members of a choice with its content, in whole replies and in chunks. */
+/** The members of a choice that contain its content, in complete replies and in chunks. */
 const MESSAGES = ['message', 'delta'] as const
 
-/** Function of a call, and the path of its arguments. */
+/** The function of a call, and the path of its arguments. */
 interface CalledFunction {
   readonly definition: Record<string, unknown>
-  /** Member keys and element indexes, from the root. */
+  /** Member names and element indexes, from the root. */
   readonly path: readonly (string | number)[]
 }
 
 /**
- * Parses a reply or a chunk. Returns undefined if it is not a JSON object. Arguments that some servers send
- * as an object are replaced by their text as the server wrote it.
+ * Parses a reply or a chunk. Undefined if it is not a JSON object. If a server sends arguments as an object,
+ * they are replaced by their text as the server wrote it.
  */
 export function parseAnswer(text: string): Fields | undefined {
   const answer = parseRecord(text)
   return answer && hasObjectArguments(answer['choices']) ? withTexts(answer, text) : answer
 }
 
-/**
- * Reports whether any call has an object as arguments. It allocates nothing, because it runs for every reply.
- */
+/** Whether any call has an object as arguments. Allocates nothing, because it is called for every reply. */
 function hasObjectArguments(choices: unknown): boolean {
   if (!Array.isArray(choices)) return false
   for (const choice of choices) {
@@ -234,7 +238,8 @@ function withTexts(answer: Fields, text: string): Fields {
   const scan = scanned(text)
   for (const { definition, path } of functionsIn(answer['choices'] as readonly unknown[])) {
     const node = scan && nodeAt(scan, path)
-    // Replies beyond the scanner's limits lose the order of integer-like keys, and digits.
+    // For replies that exceed the scanner's limits, the object is written anew: the order of numeric keys and
+    // long digits may be lost.
     definition['arguments'] =
       node === undefined ? JSON.stringify(definition['arguments']) : scan?.textOf(node)
   }

@@ -23,12 +23,12 @@ import { writeUsage } from '../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 
-/** Text that shows a chat client that there was a signature; `docs/api.md: Events`, signature_delta. */
+/** Text in `reasoning_content` that stands for a signature; `docs/api.md: Events`, signature_delta. */
 export const SIGNATURE_PLACEHOLDER = '\n'
 
 /**
- * Encodes a whole reply; `docs/api.md: Chat completion response`. Texts are joined to one content and
- * thoughts to one `reasoning_content`, equal to the sum of a stream of the same reply.
+ * Encodes a complete reply; `docs/api.md: Chat completion response`. Texts are joined to one content, and
+ * thoughts to one `reasoning_content`. The result is the same as the sum of a stream of this reply.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const { usage } = reply
@@ -76,7 +76,7 @@ function joined(parts: readonly ReplyPart[], textOf: (part: ReplyPart) => string
   return parts.map(textOf).join('')
 }
 
-/** Encrypted reasoning with its positions. */
+/** The encrypted reasoning with its positions. */
 function detailsIn(parts: readonly ReplyPart[]): object[] {
   const details: object[] = []
   let [from, calls] = [0, 0]
@@ -91,7 +91,7 @@ function detailsIn(parts: readonly ReplyPart[]): object[] {
   return details
 }
 
-/** The tool calls. A signature before a call becomes a member of it. */
+/** The tool calls. A signature before a call becomes a member of the call. */
 function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unknown[] {
   let signature: string | undefined
   return parts.flatMap((part): object[] => {
@@ -106,19 +106,20 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
   })
 }
 
-/** Names of the custom tools that a client declared; their calls are sent back as custom calls. */
+/** The names of the custom tools of the client. Calls of these are sent as custom calls. */
 export function customToolNames(replyContext: ReplyContext | undefined): ReadonlySet<string> {
   return new Set(replyContext?.tools.filter(({ form }) => form?.custom).map(({ name }) => name))
 }
 
 /**
- * Renders a citation for chat clients. It belongs to a part of `length` that begins at `base` in the content.
+ * Writes a citation for chat clients. The cited part begins at `base` in the content and has the length
+ * `length`, both in code points.
  */
 export function writeAnnotation(citation: Citation, length: number, base: number): object {
   return { type: 'url_citation', url_citation: urlCitation(citation, length, base) }
 }
 
-/** Renders the citations of all texts; together these are one content. */
+/** Writes the citations of all texts, which are joined to one content. */
 function annotationsIn(parts: readonly ReplyPart[]): object[] {
   let base = 0
   return parts.flatMap((part) => {
@@ -130,12 +131,12 @@ function annotationsIn(parts: readonly ReplyPart[]): object[] {
   })
 }
 
-/** Renders the `logprobs` of a choice; null if there are none. */
+/** Writes the `logprobs` of a choice. Null if there are none. */
 export function writeLogprobs(tokens: Logprobs | undefined): object | null {
   return tokens && tokens.length > 0 ? { content: tokens.map(writeToken), refusal: null } : null
 }
 
-/** Chat's tokens have members that the deltas of responses do not. */
+/** Adds members that tokens in chat have, but tokens in responses deltas do not. */
 function writeToken(value: unknown): Fields {
   const token = asRecord(value) ?? {}
   const others = token['top_logprobs']

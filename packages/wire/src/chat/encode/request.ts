@@ -27,8 +27,8 @@ const MAX_STOPS = 4
 
 /**
  * Encodes a conversation as a chat request. Usage is requested with every stream, because the gateway charges
- * by it. The order of fields is fixed, so that equal conversations give equal bytes, which hit the upstream's
- * cache. Throws `invalid_request` if chat cannot express something that must not be dropped.
+ * by it. Fields are written in a fixed order, so that equal conversations have equal bytes and hit the
+ * upstream's cache. Throws `invalid_request` if chat cannot express something that must not be dropped.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -69,7 +69,7 @@ export function encodeRequest(
   return Buffer.from(request)
 }
 
-/** Encodes the tools. Without tools there is no tool choice either; upstreams would refuse it. */
+/** Encodes the tools. Without tools the tool choice is not sent either, because upstreams would refuse it. */
 function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped: Dropped): MemberText[] {
   if (tools.length === 0) {
     if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
@@ -84,27 +84,30 @@ function encodeTools({ tools, toolChoice, parallelTools }: Conversation, dropped
   ]
 }
 
-/** Message in chat's format. */
+/** A message in the format of chat. */
 type ChatMessage = Readonly<Record<string, unknown>>
 
-/** Rules of a model about messages of the history. */
+/** What a model accepts or requires in messages of the history. */
 type ModelRules = Pick<Capabilities, 'takesThoughts' | 'requiresThoughts' | 'isOpenAi'>
 
-/** Parts of a turn, sorted by the message field or message they go to. */
+/** The parts of a turn, sorted by where chat has them: in a field of the message, or in another message. */
 interface SortedTurn {
   readonly thinking: string[]
   readonly content: ChatPart[]
-  /** Contents of the additional messages of a user's turn: each system text, and what follows it. */
+  /** The contents of the additional messages of a user's turn: each system text, and what follows it. */
   readonly later: { readonly isSystem: boolean; readonly content: ChatPart[] }[]
   readonly calls: unknown[]
   readonly results: ChatMessage[]
-  /** Media of tool results. Chat's tool messages carry only text, so media go into the next user message. */
+  /**
+   * The media of tool results. A tool message in chat can only contain text, so media are moved to the next
+   * user message.
+   */
   readonly media: ChatPart[]
 }
 
 /**
- * Encodes a conversation as `messages`, system texts first. Parts that chat cannot express are reported in
- * `dropped`. Throws `invalid_request` if nothing is left.
+ * Encodes a conversation as `messages`. System texts come first. Parts that chat cannot express are reported
+ * in `dropped`. Throws `invalid_request` if there are no messages.
  */
 function encodeMessages(requested: Conversation, capabilities: ModelRules, dropped: Dropped): ChatMessage[] {
   const { system, turns } = withSystemInPlace(requested)
@@ -119,7 +122,7 @@ function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessa
   return { role: 'system', content: contentOf(system.flatMap((part) => encodePart(part, dropped))) }
 }
 
-/** Encodes a turn. Tool results become messages of their own, before the other parts of the turn. */
+/** Encodes a turn. Tool results become separate messages before the other parts of the turn. */
 function encodeTurn(
   turn: Turn,
   { takesThoughts, requiresThoughts, isOpenAi }: ModelRules,
@@ -133,10 +136,10 @@ function encodeTurn(
   const content = [...media, ...sorted.content]
   if (turn.role === 'user') {
     const said: ChatMessage[] = content.length > 0 ? [{ role: 'user', content: contentOf(content) }] : []
-    // Servers of other models may refuse a second system message.
+    // Servers other than OpenAI's may refuse a second system message, so the text is sent as the user's.
     for (const { isSystem, content: text } of sorted.later)
       said.push({ role: isSystem && isOpenAi ? 'system' : 'user', content: contentOf(text) })
-    // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
+    // An empty turn is kept. Otherwise the conversation would end with a different turn, or have none.
     if (said.length + results.length === 0) return [{ role: 'user', content: '' }]
     return [...results, ...said]
   }
@@ -186,8 +189,8 @@ function encodeCall({ id, name, input, cache, proof }: ToolCallPart, dropped: Dr
 }
 
 /**
- * Encodes a tool result. Its text stays in the result, its media follow later, in order. Chat cannot express
- * that a tool failed.
+ * Encodes a tool result. Its text stays in the result, and its media are sent later in the same order. Chat
+ * cannot express that a tool failed.
  */
 function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped): ChatMessage {
   const content: ChatPart[] = []
@@ -198,7 +201,7 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
     }
   }
   if (part.isError) reportDropped(dropped, 'is_error')
-  // A cache mark on the result moves to its last text.
+  // A cache mark on the result is moved to its last text.
   const last = content.at(-1)
   if (part.cache && last && !hasMark(last))
     content[content.length - 1] = { ...last, ...cacheControl(part.cache) }
@@ -206,10 +209,10 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
   return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
 }
 
-/** Part of a message's content in chat's format. */
+/** A part of the content of a message, in the format of chat. */
 type ChatPart = Readonly<Record<string, unknown>>
 
-/** Encodes a part of content; returns an empty list if chat cannot express it. */
+/** Encodes a part of the content. Returns an empty list if chat cannot express it. */
 function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): ChatPart[] {
   switch (part.kind) {
     case 'text':
@@ -223,7 +226,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-/** Renders content as a string if it is a single text without other properties. */
+/** Writes the content as a string if it is a single text without other fields. */
 function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
   const [first, second] = parts
   if (!first) return ''
@@ -232,7 +235,7 @@ function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
 }
 
 /**
- * Reports whether media must be fetched: chat accepts only images and videos by URL. A URL without a type is
+ * Whether media must be fetched. Chat accepts only images and videos by URL. A URL without a media type is
  * treated as an image.
  */
 export function mustFetch({ source: { kind, mediaType = 'image/*' } }: MediaPart): boolean {
@@ -258,16 +261,16 @@ function encodeMedia(part: MediaPart, dropped: Dropped): ChatPart {
   return { type: 'text', text: Buffer.from(source.data, 'base64').toString() }
 }
 
-/** Values of `detail` that have another name in chat. */
+/** Values of `detail` that have a different name in chat. */
 const DETAILS: ReadonlyMap<string, string> = new Map([['original', 'high']])
 
-/** Reports whether chat has no kind of part for this media type, so that it is sent as a file. */
+/** Whether chat has no type of part for this media type, so that the media are sent as a file. */
 function isFile(mediaType: string): boolean {
   const isText = mediaType.startsWith('text/')
   return !isText && !isPicture(mediaType) && !isVideo(mediaType) && audioFormat(mediaType) === undefined
 }
 
-/** Creates a file name, which chat requires. */
+/** Creates a file name, because chat requires one. */
 function nameFor(mediaType: string): string {
   return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
 }

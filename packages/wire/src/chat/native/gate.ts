@@ -7,11 +7,11 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { isGatewayDetail } from '../reasoning-details.ts'
 import type { ChatRequest } from './request.ts'
 
-/** Request for a channel. */
+/** A request changed for a channel. */
 export interface GatedRequest extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
-  /** Whether the gateway itself requested usage, so that the usage frame is not forwarded to the client. */
+  /** Whether the gateway itself requested usage, so that the chunk with usage must not reach the client. */
   readonly addedUsageOption: boolean
 }
 
@@ -23,14 +23,15 @@ const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier', 'i
 /** Options of `gateChatRequest`. */
 export interface GateOptions {
   readonly passThrough: boolean
-  /** Whether the endpoint has tiers of service; that of text completions has none. */
+  /** Whether the endpoint has service tiers. Text completions have none. */
   readonly statesTier: boolean
 }
 
 /**
- * Adapts a native request to a channel: maps the model's name, removes filtered fields, and requests usage in
- * a stream if the client did not. In pass-through mode (`passThrough` is the gateway's option; the channel
- * has its own) only the mapping and `disable_store` apply.
+ * Changes a request for a channel of this protocol: maps the model's name, removes fields that must be
+ * allowed, and requests usage in a stream if the client did not. In pass-through mode only the model's name,
+ * `store` and encrypted reasoning of other providers are changed; `passThrough` is the gateway's option, and
+ * the channel has its own.
  */
 export function gateChatRequest(
   scan: ScannedObject,
@@ -59,7 +60,7 @@ export function gateChatRequest(
   return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel, addedUsageOption }
 }
 
-/** Renders the options as JSON text. Returns undefined if they need no change. */
+/** Writes the options as JSON text. Undefined if they do not change. */
 function streamOptions(
   scan: ScannedObject,
   channel: UpstreamSettings,
@@ -75,8 +76,8 @@ function streamOptions(
 }
 
 /**
- * Text of `messages` without the encrypted reasoning of other providers, which upstreams of this dialect
- * cannot read; undefined if there is none.
+ * The text of `messages` without the encrypted reasoning of other providers, which upstreams of this protocol
+ * cannot read. Undefined if there is none.
  */
 function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   if (!mayHoldEnvelope(scan)) return undefined
@@ -96,7 +97,7 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   })
 }
 
-/** Renders an object without one of its members. */
+/** Writes an object without one of its members. */
 function withoutMember(scan: ScannedObject, object: Node, member: Node): string {
   const { bytes } = scan
   const before = bytes.toString('utf8', scan.startOf(object), scan.startOf(member))

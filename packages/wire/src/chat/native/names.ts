@@ -50,10 +50,10 @@ const below = {
   cache_control: CACHE_MARK_NAMES,
 }
 
-/** Names of the fields of chat completions requests. */
+/** The names of the fields of chat completions requests. */
 export const chatNames = requestNames(CHAT_FIELD_CHECKS.keys(), below)
 
-/** Names of the fields of completions requests, which may be converted to chat requests. */
+/** The names of the fields of completions requests, which may be converted to chat requests. */
 export const completionNames = requestNames(
   [...CHAT_FIELD_CHECKS.keys(), ...COMPLETION_FIELD_CHECKS.keys()],
   below,

@@ -20,10 +20,10 @@ import {
   OPENAI_SERVICE_MEMBERS,
 } from '../../prompt-text.ts'
 
-/** Fields for which servers, or a conversion, add instructions before the prompt. */
+/** Fields that cause a server or a conversion to add instructions before the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'functions', 'response_format'] as const
 
-/** Fields that add no more tokens to the model's input than they have bytes. */
+/** Fields that add at most as many input tokens as they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -52,8 +52,8 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one byte, so
- * the bytes of the body bound its text; media are counted by their kind.
+ * Upper bounds on the tokens of a checked request's prompt. No tokenizer is needed: a token has at least one
+ * byte, so the size of the body in bytes is a bound for text. Media are counted by their kind.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const messages = scan.span('messages')
@@ -75,7 +75,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
-/** Reports whether a part refers to a file stored at the provider. */
+/** Whether a part refers to a file that is stored at the provider. */
 function isNamed(scan: ScannedObject, part: Node): boolean {
   const file = scan.memberOf(part, 'file')
   const id = file !== undefined && scan.kindOf(file) === 'object' ? scan.memberOf(file, 'file_id') : undefined
@@ -109,7 +109,7 @@ const SAMPLING_OF_CHAT = {
   top_logprobs: 'sampling',
 } as const
 
-/** Levels that chat and completions share. */
+/** The parts of a message that are read for the prompt, the same in chat and completions. */
 const CHAT_PARTS = {
   part: {
     notPrompt: {
@@ -139,7 +139,7 @@ const CHAT_PARTS = {
   },
 } as const satisfies Record<string, PromptLevel>
 
-/** The prompt of a chat request. */
+/** Describes which members of a chat request belong to the prompt. */
 export const CHAT_PROMPT = {
   levels: {
     request: {
@@ -187,7 +187,7 @@ export const CHAT_PROMPT = {
   isFramed: true,
 } as const satisfies PromptLevels
 
-/** How the conversations of chat requests are compared. */
+/** How the conversations of two chat requests are compared. */
 export const CHAT_CONVERSATION: ConversationForm = {
   levels: CHAT_PROMPT,
   uncompared: without([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control'], ['messages']),
@@ -195,7 +195,7 @@ export const CHAT_CONVERSATION: ConversationForm = {
   isUnforeseeable: (scan) => hasAny(scan, ['transforms', 'plugins']),
 }
 
-/** The prompt of a completions request. */
+/** Describes which members of a completions request belong to the prompt. */
 export const COMPLETIONS_PROMPT = {
   levels: {
     request: {
@@ -207,13 +207,13 @@ export const COMPLETIONS_PROMPT = {
   hasTokenIds: true,
 } as const satisfies PromptLevels
 
-/** Estimate for a type of part, valid if its data match the type. */
+/** The token estimate for a type of part. It applies if the data are of this type. */
 interface MediaKind extends MediaTokens {
-  /** Member with the URL or the data, inside the member that has the name of the type. */
+  /** The member that contains the URL or the data. It is inside the member named after the type. */
   readonly member: string
   /**
-   * Beginning of a URL or of data of this type. Anything else may be converted to a document, even if it is
-   * text.
+   * The beginning of a URL or of data of this type. Anything else may be converted to a document, even if it
+   * is text.
    */
   readonly pattern: RegExp
 }
@@ -221,14 +221,14 @@ interface MediaKind extends MediaTokens {
 /** URLs that a conversion treats as images. Other types are detected from the bytes. */
 const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
 const VIDEO = /^(?:https?:\/\/|data:\s*(?:image|video)\/[\w.+-]+\s*[;,])/i
-/** Base64 of anything but a PDF, or a data URL of audio. */
+/** Base64 data that are not a PDF, or a data URL of audio. */
 const AUDIO = /^(?:data:\s*audio\/[\w.+-]+\s*[;,]|(?!JVBER)[\w+/-]{5})/i
-/** Number of bytes of a URL or of data that are compared. */
+/** Number of leading bytes of a URL or of data that are compared with a pattern. */
 const MAX_PREFIX_BYTES = 256
 
 /**
- * Estimates by type of part. Video has about 300 tokens per second, so that 100,000 are five and a half
- * minutes.
+ * Token estimates by type of part. Video has about 300 tokens per second, so 100,000 tokens are five and a
+ * half minutes.
  */
 const MEDIA: ReadonlyMap<string, MediaKind> = new Map([
   ['image_url', { ...IMAGE_TOKENS, member: 'url', pattern: PICTURE }],
@@ -237,7 +237,7 @@ const MEDIA: ReadonlyMap<string, MediaKind> = new Map([
   ['video_url', { max: () => 100_000, typical: () => 10_000, member: 'url', pattern: VIDEO }],
 ])
 
-/** Finds the media of a part of content, by its type. */
+/** Finds the media in a part of the content, by the type of the part. */
 function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   const type = scan.memberOf(part, 'type')
   if (type === undefined || scan.kindOf(type) !== 'string') return undefined
@@ -256,10 +256,11 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   }
 }
 
-/** Reports whether the data match the type of the part. If not, they are estimated as a document. */
+/** Whether the data are of the part's type. If not, they are estimated as a document. */
 function isOfKind(scan: ScannedObject, data: Node, { pattern }: MediaKind): boolean {
   const start = scan.startOf(data) + 1
   const end = Math.min(scan.endOf(data) - 1, start + MAX_PREFIX_BYTES)
-  // Some clients escape slashes. With other escape sequences the part is estimated as a document.
+  // Some clients escape slashes, so these are decoded. Data with other escape sequences does not match, and
+  // is estimated as a document.
   return pattern.test(scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/'))
 }

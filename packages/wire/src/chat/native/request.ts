@@ -29,23 +29,23 @@ import type { JsonKind, Member, ScannedObject } from '../../json/scanned-object.
 import type { PromptBounds } from '../../prompt-tokens.ts'
 import { promptBounds } from './prompt.ts'
 
-/** Fields of a chat request that the gateway reads; all others pass as they came. */
+/** The fields of a chat request that the gateway reads. All other fields are forwarded unchanged. */
 export interface ChatRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
-  /** Whether the client requested the chunk with usage. */
+  /** Whether the client requested the stream's chunk with usage. */
   readonly includeUsage: boolean
   readonly n: number
-  /** The larger of max_tokens and max_completion_tokens; undefined if neither is given. */
+  /** The larger one of max_tokens and max_completion_tokens. Undefined if both are absent. */
   readonly maxTokens: number | undefined
   readonly messageCount: number
-  /** Tools that the provider runs; absent if there are none. */
+  /** The tools that the provider runs. Absent if there are none. */
   readonly providerTools?: ProviderTools
 }
 
 const secretText = checkSecret('a string', isText)
 const penalty = checkValue('a number from -2 to 2', isNumber(-2, 2))
-/** Schema of an object with a string member. */
+/** The schema of an object with a member that is a string. */
 const objectWith = (field: string): JsonSchema => ({
   type: 'object',
   required: [field],
@@ -77,8 +77,8 @@ const message: JsonSchema = {
 const CONTENT: ReadonlySet<JsonKind> = new Set(['string', 'array', 'null'])
 
 /**
- * Table of `docs/api.md: Chat completions`, row for row. Enumerations are open, because a provider may have
- * further values.
+ * Checks for the table in `docs/api.md: Chat completions`, one for each row. Unknown values of enumerations
+ * are accepted, because a provider may have further values.
  */
 export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
@@ -163,15 +163,15 @@ export const CHAT_FIELD_CHECKS: ReadonlyMap<string, Check> = new Map<string, Che
 
 const REQUIRED = ['model', 'messages'] as const
 
-/** Builds the JSON Schema of requests that `readChatRequest` accepts. */
+/** Builds the JSON Schema of the requests that `readChatRequest` accepts. */
 export function chatRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHAT_FIELD_CHECKS)
 }
 
 /**
- * Checks every row of the table in `docs/api.md: Chat completions`; null in an optional field counts as
- * absent, fields outside the table pass. Throws `invalid_request` that names the field, the expected and the
- * actual value. For a field that can contain a prompt the error shows only the kind of value.
+ * Applies the checks for the table in `docs/api.md: Chat completions`. Null in an optional field counts as
+ * absent; fields outside the table are not checked. Throws `invalid_request` with the field, and the expected
+ * and the actual value. For a field that can contain a prompt, the error states only the kind of the value.
  */
 export function readChatRequest(scan: ScannedObject): ChatRequest {
   checkMembers(scan, REQUIRED, CHAT_FIELD_CHECKS)
@@ -202,7 +202,9 @@ function checkMessages(scan: ScannedObject, member: Member): void {
   })
 }
 
-/** Checks tools. A tool without a type is a function to some providers and clients. */
+/**
+ * Checks tools. Some clients and providers omit the type of a function, so a tool without a type is accepted.
+ */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, path) => {
     const type = scan.memberOf(tool, 'type')
@@ -249,10 +251,13 @@ function isWebSearchOptions(value: unknown): boolean {
   return options !== undefined && isText(options['search_context_size'] ?? '')
 }
 
-/** Types of tools that the client runs. */
+/** The types of tools that the client runs. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 
-/** Tools that the provider runs: web search has a field of its own, others have types. */
+/**
+ * The tools that the provider runs: `web_search_options` requests web search, and other tools have a type of
+ * their own.
+ */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   const tools: OfferedTool[] = toolsExcept(scan, OF_CLIENTS).flatMap(({ type }) =>
     typeof type === 'string' ? [{ type }] : [],

@@ -23,24 +23,25 @@ import { ArrivedMedia } from '../../received-media.ts'
 
 /** Options of `ChatTap`. */
 export interface TapOptions {
-  /** Whether the gateway itself requested usage, so that its chunk is not forwarded. */
+  /** Whether only the gateway requested usage, so that the chunk with usage is not forwarded. */
   readonly swallowUsage: boolean
   /**
-   * Whether the client requested usage. If the upstream sends none, a chunk with the charged usage is added.
+   * Whether the client requested usage. If the upstream does not send it, a chunk with the charged usage is
+   * added.
    */
   readonly addUsage?: boolean
 }
 
 /**
- * Watches a native chat stream, whose terminator is [DONE]. Swallows a usage chunk that only the gateway
- * requested.
+ * Watches a chat stream that is forwarded without conversion. It ends with [DONE]. The chunk with usage is
+ * not forwarded if only the gateway requested it.
  */
 export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
   override readonly tools = new ToolTally()
-  /** Whether a client that requested usage has not received any. */
+  /** Whether the client requested usage and has not received it yet. */
   #lacksUsage: boolean
-  /** Fields that all chunks of the stream have in common. */
+  /** The fields that all chunks of the stream have in common. */
   #common:
     | { readonly id: unknown; readonly object: unknown; readonly created: unknown; readonly model: unknown }
     | undefined
@@ -53,7 +54,7 @@ export class ChatTap extends StreamTap {
     this.#lacksUsage = options.addUsage === true
   }
 
-  /** Whether every choice seen so far has a finish reason. */
+  /** Whether every choice that has begun has a finish reason. */
   get sawFinish(): boolean {
     return this.#finished.size > 0 && [...this.#finished.values()].every(Boolean)
   }
@@ -78,7 +79,7 @@ export class ChatTap extends StreamTap {
     const facts = readChunk(data)
     if (facts?.isError || isErrorEvent(frame)) {
       this.error = { data, afterContent: this.contentFrames > 0 }
-      // Text in the same frame as the error counts, because it is forwarded too.
+      // The facts of the frame with the error count too, because the frame is forwarded.
       if (facts) this.#take(facts)
       return 'end'
     }
@@ -120,37 +121,39 @@ export class ChatTap extends StreamTap {
   }
 }
 
-/** Content of one choice in a chunk. */
+/** The content of one choice in a chunk. */
 interface ChunkChoice {
   readonly index: number
-  /** Generated text, in non-empty pieces. */
+  /** The generated text in pieces, none of which is empty. */
   readonly pieces: readonly string[]
   readonly finished: boolean
-  /** Why it ended, as the upstream states it. */
+  /** The finish reason as the upstream wrote it. */
   readonly reason: unknown
-  /** Whether it cites a web page. */
+  /** Whether the choice cites a web page. */
   readonly cites: boolean
 }
 
-/** Facts about a chunk of a chat stream. */
+/** What the gateway needs to know about a chunk of a chat stream. */
 interface ChunkFacts {
-  /** Parsed chunk. */
+  /** The parsed chunk. */
   readonly chunk: Readonly<Record<string, unknown>>
   readonly choices: readonly ChunkChoice[]
-  /** Deltas of the choices, or whole messages. */
+  /** The deltas of the choices, or complete messages. */
   readonly deltas: readonly (Record<string, unknown> | undefined)[]
-  /** Usage, which can be inside an error or next to it. */
+  /** The usage, which may also be inside an error or next to it. */
   readonly usage: ReportedUsage | undefined
-  /** Whether `usage` is an object where clients look for it, even if it is implausible. */
+  /**
+   * Whether `usage` is an object at the place where clients expect it, even if its values are not plausible.
+   */
   readonly hasUsageObject: boolean
-  /** Whether this is the chunk requested by `include_usage`: `choices` is empty and `usage` an object. */
+  /** Whether this is the chunk that `include_usage` requests: `choices` is empty and `usage` is an object. */
   readonly isUsageChunk: boolean
   readonly isError: boolean
 }
 
 const MAX_CHOICES = 128
 
-/** Reads a chunk's data; undefined if it is not a JSON object. */
+/** Reads the data of a chunk. Undefined if it is not a JSON object. */
 function readChunk(data: string): ChunkFacts | undefined {
   const chunk = parseRecord(data)
   if (!chunk) return undefined
@@ -188,8 +191,8 @@ function readChoice(value: unknown): ChunkChoice {
 }
 
 /**
- * Reads the facts of a whole reply; never throws. The reply is parsed completely, because JSON.parse is
- * faster than a search for the members that are needed.
+ * Reads what the gateway needs to know from a complete reply; never throws. The complete reply is parsed,
+ * because JSON.parse is faster than searching for the members.
  */
 export function usageOfReply(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
@@ -207,7 +210,7 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
   }
 }
 
-/** What a whole reply states about itself. */
+/** Id, model and finish reasons of a complete reply. */
 function namesIn({ id, model, choices }: Readonly<Record<string, unknown>>): AnswerNames {
   const names = new AnswerNames()
   names.note(id, model)

@@ -16,24 +16,24 @@ import { stopOf } from '../stop-reasons.ts'
 import { ToolTally } from '../../tool-use.ts'
 import { usageOf } from '../usage.ts'
 
-/** Index of the text in a frame: content, thinking, or, from `FIRST_CALL` on, the arguments of a call. */
+/** The index of the text in a frame: content, thinking, or (from `FIRST_CALL` on) the arguments of a call. */
 const TEXT = 0
 const THINKING = 1
 const FIRST_CALL = 2
 
-/** Choice that is being read. */
+/** A choice that is being read. */
 interface OpenChoice {
   readonly parts: ReplyPartsDecoder
   finishReason: string | undefined
 }
 
 /**
- * Decodes a chat stream with as many choices as were requested. The stream is complete with [DONE], or if the
- * upstream closed after a finish reason of each choice that began. Usage may follow the finish reason, so the
- * `end` event is emitted last.
+ * Decodes a chat stream with at most the requested number of choices. The stream is complete with [DONE], or
+ * if the upstream closed the connection after a finish reason for each choice that began. Usage may follow
+ * the finish reason, so the `end` event comes last.
  */
 export class ChatStreamDecoder extends FrameReader {
-  /** Choices by index; each further one is added with its first chunk. */
+  /** The choices by index. Each choice after the first is added with its first chunk. */
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
@@ -109,7 +109,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 
   #takeChoice(choice: Fields, open: OpenChoice): void {
-    // A server that cannot stream sends its whole reply in one frame.
+    // A server that cannot stream sends its whole reply in one frame, with a message instead of a delta.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
     recordArrivedMedia(delta, this.arrived)
     if (citesPage(delta)) this.tools.note('cited', SEARCH_KNOWN_BY_CITATION)
@@ -117,7 +117,7 @@ export class ChatStreamDecoder extends FrameReader {
     open.finishReason = finishReasonOf(choice) ?? open.finishReason
   }
 
-  /** The choice with this index. Missing ones before it are created too. */
+  /** Returns the choice with this index; creates it, and those before it, if they do not exist. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
       const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))
@@ -168,7 +168,7 @@ export class ChatStreamDecoder extends FrameReader {
   }
 }
 
-/** Returns the text of a delta that contains nothing else. */
+/** Returns the text of a delta; undefined if the delta contains anything else. */
 function pieceOfDelta(delta: Fields | undefined): FramePiece | undefined {
   const [text, ...others] = generatedText(delta)
   if (!delta || text === undefined || others.length > 0 || hasAnnotations(delta)) return undefined

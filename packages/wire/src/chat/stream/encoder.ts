@@ -23,19 +23,19 @@ import { FINISH_REASONS } from '../stop-reasons.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { writeUsage } from '../usage.ts'
 
-/** Number of a call among the tool calls, and whether any of its arguments were written. */
+/** The number of a call among the tool calls, and whether any of its arguments were written. */
 interface WrittenCall {
   readonly number: number
   hasInput: boolean
   /** Extracts the text of a custom tool's input from the arguments. */
   readonly custom?: CustomInput
-  /** Frame for more of its arguments. */
+  /** The bytes of a chunk around further arguments of this call. */
   frame?: TextFrame
 }
 
-/** Text whose citations are written at its end, because its length is known only then. */
+/** A text with citations. They are written at its end, because its length is not known before. */
 interface CitedText {
-  /** Offset of the text in the content, in code points. */
+  /** The offset of the text in the content, in code points. */
   readonly base: number
   readonly citations: Citation[]
 }
@@ -46,13 +46,15 @@ const NO_FINISH = `},"logprobs":null${NO_REASON}`
 const INPUT_TAIL = `}}]${NO_FINISH}`
 
 /**
- * Encodes a stream for a chat client by the table in `docs/api.md: Events`. The common parts of its chunks
- * are rendered only once.
+ * Encodes a stream for a chat client; the table in `docs/api.md: Events`. The text that all chunks have in
+ * common is created only once.
  */
 export class ChatStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   readonly #includeUsage: boolean
-  /** Beginnings of chunks: up to the choices, up to the content of a delta, and up to the value of a text. */
+  /**
+   * The beginning of a chunk: up to the choices, up to the content of a delta, and up to the value of a text.
+   */
   #chunk = ''
   #delta = ''
   #content = ''
@@ -62,21 +64,21 @@ export class ChatStreamEncoder implements StreamEncoder {
   readonly #calls = new Map<number, WrittenCall>()
   readonly #texts = new Map<number, CitedText>()
   readonly #refusals = new Set<number>()
-  /** Code points of the content so far. */
+  /** The number of code points of the content so far. */
   #length = 0
-  /** Code points of the reasoning so far. */
+  /** The number of code points of the reasoning so far. */
   #thinkingLength = 0
-  /** Offset in it at which the current thought begins. */
+  /** Offset in the reasoning at which the current thought begins, in code points. */
   #thinkingFrom = 0
   #details = 0
-  /** Signature of the next call. */
+  /** Signature to write with the next call. */
   #signature: string | undefined
   #isComplete = false
   #usage: Usage | undefined
   readonly #choice: number
   readonly #replyContext: ReplyContext | undefined
   readonly #custom: ReadonlySet<string>
-  /** Encoders of the further choices, by index. */
+  /** The encoders of the choices after the first, by index. */
   readonly #others = new Map<number, ChatStreamEncoder>()
   #start: Extract<ReplyEvent, { kind: 'start' }> | undefined
 
@@ -103,7 +105,7 @@ export class ChatStreamEncoder implements StreamEncoder {
   }
 
   copy(event: CopiedText, out: FrameWriter): boolean {
-    // Texts of further choices are written by `push`.
+    // Texts of choices other than the first are written by `push`.
     if (choiceOf(event.index) > 0) return false
     const frame = this.#frameFor(event)
     if (frame) out.copied(frame, event)
@@ -116,7 +118,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#chunk}],"usage":${JSON.stringify(writeUsage(charged, this.#identity))}}\n\n${DONE}`
   }
 
-  /** Returns '', because chat has no chunk without content that could serve as a keep-alive. */
+  /** Returns '', because chat has no chunk without content that can keep a connection alive. */
   keepAliveFrame(): string {
     return ''
   }
@@ -125,7 +127,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return chatErrorFrame(error).toString()
   }
 
-  /** Encoder of a further choice. */
+  /** The encoder of a choice after the first. */
   #other(choice: number): ChatStreamEncoder {
     const known = this.#others.get(choice)
     if (known) return known
@@ -138,7 +140,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return other
   }
 
-  /** First chunk of a further choice; '' if it has already begun. */
+  /** The first chunk of a choice after the first. '' if the choice has already begun. */
   #beginOther(choice: number): string {
     return this.#start && !this.#others.has(choice) ? this.#other(choice).#write(this.#start) : ''
   }
@@ -255,7 +257,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return `${this.#inputHead(call)}${JSON.stringify(text)}${INPUT_TAIL}`
   }
 
-  /** Writes more input of a custom tool. */
+  /** Writes a further piece of the input of a custom tool. */
   #addText({ number }: WrittenCall, text: string): string {
     if (text === '') return ''
     const call = JSON.stringify({ index: number, custom: { input: text } })
@@ -276,7 +278,7 @@ export class ChatStreamEncoder implements StreamEncoder {
     return (call.frame ??= frameOf(this.#inputHead(call), INPUT_TAIL))
   }
 
-  /** Beginning of a chunk up to the arguments of a call. */
+  /** The beginning of a chunk, up to the arguments of a call. */
   #inputHead({ number }: WrittenCall): string {
     return `${this.#delta}"tool_calls":[{"index":${number},"function":{"arguments":`
   }

@@ -10,8 +10,8 @@ import { NO_USAGE } from '../../usage.ts'
 import { countAt, maxCount, promptUsage, type ReportedUsage, toCount } from '../../reported-usage.ts'
 
 /**
- * Decodes a whole reply, which contains neither an id nor the model. A call's input is the text that the
- * upstream wrote. Throws `upstream_error` if it is not a reply.
+ * Decodes a complete reply. It states neither an id nor the model. The input of a call is the text that the
+ * upstream wrote. Throws `upstream_error` if this is not a reply.
  */
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
@@ -48,12 +48,12 @@ function scanned(bytes: Buffer): ScannedObject | undefined {
   }
 }
 
-/** Type of a call of the provider's own tool. The client must not run it. */
+/** Type of a call to a tool that the provider runs itself. The client must not run it. */
 const SERVER_CALL = 'server_tool_use'
 
 /**
- * Decodes a block of a reply, or of a stream after its deltas were applied. `input` is the text of a call's
- * input. Blocks that other dialects cannot express become opaque parts; none is refused.
+ * Decodes a complete block of a reply. `input` is the text of a call's input. Blocks that other protocols
+ * cannot express become opaque parts. No block is refused.
  */
 function readBlock(block: Fields, input: string): ReplyPart[] {
   if (typeof block['text'] === 'string') return textPart(block['text'])
@@ -63,18 +63,20 @@ function readBlock(block: Fields, input: string): ReplyPart[] {
   const reasoning = asRecord(asRecord(block['reasoningContent'])?.['reasoningText'])
   if (reasoning) return thinkingParts(textOf(reasoning['text']), textOf(reasoning['signature']))
   const cited = asRecord(block['citationsContent'])?.['content']
-  // Other dialects cannot express these sources; only the cited text is kept.
+  // Only the cited text is kept, because other protocols cannot express these sources.
   if (Array.isArray(cited))
     return textPart(cited.map((part: unknown) => textOf(asRecord(part)?.['text'])).join(''))
   return Object.keys(block).length > 0 ? [{ kind: 'opaque', protocol: 'converse', value: block }] : []
 }
 
-/** Reports whether a call is one of the provider's own tools. */
+/** Whether a call is to a tool that the provider runs itself. */
 export function isServerCall(call: Fields): boolean {
   return call['type'] === SERVER_CALL
 }
 
-/** A thought with its signature, if it has one; an empty list if it has neither text nor signature. */
+/**
+ * Returns a thought with its signature, if it has one; an empty list if it has neither text nor signature.
+ */
 function thinkingParts(text: string, signature: string): ReplyPart[] {
   if (signature !== '') return [{ kind: 'thinking', text, proof: { protocol: 'converse', value: signature } }]
   return text === '' ? [] : [{ kind: 'thinking', text }]
@@ -88,7 +90,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** Stop reasons of Converse; unknown ones mean a normal end. */
+/** Stop reasons of Converse. An unknown reason counts as a normal end. */
 const REASONS: ReadonlyMap<unknown, StopReason> = new Map<unknown, StopReason>([
   ['tool_use', 'tool-calls'],
   ['max_tokens', 'length'],
@@ -105,10 +107,10 @@ export function readStop(reason: unknown): Stop | undefined {
 }
 
 /**
- * Reads a usage, whose counts are disjoint: tokens read from and written to a cache are not part of the
+ * Reads a usage, whose numbers are disjoint: tokens read from and written to a cache are not part of the
  * input; thoughts are part of the output. Some servers include cached tokens in the input; the total shows
- * which is the case. Returns undefined without an input, and only the prompt without an output. Written
- * tokens without a split by lifetime are of the five-minute kind.
+ * whether they do. Returns undefined without an input, and only the prompt without an output. Tokens written
+ * to a cache without a lifetime count as written for five minutes.
  */
 export function readConverseUsage(value: unknown, tier?: unknown): ReportedUsage | undefined {
   const usage = asRecord(value)

@@ -16,13 +16,13 @@ import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { inputObject } from '../../tool-input.ts'
 import { reportDropped } from './dropped-fields.ts'
 
-/** Placeholder for a text that must not be missing or blank. */
+/** Stands for a text that upstreams require and that is missing or blank. */
 export const PLACEHOLDER = '{"text":"..."}'
 
-/** First text of a failed tool's result, for models without a status for results. */
+/** First text of a failed tool's result, for models that cannot be told the status of a result. */
 const FAILED = '{"text":"The tool failed:"}'
 
-/** Encodes parts as blocks, each as JSON text, followed by their cache points. Reports what is dropped. */
+/** Encodes parts as blocks, each as JSON text, followed by cache points. Reports what is dropped. */
 export class BlockWriter {
   readonly #capabilities: ConverseCapabilities
   readonly #dropped: Dropped
@@ -34,8 +34,8 @@ export class BlockWriter {
   }
 
   /**
-   * Encodes a part of a turn; an empty list if it cannot be expressed. Throws `invalid_request` for a call
-   * whose input is not a JSON object, and for files that no model accepts.
+   * Encodes a part of a turn; an empty list if this protocol cannot express it. Throws `invalid_request` for
+   * a call whose input is not a JSON object, and for files that no model accepts.
    */
   write(part: Part): string[] {
     switch (part.kind) {
@@ -59,12 +59,12 @@ export class BlockWriter {
     }
   }
 
-  /** Encodes a text; an empty list for a blank one, which upstreams refuse. */
+  /** Encodes a text; an empty list if it is blank, because upstreams refuse that. */
   writeText({ text, cache }: TextPart): string[] {
     return text.trim() === '' ? [] : [JSON.stringify({ text }), ...this.cachePoint(cache)]
   }
 
-  /** Encodes the cache mark after a part or a tool. */
+  /** Encodes a cache mark as the block after a part or a tool. */
   cachePoint(cache: Cache | undefined): string[] {
     if (!cache) return []
     const ttl = cache.ttl === '5m' ? undefined : cache.ttl
@@ -76,7 +76,7 @@ export class BlockWriter {
     return this.#media.write(source, name)
   }
 
-  // Upstreams accept only thoughts with a signature that they made themselves.
+  // Upstreams accept only thoughts that they signed themselves.
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'converse') {
       reportDropped(this.#dropped, 'reasoning_content')
@@ -124,7 +124,7 @@ export class BlockWriter {
   }
 }
 
-/** The cache mark of a result: its own, or one inside it, where Converse accepts none. */
+/** The cache mark of a result: its own, or the last one of its parts, on which Converse accepts none. */
 function cacheOf({ cache, parts }: ToolResultPart): Cache | undefined {
   return cache ?? parts.map((part) => (part.kind === 'opaque' ? undefined : part.cache)).findLast(Boolean)
 }
@@ -133,8 +133,8 @@ const MAX_LENGTH = 64
 const SHORT_LENGTH = 9
 
 /**
- * The id of a call as the upstream accepts it. The ids of a call and its result remain equal. Ids of other
- * providers may be too long or have other characters, and some models accept only short ones.
+ * Changes the id of a call so that the upstream accepts it. A call and its result still have the same id. Ids
+ * of other providers may be too long or contain other characters, and some models accept only short ids.
  */
 function wireId(id: string, isShort: boolean): string {
   if (isShort) return /^[A-Za-z\d]{9}$/.test(id) ? id : digestOf(id).slice(0, SHORT_LENGTH)
@@ -146,10 +146,10 @@ function digestOf(id: string): string {
   return hash('sha256', id).slice(0, MAX_LENGTH)
 }
 
-/** Kind of a media block. */
+/** Type of a media block. */
 type MediaKind = 'image' | 'document' | 'video' | 'audio'
 
-/** The upstream's names of formats, by media type. */
+/** The upstream's block type and format name, by media type. */
 const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> = new Map([
   ['image/png', ['image', 'png']],
   ['image/jpeg', ['image', 'jpeg']],
@@ -182,18 +182,20 @@ const FORMATS: ReadonlyMap<string, readonly [kind: MediaKind, format: string]> =
   ['audio/webm', ['audio', 'webm']],
 ])
 
-/** Files of unknown type are sent as the kind of document that clients send most. */
+/**
+ * Media type of files of unknown type. They are sent as the type of document that clients send most often.
+ */
 const UNKNOWN = 'application/octet-stream'
 const MAX_NAME = 200
 
 /**
- * Encodes media as blocks. Names of documents must be unique in a request and allow fewer characters than
- * file names; a missing name is replaced by a number.
+ * Encodes media as blocks. Names of documents must be unique in a request and may contain fewer characters
+ * than file names. A missing name is replaced by a number.
  */
 class MediaBlocks {
   readonly #names = new Set<string>()
 
-  /** Encodes the JSON text of a block. Throws `invalid_request` for a type that no model accepts. */
+  /** Encodes media as the JSON text of a block. Throws `invalid_request` for a type that no model accepts. */
   write(source: MediaSource, name: string | undefined): string {
     if (source.kind === 'url')
       throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
@@ -218,8 +220,8 @@ class MediaBlocks {
 }
 
 /**
- * Keeps the characters of a file name that the upstream accepts: letters, digits, single spaces and a few
- * others.
+ * Keeps only the characters of a file name that the upstream accepts: letters, digits, single spaces and a
+ * few others.
  */
 function documentName(name = ''): string {
   const plain = name

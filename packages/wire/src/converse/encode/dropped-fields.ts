@@ -1,6 +1,6 @@
 import type { Dropped } from '../../codec.ts'
 
-/** Names of other dialects' fields that this codec may report. The list is fixed. */
+/** Names of fields of other protocols that this codec may report as dropped. */
 type DroppedName =
   | 'content'
   | 'image_url.detail'
@@ -16,7 +16,7 @@ type DroppedName =
   | 'top_k'
   | 'top_p'
 
-/** Reports a dropped field. The name never contains a client's text. */
+/** Reports a dropped field. The type ensures that the name contains no text of a client. */
 export function reportDropped(dropped: Dropped, name: DroppedName): void {
   dropped.add(name)
 }

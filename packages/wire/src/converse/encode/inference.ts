@@ -12,26 +12,26 @@ import {
 } from '../../thinking.ts'
 import { reportDropped } from './dropped-fields.ts'
 
-/** Maximum temperature in Converse; other dialects go up to 2. */
+/** Highest temperature in Converse. Other protocols allow up to 2. */
 const MAX_TEMPERATURE = 1
-/** Smallest budget that Claude accepts. */
+/** Lowest thinking budget in tokens that Claude accepts. */
 const MIN_BUDGET = 1024
 /** Efforts that Nova and gpt-oss accept. */
 const EFFORTS = ['low', 'medium', 'high'] as const
 
-/** Settings that depend on each other, in Converse's format; undefined ones are omitted. */
+/** Settings that depend on each other, as in a Converse request. Undefined fields are left out. */
 interface Inference {
   readonly maxTokens: number | undefined
   readonly temperature: number | undefined
   readonly topP: number | undefined
-  /** Members of `additionalModelRequestFields`: model-specific settings. */
+  /** Members of `additionalModelRequestFields`, which contains settings of one model family. */
   readonly additional: object
 }
 
 /**
  * Encodes thinking, the maximum of tokens and sampling as `inferenceConfig` and
- * `additionalModelRequestFields`, so that the model accepts them together. Reports what the model does not
- * accept.
+ * `additionalModelRequestFields`, so that the model accepts them together. Reports as dropped what the model
+ * does not accept.
  */
 export function encodeInference(
   conversation: Conversation,
@@ -53,7 +53,7 @@ export function encodeInference(
   ]
 }
 
-/** Returns the maximum of tokens that is sent for a conversation. */
+/** Returns the maximum of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
   return inferenceOf(conversation, capabilities, new Set()).maxTokens
 }
@@ -75,8 +75,8 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
       if (isThinkingOff(thinking)) return plain({ reasoningConfig: { type: 'disabled' } })
       const maxReasoningEffort = nearestEffort(requestedEffort(thinking) ?? DEFAULT_EFFORT, EFFORTS)
       const additional = { reasoningConfig: { type: 'enabled', maxReasoningEffort } }
-      // The highest effort excludes a maximum of tokens and sampling settings. A maximum must be kept, so the
-      // effort is reduced.
+      // With the highest effort, neither a maximum of tokens nor sampling settings are accepted. The maximum
+      // must be kept, so a lower effort is sent.
       if (maxReasoningEffort !== 'high') return plain(additional)
       if (maxTokens === undefined) return { ...withoutSampling(conversation, dropped), additional }
       return plain({ reasoningConfig: { type: 'enabled', maxReasoningEffort: 'medium' } })
@@ -96,8 +96,8 @@ function inferenceOf(conversation: Conversation, capabilities: Capabilities, dro
 }
 
 /**
- * Settings of Claude. With thinking it accepts no sampling settings and no forced call; with a budget it also
- * refuses tool calls in the history without the thoughts before them.
+ * Settings for Claude. With thinking, it accepts neither sampling settings nor a forced call. With a thinking
+ * budget, it also refuses earlier tool calls without the thoughts before them.
  */
 function claudeInference(
   conversation: Conversation,

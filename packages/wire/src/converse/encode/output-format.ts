@@ -12,8 +12,8 @@ import {
 import { reportDropped } from './dropped-fields.ts'
 
 /**
- * Adapts the output format to the model: a schema if it can follow one, otherwise a forced tool, otherwise an
- * instruction. `docs/api.md: Chat completions`.
+ * Adapts the output format to the model: a schema if the model can follow one, otherwise a tool that it must
+ * call, otherwise an instruction in the prompt. `docs/api.md: Chat completions`.
  */
 export function withSupportedFormat(
   conversation: Conversation,
@@ -31,8 +31,9 @@ export function withSupportedFormat(
 }
 
 /**
- * Name of the tool whose input is the text of the reply, if the model can be forced to call a tool. Undefined
- * if the conversation has tools or a prefill, or if the schema is not an object.
+ * Name of the tool that the model must call, whose input is the text of the reply. Undefined if the model
+ * cannot be forced to call a tool, if the conversation has tools or a prefill, or if the schema does not
+ * describe an object.
  */
 export function answerTool(
   { outputFormat: format, tools, turns }: Conversation,
@@ -42,7 +43,7 @@ export function answerTool(
   return turns.at(-1)?.role === 'assistant' ? undefined : answerToolName(format)
 }
 
-/** Encodes `outputConfig`, whose schema is a string. */
+/** Encodes `outputConfig`, in which the schema is written as a string. */
 export function encodeOutputFormat({ schema, name, description }: OutputSchema): string {
   const jsonSchema = renderObject(membersOf({ schema, name: acceptedName(name), description }))
   const structure = renderObject([['jsonSchema', jsonSchema]])

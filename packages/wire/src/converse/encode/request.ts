@@ -13,13 +13,13 @@ import { BlockWriter, PLACEHOLDER } from './blocks.ts'
 import { encodeInference } from './inference.ts'
 import { encodeOutputFormat, withSupportedFormat } from './output-format.ts'
 
-/** Tiers that upstreams know. */
+/** Service tiers that upstreams know. */
 const TIERS: ReadonlySet<unknown> = new Set(['default', 'flex', 'priority'])
 
 /**
- * Encodes a request. The model and whether to stream are not part of it; they are in the path. The order of
- * fields is fixed, so that equal conversations give equal bytes, which hit the upstream's cache. Throws
- * `invalid_request` for anything that cannot be expressed and must not be dropped.
+ * Encodes a request. It contains neither the model nor whether to stream, which are in the path. Fields are
+ * written in a fixed order, so that equal conversations have equal bytes and hit the upstream's cache. Throws
+ * `invalid_request` if this protocol cannot express something that must not be dropped.
  */
 export function encodeRequest(
   requested: Conversation,
@@ -48,9 +48,7 @@ export function encodeRequest(
   return Buffer.from(body)
 }
 
-/**
- * Moves the system texts before the user's first text, for models that do not accept a system instruction.
- */
+/** Moves the system texts before the user's first text, if the model does not accept a system instruction. */
 function withSystem<Given extends Conversation>(conversation: Given, takesSystem: boolean): Given {
   const { system, turns } = conversation
   if (takesSystem || system.length === 0) return conversation
@@ -60,7 +58,7 @@ function withSystem<Given extends Conversation>(conversation: Given, takesSystem
   return { ...conversation, system: [], turns: [{ role: 'user', parts: [...system, ...own] }, ...others] }
 }
 
-/** The tier as JSON text. Other fields that some dialects share are reported as dropped. */
+/** The tier as JSON text. Other shared fields are reported as dropped. */
 function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Dropped): string | undefined {
   if (endUser?.field === 'metadata') dropped.add('metadata')
   let tier = isStandardTier ? '{"type":"default"}' : undefined
@@ -71,7 +69,7 @@ function tierOf({ shared, endUser, isStandardTier }: Conversation, dropped: Drop
   return tier
 }
 
-/** Part with its blocks; there is at least one. */
+/** The blocks that were written for a part; at least one. */
 interface Written {
   readonly kind: Part['kind']
   readonly blocks: readonly string[]
@@ -83,8 +81,8 @@ interface WrittenTurn {
 }
 
 /**
- * Encodes turns as messages of alternating roles, beginning with the user's. Tool results come first in their
- * turn. A turn without text, and a document without text next to it, get a placeholder, because upstreams
+ * Encodes turns as messages of alternating roles, which begin with the user. Tool results are first in their
+ * turn. A turn without text, and a document without text beside it, get a placeholder, because upstreams
  * refuse both.
  */
 function encodeTurns(turns: readonly Turn[], capabilities: ConverseCapabilities, dropped: Dropped): string[] {
@@ -107,8 +105,8 @@ function encodeTurns(turns: readonly Turn[], capabilities: ConverseCapabilities,
 }
 
 /**
- * Trims a prefill, the beginning of a reply that the model continues, because upstreams refuse trailing white
- * space in it.
+ * Removes white space at the end of a prefill (the beginning of a reply that the model must continue),
+ * because upstreams refuse it.
  */
 function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
   const turn = turns.at(-1)
@@ -118,7 +116,7 @@ function withTrimmedPrefill(turns: readonly Turn[]): readonly Turn[] {
   return [...turns.slice(0, -1), { ...turn, parts }]
 }
 
-/** Only users may send files. */
+/** Whether a part may be sent in a turn of this role. Only users may send files. */
 function isSayable(part: Part, role: Turn['role'], dropped: Dropped): boolean {
   const isForeign = part.kind === 'media' && role === 'assistant'
   if (isForeign) reportDropped(dropped, 'content')
@@ -129,7 +127,7 @@ function resultsFirst({ role, parts }: WrittenTurn): WrittenTurn {
   return { role, parts: [...parts.filter(isResult), ...parts.filter((part) => !isResult(part))] }
 }
 
-/** Separates tool results from the user's other parts, and drops the parts next to calls. */
+/** Separates tool results from the user's other parts, and drops parts that stand beside tool calls. */
 function unmixed(turn: WrittenTurn, dropped: Dropped): WrittenTurn[] {
   const { role, parts } = turn
   if (role === 'assistant') {
@@ -160,9 +158,9 @@ function withWords(parts: readonly Written[]): readonly string[] {
 }
 
 /**
- * Encodes `toolConfig`; undefined without tools. A conversation with earlier calls needs their tools: those
- * that the client no longer offers are added with only their names. Converse has no choice `none`: the tools
- * are left out, unless earlier calls need them.
+ * Encodes `toolConfig`; undefined without tools. If the conversation contains earlier calls, their tools must
+ * be sent: tools that the client no longer offers are added with only their names. Converse does not have the
+ * choice `none`, so the tools are left out, unless earlier calls need them.
  */
 function encodeTools(
   conversation: Conversation,
@@ -181,7 +179,7 @@ function encodeTools(
   }
   if (offered.length === 0 && toolChoice && toolChoice.kind !== 'none') reportDropped(dropped, 'tool_choice')
   const choice = offered.length > 0 ? choiceOf(toolChoice, capabilities, dropped) : undefined
-  // If the model cannot be forced to call a tool by name, the named tool is sent alone.
+  // If the model cannot be forced to call a tool by name, only the named tool is sent.
   const isNamed = choice === ANY && toolChoice?.kind === 'tool'
   const chosen = isNamed ? tools.filter(({ name }) => name === toolChoice.name) : tools
   if (chosen.length === 0) throw new WireError('invalid_request', 'tool_choice: expected one of the tools')
@@ -235,7 +233,7 @@ function encodeTool(
   return renderObject([['toolSpec', spec]])
 }
 
-/** Adds `type` at the root of a schema, because upstreams require it. */
+/** Adds `type` to the root of a schema without it, because upstreams require it. */
 function withType(schema: string): string {
   const given = parseRecord(schema) ?? {}
   if (Object.hasOwn(given, 'type')) return schema

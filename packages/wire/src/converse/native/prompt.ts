@@ -3,7 +3,7 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 import { AUDIO_TOKENS, DOCUMENT_TOKENS, IMAGE_TOKENS, type MediaTokens } from '../../prompt-tokens.ts'
 
-/** Estimates by the member that contains the media. */
+/** How the tokens of media are estimated, by the member that contains the media. */
 const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['image', IMAGE_TOKENS],
   ['document', DOCUMENT_TOKENS],
@@ -26,14 +26,14 @@ function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefined {
     return {
       tokens,
       data: bytes !== undefined && scan.kindOf(bytes) === 'string' ? bytes : undefined,
-      // The names of text formats are also file name extensions.
+      // The format is also used as a file name extension, because text formats have the same names.
       ...(member === 'document' && format !== undefined && { name: String(scan.parse(format)) }),
     }
   }
   return undefined
 }
 
-/** The prompt of a Converse request. */
+/** Describes which members of a Converse request belong to the prompt. */
 export const CONVERSE_PROMPT = {
   levels: {
     request: {
@@ -86,7 +86,7 @@ export const CONVERSE_PROMPT = {
   isFramed: true,
 } as const satisfies PromptLevels
 
-/** How the conversations of Converse requests are compared. */
+/** How the conversations of two Converse requests are compared. */
 export const CONVERSE_CONVERSATION: ConversationForm = {
   levels: CONVERSE_PROMPT,
   uncompared: new Set([

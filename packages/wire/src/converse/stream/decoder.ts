@@ -9,23 +9,23 @@ import type { FramePiece } from '../../sse/frame-template.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { isServerCall, readConverseUsage, readStop } from '../decode/reply.ts'
 
-/** Block that has begun and not ended. */
+/** A block that has not ended yet. */
 interface OpenBlock {
   readonly kind: 'text' | 'thinking' | 'tool-call' | 'opaque'
-  /** Number of the part. An opaque part gets its number when it is complete. */
+  /** Number of the part. An opaque part gets its number only when it is complete. */
   readonly index: number
-  /** Contents of an opaque block so far. */
+  /** Contents of an opaque block received so far. */
   block: Fields
 }
 
-/** Kinds of text in deltas, in the order of their indexes in frame templates. */
+/** Kinds of text in deltas. The index of a kind is used in frame templates. */
 const KINDS = ['text', 'thinking', 'tool-call'] as const
 type TextKind = (typeof KINDS)[number]
 
 /**
  * Decodes a stream whose binary messages were already converted to server-sent events. Only calls have a
- * start event; other blocks begin with their first text. Usage follows the stop reason. A stream that closes
- * after its stop reason is complete even without usage.
+ * start event; other blocks begin with their first text. Usage follows the stop reason. The stream is
+ * complete if the connection closes after the stop reason, even without usage.
  */
 export class ConverseStreamDecoder extends FrameReader {
   readonly #open = new Map<number, OpenBlock>()
@@ -65,7 +65,10 @@ export class ConverseStreamDecoder extends FrameReader {
     if (this.#stop && (type === 'metadata' || this.#usage)) this.#finish(this.#stop)
   }
 
-  /** The index includes the kind of text, so that frames of different kinds never match. */
+  /**
+   * The index in the result also identifies the kind of text, so that frames of different kinds never match
+   * the same template.
+   */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     const piece = pieceIn(asRecord(event?.['delta']) ?? {})
@@ -91,7 +94,7 @@ export class ConverseStreamDecoder extends FrameReader {
     this.emit({ kind: 'start', id: '', model: '', usage: undefined })
   }
 
-  /** Begins a call, or a block that only this provider has. */
+  /** Begins a call, or a block that only this protocol has. */
   #begin(index: number, start: Fields): void {
     this.#start()
     this.#end(index)
@@ -187,7 +190,7 @@ export class ConverseStreamDecoder extends FrameReader {
   }
 }
 
-/** The text of a delta and its kind; undefined for deltas without text. */
+/** Returns the text of a delta and its kind; undefined if the delta contains no text. */
 function pieceIn(delta: Fields): { readonly kind: TextKind; readonly text: string } | undefined {
   if (typeof delta['text'] === 'string') return { kind: 'text', text: delta['text'] }
   const thought = asRecord(delta['reasoningContent'])?.['text']
@@ -196,7 +199,7 @@ function pieceIn(delta: Fields): { readonly kind: TextKind; readonly text: strin
   return typeof input === 'string' ? { kind: 'tool-call', text: input } : undefined
 }
 
-/** The block with the input of its call, which arrived as text, as a value. */
+/** Returns the block with the input of its call as a parsed value, which arrived as text. */
 function withInput(block: Fields): Fields {
   const call = asRecord(block['toolUse'])
   return call ? { ...block, toolUse: { ...call, input: parseRecord(textOf(call['input'])) ?? {} } } : block

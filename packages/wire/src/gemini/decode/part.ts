@@ -7,20 +7,20 @@ import { reportDropped } from '../dropped-fields.ts'
 import { readSignature } from '../signature.ts'
 import { memberInEitherSpelling } from '../spelling.ts'
 
-/** Part of a turn other than calls and responses. */
+/** A part of a turn that is neither a call nor a response. */
 type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
-/** Parts that only Gemini has: code that it ran, and its own tools. */
+/** Members of parts that only Gemini has: code that it ran, and uses of its own tools. */
 export const OWN_PARTS = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'] as const
 
-/** URLs of files that only Google's servers can read. */
+/** Matches URLs of files that only Google's servers can read. */
 const FILES_OF_GOOGLE =
   /^(?:gs:|https?:\/\/generativelanguage\.googleapis\.com\/|https?:\/\/(?:www\.|m\.)?youtube\.com\/|https?:\/\/youtu\.be\/)/i
 
 /**
- * Reads a text, a thought, media, or a part that only Gemini has. The signature of a text becomes a part
- * after it, as in streams of the provider. A part of an unknown kind is dropped and reported. Throws
- * `invalid_request` with the path of an unreadable value.
+ * Reads a text, a thought, media, or a part that only this protocol has. The signature of a text becomes a
+ * part after it, as in the provider's streams. A part of an unknown kind is dropped and reported. Throws
+ * `invalid_request` with the path of an invalid value.
  */
 export function decodePlainPart(part: Fields, path: string, dropped: Dropped): PlainPart[] {
   const signature = memberInEitherSpelling(part, 'thoughtSignature')
@@ -42,7 +42,7 @@ export function decodePlainPart(part: Fields, path: string, dropped: Dropped): P
   return signed === '' ? plain : [...plain, readSignature(signed, '', 'text')]
 }
 
-/** Reads media, inline or by URL; undefined for a part without media. */
+/** Reads media, given as data or as a URL; undefined if the part contains none. */
 export function decodeMedia(part: Fields, path: string, dropped: Dropped): MediaPart | undefined {
   const inline = memberInEitherSpelling(part, 'inlineData')
   const file = memberInEitherSpelling(part, 'fileData')

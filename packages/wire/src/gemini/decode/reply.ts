@@ -31,15 +31,15 @@ import type { TextMatch } from '../../sse/frame-template.ts'
 import { OWN_PARTS } from './part.ts'
 import { readSignature } from '../signature.ts'
 
-/** Answer and its text. */
+/** A parsed response, and its text. */
 interface Answer {
   readonly text: string
   readonly fields: Fields
 }
 
 /**
- * Reads a whole answer with as many candidates as were requested. A refused prompt has none. Throws
- * `upstream_error` if the bytes are not an answer.
+ * Reads a complete response with as many candidates as were requested. If the prompt was refused, there are
+ * none. Throws `upstream_error` if this is not a response.
  */
 export function decodeReply(bytes: Buffer, choices = 1): Reply {
   const usage = new StreamUsage()
@@ -99,7 +99,7 @@ function refuse(): never {
 }
 
 /**
- * Converts the parts of an answer, whole or in chunks. Consecutive texts become one part, and so do
+ * Converts the parts of a response, complete or in chunks. Consecutive texts become one part, and so do
  * consecutive thoughts. A signature becomes a part before the call that it signs, or after the text. Images
  * become links that contain their data, because most clients support nothing else.
  */
@@ -108,27 +108,30 @@ export class ReplyPartsDecoder {
   readonly #emit: (event: ReplyEvent) => void
   #answerId = ''
   #next = 0
-  /** Text or thinking that is still growing. */
+  /** The text or thought that is still growing. */
   #growing: { readonly kind: 'text' | 'thinking'; readonly index: number } | undefined
-  /** The whole growing text, which positions of citations refer to. */
+  /** The whole text of the growing part. Positions of citations refer to it. */
   #text = ''
-  /** Sources of the text that are not yet emitted. */
+  /** Finds the citations of the growing text; undefined if there are none, or they were emitted. */
   #citationsOf: FindCitations | undefined
-  /** Log probabilities of the next text. */
+  /** Log probabilities that belong to the next text. */
   #logprobs: Logprobs | undefined
-  /** Call whose arguments arrive in pieces. */
+  /** The call whose arguments arrive in pieces. */
   #call: { readonly index: number; readonly args: PartialArgs } | undefined
 
   constructor(emit: (event: ReplyEvent) => void) {
     this.#emit = emit
   }
 
-  /** Sets the answer's id. Ids for calls without one are derived from it, so that ids of two turns differ. */
+  /**
+   * Sets the id of the response. Ids for calls without one are derived from it, so that the ids of two turns
+   * differ.
+   */
   setAnswerId(id: string): void {
     this.#answerId = id.replaceAll(/[^\w-]/g, '_')
   }
 
-  /** Reads the parts of a candidate, with their sources and the log probabilities of their text. */
+  /** Reads the parts of a candidate, with the sources and the log probabilities of its text. */
   read(
     parts: readonly unknown[],
     textOf: ArgumentsText,
@@ -145,7 +148,7 @@ export class ReplyPartsDecoder {
     this.#cite()
   }
 
-  /** Adds text or thinking. */
+  /** Adds a piece of text or thought. */
   grow(kind: 'text' | 'thinking', text: string, isMedia = false): void {
     this.#endCall()
     if (this.#growing?.kind !== kind) {
@@ -162,7 +165,8 @@ export class ReplyPartsDecoder {
   }
 
   /**
-   * Returns the part that is growing, so that the text can be copied as bytes; undefined if its kind differs.
+   * Returns the growing part if it is of this kind, so that the text can be copied as bytes; otherwise
+   * undefined.
    */
   copy(kind: 'text' | 'thinking', bytes: Buffer, match: TextMatch): CopiedPart | undefined {
     if (this.#call || this.#growing?.kind !== kind) return undefined
@@ -193,7 +197,7 @@ export class ReplyPartsDecoder {
     return undefined
   }
 
-  /** Adds the proof to the growing thought, if it signs this thought or the call after it. */
+  /** Adds a signature to the growing thought. It signs the thought itself, or the call or text after it. */
   #sign(signature: string, signs: Proof['signs']): void {
     const read = readSignature(signature, '', signs)
     this.#endCall()
@@ -244,7 +248,7 @@ export class ReplyPartsDecoder {
     return index
   }
 
-  /** Emits the sources of the growing text. */
+  /** Emits the citations of the growing text. */
   #cite(): void {
     const { index, kind } = this.#growing ?? {}
     if (!this.#citationsOf || index === undefined || kind !== 'text') return
@@ -267,7 +271,7 @@ export class ReplyPartsDecoder {
   }
 }
 
-/** Renders media as a Markdown link that contains the data. */
+/** Writes media as a Markdown link that contains the data. */
 function linkTo(media: Fields): string {
   const type = typeof media['mimeType'] === 'string' ? media['mimeType'] : 'application/octet-stream'
   const data = typeof media['data'] === 'string' ? media['data'] : ''
@@ -275,20 +279,23 @@ function linkTo(media: Fields): string {
   return `${isImage ? '![image]' : '[file]'}(data:${type};base64,${data})`
 }
 
-/** Object or array that is being assembled: its members by key or index, in the order of their arrival. */
+/**
+ * An object or array that is being assembled: its members by key or index, in the order in which they
+ * arrived.
+ */
 type Branch = { readonly isList: boolean; readonly members: Map<string, Branch | Leaf> }
-/** Scalar as JSON text. A string may grow until it is complete. */
+/** A simple value as JSON text. A string may grow until it is complete. */
 type Leaf = { text: string; readonly isString: boolean }
 
 const STEP = /\.([^.[\]]+)|\[(\d+)\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]/gy
-/** Maximum length of a path. */
+/** Maximum number of steps in a path. */
 const MAX_STEPS = 128
 
-/** Arguments of a call that arrive in pieces, each for a path such as `$.list[0].name`. */
+/** Assembles the arguments of a call from pieces, each with a path such as `$.list[0].name`. */
 export class PartialArgs {
   readonly #root: Branch = { isList: false, members: new Map() }
 
-  /** Adds the pieces in a chunk; unreadable ones are ignored. */
+  /** Adds the pieces in a chunk. Invalid ones are ignored. */
   add(pieces: readonly unknown[]): void {
     for (const value of pieces) {
       const piece = asRecord(value)

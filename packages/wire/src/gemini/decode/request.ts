@@ -27,9 +27,9 @@ import { decodeMedia, decodePlainPart } from './part.ts'
 import { readSignature } from '../signature.ts'
 
 /**
- * Decodes a checked request. The model and whether to stream come from the request's path, as members `model`
- * and `stream`. Fields that a conversation cannot express are reported in `dropped`. Throws `invalid_request`
- * with the path of an unreadable value, and for content stored at the provider.
+ * Decodes a checked request. The members `model` and `stream` must have been added from the path. Fields that
+ * a conversation cannot express are reported in `dropped`. Throws `invalid_request` with the path of an
+ * invalid value, and for content stored at the provider.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   checkMembers(scan, [], CONVERSION_CHECKS)
@@ -72,13 +72,13 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-/** Converts Gemini's name of a tier, which may have a prefix, to the name in other dialects. */
+/** Converts Gemini's name of a tier, which may have a prefix, to the name used in other protocols. */
 function tierOf(tier: string): string {
   const name = tier.toLowerCase().replace(/^service_tier_/, '')
   return name === 'standard' || name === 'unspecified' ? 'default' : name
 }
 
-/** Reads the texts of the system instruction; its role has no meaning. */
+/** Reads the texts of the system instruction. Its role is ignored. */
 function decodeSystem(value: unknown, dropped: Dropped): TextPart[] {
   if (value === undefined) return []
   const given = memberInEitherSpelling(fieldsAt(value, 'systemInstruction'), 'parts') ?? []
@@ -92,7 +92,7 @@ function decodeSystem(value: unknown, dropped: Dropped): TextPart[] {
   })
 }
 
-/** Roles of contents, including older names of the role of function responses. */
+/** Roles of contents, including older names for the role of function responses. */
 const ROLES: ReadonlyMap<unknown, Turn['role']> = new Map<unknown, Turn['role']>([
   ['user', 'user'],
   ['function', 'user'],
@@ -107,17 +107,17 @@ interface Place {
 }
 
 /**
- * Reads `contents`. A content without a role is the user's. Calls without an id get one derived from their
- * number, so that the same history always has the same ids. A response belongs to the call with its id, or
- * else to the first unanswered call of its name. Throws `invalid_request` with the path of an unreadable
- * value, and for a response without its call.
+ * Reads `contents`. A content without a role is the user's. A call without an id gets one derived from its
+ * number, so that the same conversation always has the same ids. A response belongs to the call with its id,
+ * otherwise to the first unanswered call of the same function. Throws `invalid_request` with the path of an
+ * invalid value, and for a response without a call.
  */
 class ContentsReader {
   readonly #scan: ScannedObject
   readonly #dropped: Dropped
-  /** Calls without a response, in order. */
+  /** Calls that have no response yet, in order. */
   readonly #open: { readonly id: string; readonly name: string }[] = []
-  /** Ids of calls that are already used. */
+  /** Ids of calls that are taken. */
   readonly #ids = new Set<string>()
   #calls = 0
 
@@ -163,7 +163,7 @@ class ContentsReader {
     return [this.#readResponse(fieldsAt(response, path), { node, path })]
   }
 
-  /** The signature of a call becomes a part before it. */
+  /** Reads a call. Its signature becomes a separate part before it. */
   #readCall(part: Fields, call: Fields, { node, path }: Place): Part[] {
     const args = nodeOf(this.#scan, nodeOf(this.#scan, node, 'functionCall'), 'args')
     if (args !== undefined && this.#scan.kindOf(args) !== 'object')
@@ -207,7 +207,7 @@ class ContentsReader {
     }
   }
 
-  /** Finds the call to which a response belongs. A call is answered only once. */
+  /** Finds the call to which a response belongs. Each call can have only one response. */
   #answered(response: Fields, name: string, path: string): string {
     const id = memberInEitherSpelling(response, 'id')
     const byId = id === undefined ? -1 : this.#open.findIndex((call) => call.id === id)
@@ -227,7 +227,7 @@ class ContentsReader {
 }
 
 /**
- * Joins thoughts that arrived in pieces, of which the last has the signature: another provider has signed the
+ * Joins thoughts that arrived in pieces and of which the last has the signature: another provider signed the
  * whole text. Gemini itself does not sign thoughts, but the parts after them.
  */
 function withWholeThoughts(parts: readonly Part[]): Part[] {
@@ -246,17 +246,17 @@ function withWholeThoughts(parts: readonly Part[]): Part[] {
   return [...whole, ...pieces]
 }
 
-/** Elements of a list. Servers also accept a single element in place of the list. */
+/** Elements of a list. A single element without a list is accepted too. */
 function elementsOf(scan: ScannedObject, node: Node): readonly Node[] {
   return scan.kindOf(node) === 'array' ? scan.elements(node) : [node]
 }
 
-/** Members of a response that by convention contain a tool's output. */
+/** Members of a response that usually contain the tool's output. */
 const OUTPUT = 'output'
 const ERROR = 'error'
 
 /**
- * Finds the output of a tool: the text in one of the two members above, or else the whole response as it was
+ * Finds the output of a tool: the text in one of these two members, otherwise the whole response as it was
  * written.
  */
 function outcomeIn(
@@ -279,7 +279,7 @@ function outcomeIn(
 
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 
-/** Maximum searches of a request; Gemini requests cannot state one. */
+/** Web search with the maximum number of searches, which Gemini requests cannot state. */
 const WEB_SEARCH: WebSearch = { maxUses: 5 }
 
 const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
@@ -291,9 +291,9 @@ const MODES: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map([
 ])
 
 /**
- * Reads the tools and the tool choice. Of the provider's own tools, only web search has an equivalent in
- * other dialects. Throws `invalid_request` with the path of an unreadable value, and for the choice of a tool
- * that is not offered.
+ * Reads the tools and the tool choice. Of the tools that a provider runs, only web search exists in other
+ * protocols. Throws `invalid_request` with the path of an invalid value, and if a tool is chosen that is not
+ * offered.
  */
 function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
   const tools: Tool[] = []
@@ -382,7 +382,8 @@ function decodeChoice(
 }
 
 /**
- * A single allowed function becomes a choice of this function; with several, all other tools are left out.
+ * Applies a list of allowed functions. If there is only one, it becomes the tool choice; with several, all
+ * other tools are left out.
  */
 function chosen(
   tools: readonly Tool[],

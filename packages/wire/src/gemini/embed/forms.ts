@@ -14,34 +14,34 @@ import type { EmbedMethod } from './request.ts'
 import { resourceName } from '../model-name.ts'
 import { countAt } from '../../reported-usage.ts'
 
-/** Creates the reader of a response of either method. Only newer models report usage. */
+/** Creates a reader for a response of either method. Only newer models report usage. */
 export function vectorsReaderFor(onVector: (vector: RawVector) => void): VectorsReading {
   return new NamedVectors('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
 }
 
-/** Reads a response of either method while it is forwarded unchanged. */
+/** Reads a response of either method, which is forwarded unchanged. */
 export class EmbedReply {
   readonly #reading = vectorsReaderFor(() => {})
-  /** Facts of the response once it has ended. */
+  /** Facts of the response; undefined until it has ended. */
   facts: ReplyFacts | undefined
 
-  /** Whether it has a vector. */
+  /** Whether the response contains a vector so far. */
   get hasBegun(): boolean {
     return this.#reading.count > 0
   }
 
-  /** The response so far, without its vectors. */
+  /** The response read so far, without its vectors. */
   get outline(): string {
     return this.#reading.outline
   }
 
-  /** Returns the bytes for the client, which are the same. */
+  /** Reads a chunk, and returns it for the client. */
   push(chunk: Buffer): Buffer {
     this.#reading.push(chunk)
     return chunk
   }
 
-  /** Ends the response. Nothing was held back. */
+  /** Ends the response. Returns no bytes, because none are held. */
   end(): Buffer {
     this.facts = this.#reading.end()
     return NOTHING
@@ -50,7 +50,7 @@ export class EmbedReply {
 
 const NOTHING = Buffer.alloc(0)
 
-/** Writes the response of either method piece by piece. */
+/** Writes a response of either method, one vector at a time. */
 export class EmbedReplyWriter implements VectorsWriting {
   readonly #isSingle: boolean
   #count = 0
@@ -74,7 +74,7 @@ export class EmbedReplyWriter implements VectorsWriting {
 /** Maximum number of texts in one request to an upstream. */
 const MAX_TEXTS = 100
 
-/** `batchEmbedContents`: up to 100 texts per request. */
+/** How `batchEmbedContents` is used: up to 100 texts per request. */
 export const batchForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const model = resourceName(upstreamModel)
@@ -92,14 +92,14 @@ export const batchForm: EmbedForm = {
   reading: vectorsReaderFor,
 }
 
-/** Maximum number of texts and tokens of one request. A text has at most as many tokens as bytes. */
+/** Maximum number of texts, and of tokens, in one request. A text has at most as many tokens as bytes. */
 const MAX_INSTANCES = 250
 const MAX_TOKENS = 20_000
 
-/** The model of this family that accepts only one text per request. */
+/** Matches the models of this family that accept only one text per request. */
 const SINGLE = /gemini-embedding/i
 
-/** `:predict` on Vertex, which reports the tokens of each text next to its vector. */
+/** `:predict` on Vertex, which states the number of tokens of each text beside its vector. */
 export const predictForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel) {
     const maxTexts = SINGLE.test(upstreamModel) ? 1 : MAX_INSTANCES
@@ -113,7 +113,9 @@ export const predictForm: EmbedForm = {
   reading: (onVector) => new NamedVectors('values', predictedUsage, onVector),
 }
 
-/** `:embedContent` on Vertex, which newer models have instead of `:predict`: one text per request. */
+/**
+ * How `:embedContent` on Vertex is used, which newer models have instead of `:predict`: one text per request.
+ */
 export const embedContentForm: EmbedForm = {
   requests({ texts, dimensions, task }) {
     const config =

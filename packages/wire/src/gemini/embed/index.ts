@@ -1,4 +1,4 @@
-/** Embeddings of the Gemini API. */
+/** Embeddings in the Gemini protocol. */
 export { batchForm, embedContentForm, predictForm } from './forms.ts'
 export {
   decodeEmbedRequest,

@@ -21,17 +21,17 @@ import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import { resourceName } from '../model-name.ts'
 
-/** Method of an embedding model: for one content, or for a list of requests with one content each. */
+/** Methods of an embedding model: for one content, or for a list of requests with one content each. */
 export type EmbedMethod = 'embedContent' | 'batchEmbedContents'
 
-/** Fields of a request that the gateway reads; all others pass as they came. */
+/** The fields of a request that the gateway reads. All other fields are forwarded unchanged. */
 export interface EmbedRequest {
-  /** Upper bound on the tokens of the contents. */
+  /** Maximum number of tokens of the contents. */
   readonly promptBound: number
   readonly hasMedia: boolean
 }
 
-/** Maximum number of requests in a list, as for other embeddings endpoints. */
+/** Maximum number of requests in a list, as at other embeddings endpoints. */
 const MAX_REQUESTS = 2048
 
 const CHECKS: Readonly<Record<EmbedMethod, ReadonlyMap<string, Check>>> = {
@@ -48,7 +48,9 @@ export function embedRequestSchema(method: EmbedMethod): JsonSchema {
   return requestSchema(REQUIRED[method], CHECKS[method])
 }
 
-/** Checks a request for `model`, which comes from its path. Throws `invalid_request` that names the field. */
+/**
+ * Checks a request. `model` is the model's name in the path. Throws `invalid_request` that names the field.
+ */
 export function readEmbedRequest(scan: ScannedObject, method: EmbedMethod, model: string): EmbedRequest {
   checkMembers(scan, REQUIRED[method], CHECKS[method])
   const contents = contentNodes(scan)
@@ -73,8 +75,8 @@ function requestNodes(scan: ScannedObject): readonly Node[] {
 }
 
 /**
- * Reads the texts of a checked request for conversion to another dialect. A title is dropped and reported.
- * Throws `invalid_request` for content that is not text, and if the requests of a list differ in more than
+ * Reads the texts of a checked request, to convert it to another protocol. A title is dropped and reported.
+ * Throws `invalid_request` for content that is not text, and if the requests of a list differ in anything but
  * their texts.
  */
 export function decodeEmbedRequest(scan: ScannedObject, method: EmbedMethod, dropped: Dropped): TextsToEmbed {
@@ -138,8 +140,8 @@ function checkRequests(
 }
 
 /**
- * Adapts a native request to an upstream that has another name for the model: requests repeat the name from
- * the path, and the upstream compares both. All other bytes are the client's.
+ * Changes a request for an upstream that has another name for the model: each request inside repeats the name
+ * in the path, and the upstream compares both. All other bytes stay as the client wrote them.
  */
 export function gateEmbedRequest(
   scan: ScannedObject,

@@ -10,7 +10,7 @@ import type { Proof } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
 import { encodeOpaquePart, writeSignature } from '../signature.ts'
 
-/** Encodes a whole answer. An empty reply becomes an empty text. */
+/** Encodes a complete response. An empty reply becomes an empty text. */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { id, model, usage } = reply
   const rest = JSON.stringify({
@@ -32,14 +32,17 @@ function writeCandidate({ parts, stop }: Choice, index: number): string {
   return `{"content":${content},"finishReason":"${FINISH_REASONS[stop.reason]}",${facts}"index":${index}}`
 }
 
-/** Empty part. Clients discard an answer, or its last chunk, that has no part. */
+/** A part without text. Clients discard a response, or its last chunk, if it contains no part. */
 export const EMPTY_PART = '{"text":""}'
 
-/** Renders the parts of an answer. The signature of a function call arrives before the call, and is written with it. */
+/**
+ * Writes the parts of a response. The signature of a function call arrives before the call, and is written
+ * together with it.
+ */
 export class PartWriter {
   #callSignature: string | undefined
 
-  /** Renders a complete part as JSON text; undefined if it is empty. */
+  /** Writes a complete part as JSON text; undefined if it is empty. */
   write(part: ReplyPart): string | undefined {
     switch (part.kind) {
       case 'text':
@@ -56,7 +59,7 @@ export class PartWriter {
     }
   }
 
-  /** Renders a signature after its thought; undefined if it belongs to the next call. */
+  /** Writes a signature after its thought; undefined if it belongs to the next call. */
   writeProof(proof: Proof): string | undefined {
     const thoughtSignature = writeSignature(proof)
     if (proof.signs === 'call' && proof.protocol === 'gemini') {
@@ -74,7 +77,7 @@ export class PartWriter {
     return JSON.stringify({ text, thought: true, ...(isOwn && { thoughtSignature: writeSignature(proof) }) })
   }
 
-  /** Renders a call. If its input is not an object it was cut off, and the call has no arguments. */
+  /** Writes a call. If its input is not a JSON object, it was cut off, and the call has no arguments. */
   #writeCall({ id, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>): string | undefined {
     const signature = this.#callSignature
     this.#callSignature = undefined
@@ -84,7 +87,7 @@ export class PartWriter {
   }
 }
 
-/** Renders JSON in one line, as an event requires. In JSON, line ends can only stand between values. */
+/** Writes JSON without line ends, as an event requires. In JSON, line ends can only be between values. */
 function inOneLine(json: string): string {
   return json.replaceAll(/[\r\n]/g, ' ')
 }

@@ -34,17 +34,17 @@ import {
 /** Maximum number of stop sequences that upstreams accept. */
 const MAX_STOPS = 5
 
-/** Seeds are signed 32-bit integers. */
+/** Highest seed that upstreams accept, a signed 32-bit integer. */
 const MAX_SEED = 2 ** 31 - 1
 
-/** Tiers that upstreams know. */
+/** Service tiers that upstreams know. */
 const TIERS: ReadonlySet<string> = new Set(['flex', 'priority'])
 
 /**
- * Encodes a request. The model and whether to stream are not part of it; they are in the path. The order of
- * fields is fixed, so that equal conversations give equal bytes, which hit the upstream's cache. Schemas are
- * sent in fields that accept unchanged JSON Schema. Throws `invalid_request` for anything that cannot be
- * expressed and must not be dropped.
+ * Encodes a request. It contains neither the model nor whether to stream, which are in the path. Fields are
+ * written in a fixed order, so that equal conversations have equal bytes and hit the upstream's cache.
+ * Schemas are written into fields that accept JSON Schema unchanged. Throws `invalid_request` if this
+ * protocol cannot express something that must not be dropped.
  */
 export function encodeRequest(
   requested: Conversation,
@@ -69,9 +69,7 @@ export function encodeRequest(
   return Buffer.from(body)
 }
 
-/**
- * Moves the system texts before the user's first text, for models that do not accept a system instruction.
- */
+/** Moves the system texts before the user's first text, if the model does not accept a system instruction. */
 function withSystem(conversation: Conversation, takesSystem: boolean): Conversation {
   const { system, turns } = conversation
   const [first, ...rest] = turns
@@ -113,14 +111,17 @@ function configOf(
   return config === '{}' ? undefined : config
 }
 
-/** The seed, if it fits into 32 bits. */
+/** The seed, if it fits into 32 bits; otherwise it is dropped and reported. */
 function seedOf({ seed }: Conversation, dropped: Dropped): number | undefined {
   if (seed === undefined || (seed <= MAX_SEED && seed >= -MAX_SEED - 1)) return seed
   reportDropped(dropped, 'seed')
   return undefined
 }
 
-/** Most models refuse functions together with web search; the functions are kept. */
+/**
+ * Encodes the tools. If functions and web search are requested, only the functions are sent, because most
+ * models refuse both together.
+ */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
   dropped: Dropped,
@@ -149,7 +150,7 @@ function callingConfigOf(choice: ToolChoice): object {
   return { mode: choice.kind.toUpperCase() }
 }
 
-/** The tier as JSON text. Other fields that some dialects share are reported as dropped. */
+/** The tier as JSON text. Other shared fields are reported as dropped. */
 function tierOf(conversation: Conversation, dropped: Dropped): string | undefined {
   const tier = conversation.shared?.get('service_tier')
   const isTaken = tier !== undefined && TIERS.has(JSON.parse(tier) as string)
@@ -159,19 +160,20 @@ function tierOf(conversation: Conversation, dropped: Dropped): string | undefine
   return isTaken ? tier : undefined
 }
 
-/** Placeholder for an empty turn, because upstreams require parts. */
+/** Part for an empty turn, because upstreams require at least one part. */
 const PLACEHOLDER = '{"text":"..."}'
 
-/** Content that is being collected. Consecutive turns of the same role become one. */
+/** A content that is being written. Consecutive turns of one role become one content. */
 interface OpenContent {
   readonly role: 'user' | 'model'
   readonly parts: string[]
 }
 
 /**
- * Encodes turns as `contents`, beginning with the user's. Function responses come first in their turn, with
- * the names of their calls. If the model requires signatures, the first call of each step has one, or the
- * documented placeholder; earlier turns too, so that a longer history begins with the same bytes.
+ * Encodes turns as `contents`, which begin with the user. Function responses are first in their turn, and
+ * state the names of their calls. If the model requires signatures, the first call of each step gets its
+ * signature or the documented placeholder. Earlier turns get it too, so that a longer conversation begins
+ * with the same bytes.
  */
 class ContentsWriter {
   readonly #capabilities: GeminiCapabilities
@@ -183,7 +185,7 @@ class ContentsWriter {
     this.#dropped = dropped
   }
 
-  /** Encodes the contents, each as JSON text. */
+  /** Writes the contents, each as JSON text. */
   write(turns: readonly Turn[]): string[] {
     const contents: OpenContent[] = []
     for (const turn of turns) {
@@ -222,7 +224,7 @@ class ContentsWriter {
 
   #writeModel(parts: readonly Part[]): string[] {
     const written: string[] = []
-    /** Signature of the next call. */
+    /** Signature that will be written with the next call. */
     let signature: string | undefined
     let isFirstCall = true
     for (const part of parts) {
@@ -279,7 +281,7 @@ class ContentsWriter {
     }
   }
 
-  /** Thoughts without a signature are left out; sent as text they would confuse the model. */
+  /** Writes a thought. Without a signature it is left out, because as a text it would confuse the model. */
   #writeThought({ text, proof }: ThinkingPart): string[] {
     if (proof?.protocol !== 'gemini') {
       reportDropped(this.#dropped, 'reasoning_content')
@@ -290,16 +292,16 @@ class ContentsWriter {
   }
 }
 
-/** The result of a tool in Gemini's format: the response, and media that cannot be inside it. */
+/** A tool result in this protocol: the response, and the media that cannot be inside it. */
 interface WrittenResult {
   readonly response: string
   readonly media: readonly string[]
 }
 
 /**
- * Encodes a tool result. A text that is a JSON object becomes the response itself; any other text becomes its
- * member `output`, or `error` if the tool failed. Media are inside the response if `holdsMedia`. Throws
- * `invalid_request` if the name of the function is unknown, because Gemini requires it.
+ * Encodes a tool result. A text that is a JSON object becomes the response itself. Any other text becomes its
+ * member `output`, or `error` if the tool failed. With `holdsMedia`, media are inside the response. Throws
+ * `invalid_request` if the name of the function is unknown, because this protocol requires it.
  */
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
@@ -329,7 +331,7 @@ function encodeResult(
 function responseOf(text: string, isError: boolean): string {
   if (isError) return JSON.stringify({ error: text })
   const trimmed = text.trim()
-  // The text of an object is kept unchanged, with its digits and the order of keys.
+  // The JSON object is copied as text, so that digits and the order of keys are kept.
   return trimmed.startsWith('{') && parseRecord(trimmed) ? trimmed : JSON.stringify({ output: text })
 }
 
@@ -339,7 +341,7 @@ function encodeText({ text, cache }: TextPart, dropped: Dropped): string {
   return JSON.stringify({ text })
 }
 
-/** Encodes media as a part. Media given by URL have been fetched before. */
+/** Encodes media as a part. Media given as a URL must have been downloaded before. */
 function encodeMedia({ source, name, detail, cache }: MediaPart, dropped: Dropped): string {
   if (source.kind === 'url')
     throw new WireError('invalid_request', 'A file that is given by its URL could not be passed on.')
@@ -349,7 +351,7 @@ function encodeMedia({ source, name, detail, cache }: MediaPart, dropped: Droppe
   return JSON.stringify({ inlineData: { mimeType: source.mediaType, data: source.data } })
 }
 
-/** Fields of `generationConfig` that depend on each other; undefined ones are omitted. */
+/** Fields of `generationConfig` that depend on each other. Undefined fields are left out. */
 interface ThinkingFields {
   readonly maxOutputTokens: number | undefined
   readonly thinkingConfig:
@@ -362,10 +364,10 @@ interface ThinkingFields {
 }
 
 /**
- * Encodes thinking and the maximum of output tokens, which here includes thoughts. The model decides whether
- * thinking is a level or a budget. A budget must be below the maximum, which grows if needed. A model that
- * cannot stop thinking gets the smallest amount; a model of which nothing is known gets the smallest level
- * only if the client named it.
+ * Encodes thinking and the maximum of output tokens, which includes thoughts in this protocol. The model
+ * takes either a level or a budget. A budget must be below the maximum, which is increased if needed. A model
+ * that cannot switch thinking off gets the lowest amount. An unknown model gets the lowest level only if the
+ * client named it.
  */
 function encodeThinking(
   { thinking, maxTokens }: Pick<Conversation, 'thinking' | 'maxTokens'>,
@@ -400,7 +402,7 @@ function encodeThinking(
   }
 }
 
-/** Returns the maximum of output tokens that is sent for a conversation. */
+/** Returns the maximum number of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number | undefined {
   return encodeThinking(conversation, capabilities, new Set()).maxOutputTokens
 }

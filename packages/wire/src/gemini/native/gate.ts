@@ -11,23 +11,28 @@ import { camelCase, nodeOf, snakeCase, topMember, parseTopMember } from '../spel
 /** Fields that are removed unless the channel allows `service_tier`. */
 const TIER = ['serviceTier', snakeCase('serviceTier')] as const
 
-/** Settings of `generationConfig` that select another model. */
+/** Fields of `generationConfig` that choose a different model. */
 const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfig']
 
-/** The model of a request: its name in the path, and its name at the upstream. */
+/**
+ * The model of a request: its name in the path, its name at the upstream, and whether it needs signatures.
+ */
 export interface GeminiModel {
   readonly name: string
   readonly upstreamModel: string
-  /** Whether calls without a signature get the placeholder; absent if the contents are only texts. */
+  /**
+   * Returns whether calls without a signature get a placeholder for it; undefined if the contents are only
+   * texts.
+   */
   readonly requiresSignatures: (() => boolean) | undefined
 }
 
 /**
- * Adapts a native request to a channel: removes the tier, settings that select another model, and signatures
- * of other providers; adds placeholder signatures to calls if the model requires signatures; and disables
- * storage if the channel demands it. All other bytes are the client's; the model's name is in the path. In
- * pass-through mode (`passThrough` is the gateway's option; the channel has its own) the tier and the model
- * settings stay.
+ * Changes a request for a channel of this protocol: removes the tier, settings that choose a different model,
+ * and signatures of other providers; adds placeholder signatures to calls if the model requires signatures;
+ * and disables storage if the channel demands it. All other bytes stay as the client wrote them; the model's
+ * name is in the path. In pass-through mode the tier and the model settings are sent too; `passThrough` is
+ * the gateway's option, and the channel has its own.
  */
 export function gateGeminiRequest(
   scan: ScannedObject,
@@ -71,17 +76,17 @@ const SIGNATURE = 'thoughtSignature'
 
 const CALL = 'functionCall'
 /**
- * Beginnings of the name of a call's member in both spellings, and of an escape in a name. A body without any
- * of them contains no call.
+ * Beginnings of the name of the member with a call, in both spellings, and of an escape sequence in a name. A
+ * body without them contains no call.
  */
 const CALL_MARKS = ['"function', '\\u'].map((mark) => Buffer.from(mark))
 
 /**
- * `contents` with signatures that the upstream accepts, as the name of the member and its text; undefined if
- * they need no change. A signature of another provider, which is in an envelope, is removed from its part;
- * thoughts with one are removed, and contents that become empty too. If `isRequired`, the first call of each
- * step without a signature gets the documented placeholder: the turn was written by another model and would
- * be refused.
+ * Returns `contents` with signatures that the upstream accepts, as the name of the member and its JSON text;
+ * undefined if nothing must be changed. A signature of another provider, which is enclosed in an envelope, is
+ * removed from its part. A thought with such a signature is removed, and a content that is then empty. With
+ * `isRequired`, the first call of each step gets the placeholder that Google documents if it has no
+ * signature, because the upstream would refuse this turn of another model.
  */
 function contentsWithAcceptedSignatures(
   scan: ScannedObject,

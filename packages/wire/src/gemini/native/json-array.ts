@@ -3,20 +3,20 @@ const LF = 0x0a
 const FIELD = 'data:'
 
 /**
- * Converts the events of a stream to the elements of one JSON array while they arrive. The bytes may be split
- * anywhere, even inside an event.
+ * Converts the events of a stream to the elements of one JSON array, while they arrive. Chunks may be cut
+ * anywhere, even within an event.
  */
 export class JsonArray {
   #hasElements = false
-  /** Whether the current event has data. */
+  /** Whether data of the current event were read. */
   #hasData = false
-  /** Whether the current line is a data line that continues in the next chunk. */
+  /** Whether the current line contains data and continues in the next chunk. */
   #isInData = false
-  /** Beginning of a line whose field is not yet known. */
+  /** The part read of a line, until its field is known. */
   #head = ''
   #isAfterCr = false
 
-  /** Returns the bytes of the array for these bytes of the stream. */
+  /** Converts a chunk of the stream. Returns bytes of the array. */
   push(bytes: Buffer): Buffer {
     const out: Buffer[] = []
     let at = 0
@@ -43,7 +43,7 @@ export class JsonArray {
       out.push(bytes)
       return
     }
-    // One more byte than the field's name, because a space after the colon is not part of the value.
+    // One byte more than the field name has, because a space after the colon does not belong to the value.
     const needed = FIELD.length + 1 - this.#head.length
     this.#head += bytes.toString('latin1', 0, needed)
     if (this.#head.length > FIELD.length) this.#beginData(out)
@@ -83,14 +83,14 @@ const BACKSLASH = 0x5c
 const OPENING = new Set([0x5b, 0x7b])
 const CLOSING = new Set([0x5d, 0x7d])
 
-/** Splits one JSON array into its elements, which are objects, while it arrives. */
+/** Splits a JSON array of objects into its elements, while it arrives. */
 export class ArrayElements {
   #element: Buffer[] = []
   #depth = 0
   #inString = false
   #isEscaped = false
 
-  /** Returns the elements that these bytes complete. */
+  /** Returns the elements that are completed by these bytes. */
   push(bytes: Buffer): Buffer[] {
     const elements: Buffer[] = []
     let begin = this.#depth > 1 ? 0 : -1

@@ -15,10 +15,13 @@ import {
 } from '../../prompt-tokens.ts'
 import { camelCase, nodeOf, snakeCase, topMember } from '../spelling.ts'
 
-/** Beginnings of the names of members that contain media, in either spelling, and of an escape in a name. */
+/**
+ * Beginnings of the names of members that contain media, in both spellings, and of an escape sequence in a
+ * name.
+ */
 const MEDIA_MARKS = ['inline', 'file', '\\u'].map((mark) => Buffer.from(mark))
 
-/** Fields that add no more tokens to the model's input than they have bytes. */
+/** Fields that never add more tokens to the model's input than they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   [
     'model',
@@ -32,12 +35,12 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set(
   ].flatMap((name) => [name, snakeCase(name)]),
 )
 
-/** Fields for which the provider adds instructions before the prompt. */
+/** Fields for which the provider adds instructions to the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'cachedContent'] as const
 
 /**
- * Upper bound on the tokens of a checked request's prompt without its media, and without a tokenizer: a token
- * has at least one byte, so the bytes of the body bound its text. Cached content is not included.
+ * Upper bound on the tokens of a checked request's prompt, without its media and cached content. No tokenizer
+ * is needed: a token has at least one byte, so the size of the body in bytes is a bound for text.
  */
 export function promptBound(scan: ScannedObject): number {
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
@@ -45,12 +48,12 @@ export function promptBound(scan: ScannedObject): number {
   return tokens + Math.max(contentsOf(scan).length, 1) * MESSAGE_TOKENS
 }
 
-/** Media of contents that have none. */
+/** Result of `mediaOf` for contents without media. */
 export const NO_MEDIA: ReturnType<typeof mediaOf> = { isAny: false, excess: 0 }
 
 /**
- * Reports whether the contents have anything but text, calls and code, and how many tokens this can have
- * beyond one per byte in the body.
+ * Whether the contents have anything other than text, calls and code, and how many tokens it can have in
+ * addition to one per byte of the body.
  */
 export function mediaOf(
   scan: ScannedObject,
@@ -66,17 +69,17 @@ export function mediaOf(
   return { isAny, excess }
 }
 
-/** Tokens that the media of a content can have beyond one per byte in the body. */
+/** Maximum number of tokens of a content's media, in addition to one token per byte of the body. */
 export function mediaTokensBeyondBytes(scan: ScannedObject, content: Node, model: string): number {
   return mediaIn(scan, content).reduce((sum, media) => sum + excessOf(scan, media, model), 0)
 }
 
-/** Reports whether the body may have a member with media. False is certain. */
+/** Whether the body may contain a member with media. If false, it certainly does not. */
 function mayHaveMedia({ bytes }: ScannedObject): boolean {
   return MEDIA_MARKS.some((mark) => bytes.includes(mark))
 }
 
-/** Reports whether a content has anything but text, calls and code. */
+/** Whether a content has anything other than text, calls and code. */
 export function hasMediaIn(scan: ScannedObject, content: Node): boolean {
   return mediaIn(scan, content).length > 0
 }
@@ -96,7 +99,7 @@ function objectsIn(scan: ScannedObject, node: Node): Node[] {
   return nodes.filter((one) => scan.kindOf(one) === 'object')
 }
 
-/** Media in a content, including those in function responses. */
+/** The media in a content, including those in function responses. */
 function mediaIn(scan: ScannedObject, content: Node): FoundMedia[] {
   return partsIn(scan, content).flatMap((part) => {
     const response = nodeOf(scan, part, 'functionResponse')
@@ -139,7 +142,7 @@ const GEMINI_CONTENTS = {
   data: { notPrompt: { mimeType: 'kind' }, read: { data: 'text', fileUri: 'text', displayName: 'text' } },
 } as const satisfies Record<string, PromptLevel>
 
-/** The prompt of a request that generates content. */
+/** Describes which members of a request to generate content belong to the prompt. */
 export const GEMINI_PROMPT = {
   levels: {
     request: {
@@ -188,7 +191,7 @@ export const GEMINI_PROMPT = {
   spelled: camelCase,
 } as const satisfies PromptLevels
 
-/** How the conversations of Gemini requests are compared. */
+/** How the conversations of two Gemini requests are compared. */
 export const GEMINI_CONVERSATION: ConversationForm = {
   levels: GEMINI_PROMPT,
   uncompared: without(PLAIN_FIELDS, [
@@ -217,7 +220,7 @@ export const GEMINI_CONVERSATION: ConversationForm = {
   isUnforeseeable: (scan) => hasAny(scan, ['cachedContent', 'cached_content']),
 }
 
-/** The prompt of an embeddings request. */
+/** Describes which members of an embeddings request belong to the prompt. */
 export const GEMINI_EMBED_PROMPT = {
   levels: {
     request: {
@@ -230,7 +233,7 @@ export const GEMINI_EMBED_PROMPT = {
   spelled: camelCase,
 } as const satisfies PromptLevels
 
-/** Files of any kind, given by URL. */
+/** Token estimate for a file of any kind that is given by URL. */
 const FILE_TOKENS: MediaTokens = { max: () => LARGEST_CONTEXT, typical: () => 3000 }
 
 /** Finds the media of a part. */

@@ -36,29 +36,29 @@ import { scanObject } from '../../json/json-scan.ts'
 import { promptText } from '../../prompt-text.ts'
 import { resourceName } from '../model-name.ts'
 
-/** Fields of a request that the gateway reads; all others pass as they came. */
+/** The fields of a request that the gateway reads. All other fields are forwarded unchanged. */
 export interface GeminiRequest extends PromptBounds {
   readonly maxTokens: number | undefined
   /** Number of candidates requested. */
   readonly candidateCount: number
-  /** Tools that the provider runs; absent if there are none. */
+  /** Tools of the request that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
-  /** Whether the contents are only texts. */
+  /** Whether the contents of the request are only texts. */
   readonly hasOnlyTexts: boolean
 }
 
-/** Largest accepted maximum of output tokens, as for other dialects. */
+/** Highest accepted value for the maximum of output tokens, as in other protocols. */
 const MAX_OUTPUT_TOKENS = 10_000_000
 
 const CONFIG = 'generationConfig'
 
-/** Fields of `generationConfig` on which the amount of a hold depends. */
+/** Fields of `generationConfig` that determine how much quota is reserved for the call. */
 const CONFIG_RULES: readonly ConfigRule[] = [
   ['maxOutputTokens', `an integer from 1 to ${MAX_OUTPUT_TOKENS}`, isInteger(1, MAX_OUTPUT_TOKENS)],
   ['candidateCount', 'an integer from 1 to 8', isInteger(1, 8)],
 ]
 
-/** An array, or a single object in place of it. */
+/** Check for a field that must be an array, or a single object instead of one. */
 const list = checkSecret(
   'an array or an object',
   withSchema(
@@ -68,7 +68,8 @@ const list = checkSecret(
 )
 
 /**
- * The fields that the gateway needs to route, hold or charge. Checking all others is left to the provider.
+ * Fields that the gateway needs to choose a channel, or to reserve quota and charge the call. All other
+ * fields are checked only by the provider.
  */
 const CHECKS: ReadonlyMap<string, Check> = spelled([
   ['contents', withSchema({ type: ['array', 'object'] }, checkContents)],
@@ -85,7 +86,7 @@ export function geminiRequestSchema(): JsonSchema {
 }
 
 /**
- * Checks a request for `model`, which comes from its path, and returns what the gateway reads. Throws
+ * Checks a request, and returns what the gateway reads. `model` is the model's name in the path. Throws
  * `invalid_request` that names the field.
  */
 export function readGeminiRequest(scan: ScannedObject, model: string): GeminiRequest {
@@ -106,8 +107,8 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
 }
 
 /**
- * Reports whether an answer may contain more than text, because it was requested or because the model does so
- * by itself.
+ * Whether an answer may contain anything other than text, because the request asks for it or the model does
+ * so by itself.
  */
 function answersInMedia(modalities: unknown, model: string): boolean {
   if (!Array.isArray(modalities)) return respondsInMedia(model)
@@ -129,7 +130,7 @@ function checkConfig(scan: ScannedObject, { key, node }: Member): void {
   checkGenerationConfig(scan.value(key) as Fields, key, CONFIG_RULES)
 }
 
-/** Tools other than functions, by the members that request them. */
+/** Tools other than functions, by the members of the request that offer them. */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   const list = topMember(scan, 'tools')?.node
   if (list === undefined) return undefined
@@ -142,7 +143,7 @@ function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   return tools.length > 0 ? { tools } : undefined
 }
 
-/** Registers each check under both spellings of its field. */
+/** Returns each check under both spellings of its field. */
 function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<string, Check> {
   return new Map(
     fields.flatMap(([name, check]) => [name, snakeCase(name)].map((spelling) => [spelling, check] as const)),
@@ -150,8 +151,8 @@ function spelled(fields: readonly (readonly [string, Check])[]): ReadonlyMap<str
 }
 
 /**
- * Fields that are checked only if a request is converted. In native requests, checking them is left to the
- * provider.
+ * Fields that are checked only when a request is converted. If a request is forwarded without conversion, the
+ * provider checks them.
  */
 export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
   ['systemInstruction', object],
@@ -160,11 +161,11 @@ export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = spelled([
   ['cachedContent', text],
 ])
 
-/** Rule for a field of `generationConfig`, which has two spellings. */
+/** Rule for a field of `generationConfig`. Each field has two spellings. */
 type ConfigRule = readonly [name: string, expected: string, test: ValueTest]
 
 /**
- * Fields of `generationConfig` that are checked only if a request is converted. Numbers may have fractions
+ * Fields of `generationConfig` that are checked only when a request is converted. Numbers may have fractions
  * where the provider's types allow them.
  */
 export const CONVERTED_RULES: readonly ConfigRule[] = [
@@ -187,8 +188,8 @@ export function checkGenerationConfig(config: Fields, path: string, rules: reado
 }
 
 /**
- * Reports whether the contents are only texts, without media, calls, thoughts and signatures. For most
- * requests a look at each part answers that much faster than searches through all bytes.
+ * Whether the contents are only texts, without media, calls, thoughts and signatures. For most requests,
+ * looking at each part is much faster than searching all bytes.
  */
 export function hasOnlyTexts(scan: ScannedObject): boolean {
   const contents = topMember(scan, 'contents')
@@ -214,12 +215,12 @@ const spellingsOf: SpellingsOf = (field) => {
   return [usual, snakeCase(usual)]
 }
 
-/** Builds the names of an object; each field has two spellings. */
+/** Returns the known names of an object, each in both spellings. */
 function names(fields: string, below?: Readonly<Record<string, KnownNames>>): KnownNames {
   return new KnownNames(fields.split(' '), below, spellingsOf)
 }
 
-// Arguments and responses of functions are not listed, because their names are the client's.
+// Arguments and responses of functions are not listed, because the client chooses the names in them.
 const part = names('text thought thoughtSignature executableCode codeExecutionResult videoMetadata', {
   inlineData: names('mimeType data displayName'),
   fileData: names('mimeType fileUri displayName'),
@@ -257,7 +258,7 @@ const FIELDS = [...CHECKS.keys(), ...CONVERSION_CHECKS.keys(), 'model', 'store',
 /** Names of the fields of requests that generate content. */
 export const geminiNames = requestNames(FIELDS, generation, spellingsOf)
 
-/** Names of the fields of requests that count tokens, which may contain a whole request. */
+/** Names of the fields of requests to count tokens, which may contain a complete request. */
 export const countNames = requestNames(
   FIELDS,
   { ...generation, generateContentRequest: geminiNames },
@@ -277,15 +278,20 @@ export const embedNames = requestNames(
   spellingsOf,
 )
 
-/** Member with a whole request; only this form can contain a system instruction and tools. */
+/** Member that contains a complete request. Only this form can contain a system instruction and tools. */
 const REQUEST = 'generateContentRequest'
 
-/** Checks a request to count tokens, which contains contents or a whole request. Throws `invalid_request`. */
+/**
+ * Checks a request to count tokens, which contains contents or a complete request. Throws `invalid_request`.
+ */
 export function checkCountRequest(scan: ScannedObject): void {
   readGeminiRequest(countedPart(scan), '')
 }
 
-/** Returns the text to count. Throws `invalid_request` if content is stored at the provider. */
+/**
+ * Returns the text whose tokens are to be counted. Throws `invalid_request` if content is stored at the
+ * provider.
+ */
 export function countableText(scan: ScannedObject): PromptText {
   const part = countedPart(scan)
   if (parseTopMember(part, 'cachedContent') !== undefined)
@@ -294,8 +300,8 @@ export function countableText(scan: ScannedObject): PromptText {
 }
 
 /**
- * Renders the request for an upstream that has another name for the model: a whole request inside repeats the
- * name.
+ * Writes the request with the upstream's name of the model. It must be replaced also in a complete request
+ * inside, which repeats the name.
  */
 export function countedBody(scan: ScannedObject, upstreamModel: string): Buffer {
   const member = topMember(scan, REQUEST)

@@ -15,22 +15,22 @@ import { finishReasonOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
 import { ArrivedMedia } from '../../received-media.ts'
 
-/** Maximum number of candidates that are tracked; the protocol allows no more. */
+/** Maximum number of candidates that are watched; the protocol allows no more. */
 const MAX_CANDIDATES = 8
 
 /**
- * Watches a native stream. The protocol has no terminator, and usage may follow the finish reason. From the
- * chunk in which the last candidate finishes, everything is held until the upstream has closed and the call
- * is charged.
+ * Watches a stream that is forwarded without conversion. The protocol has no end marker, and usage may follow
+ * the finish reason. Therefore everything from the chunk in which the last candidate finishes is held until
+ * the upstream has closed the connection and the call was charged.
  */
 export class GeminiTap extends StreamTap {
   readonly #usage = new StreamUsage()
   override readonly tools = this.#usage.tools
-  /** Whether each candidate has finished, by its index. */
+  /** Whether each candidate has finished, by the candidate's index. */
   readonly #finished = new Map<number, boolean>()
-  /** Chunks held until the charge. */
+  /** Chunks that are held until the call is charged. */
   readonly #held: Buffer[] = []
-  /** Whether the next frame to be read was already forwarded. */
+  /** Whether the next frame to be read has been forwarded already. */
   #isForwarded = false
 
   get sawFinish(): boolean {
@@ -46,7 +46,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.concat([...this.#held, super.finalBytes(charged)])
   }
 
-  /** Returns the held chunks, which contain the last texts, as events. */
+  /** Returns the held chunks that contain the last texts, as events. */
   lastTexts(): Buffer {
     return Buffer.concat(this.#held)
   }
@@ -55,7 +55,7 @@ export class GeminiTap extends StreamTap {
     return Buffer.from(`data: ${geminiErrorText({ ...error, status: statusOf(error) })}\r\n\r\n`)
   }
 
-  /** Returns a comment; undefined in the middle of an event. */
+  /** Returns a comment that keeps the connection alive; undefined in the middle of an event. */
   override keepAliveFrame(): Buffer | undefined {
     return this.isMidEvent ? undefined : Buffer.from(KEEP_ALIVE_FRAME)
   }
@@ -84,7 +84,8 @@ export class GeminiTap extends StreamTap {
   }
 
   /**
-   * The counts in such a chunk are not read, because a later chunk, at the latest the last one, repeats them.
+   * Numbers of tokens in such a chunk need not be read, because a later chunk repeats them, at the latest the
+   * last one.
    */
   protected pieceOf(data: string): FramePiece | undefined {
     const chunk = this.sawFinish ? undefined : parseRecord(data)
@@ -92,7 +93,10 @@ export class GeminiTap extends StreamTap {
     return piece && { index: 0, text: piece.text }
   }
 
-  /** A last frame counts if it is complete, because the protocol has no terminator. */
+  /**
+   * Whether a last frame without a blank line after it is read: if it is complete JSON, because the protocol
+   * has no end marker.
+   */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
   }
@@ -125,7 +129,10 @@ function indexOf({ index }: Fields): number {
   return Number.isInteger(index) && (index as number) > 0 ? Math.min(index as number, MAX_CANDIDATES) : 0
 }
 
-/** Reads the facts of a whole answer; never throws. An answer that reports a refused prompt is valid too. */
+/**
+ * Reads the facts of a complete response; never throws. A response that says that the prompt was refused is
+ * valid too.
+ */
 export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   const answers = answerTexts(bytes.toString()).map((text) => parseRecord(text) ?? {})
   const error = answers.some((answer) => isError(answer['error']))
@@ -154,7 +161,7 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
   }
 }
 
-/** Text that the model wrote in a part: text, thoughts, calls and code; only non-empty pieces. */
+/** Texts that the model wrote in a part: text, thoughts, calls and code. Empty texts are left out. */
 function generatedText(part: unknown): string[] {
   const record = asRecord(part)
   if (!record) return []

@@ -25,23 +25,23 @@ import { finishReasonOf, stopOf } from '../stop-reasons.ts'
 import type { SeenTools } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
-/** Index of the text in a frame. */
+/** Index of the text in a frame. There is only one. */
 const TEXT = 0
 const THINKING = 1
 
-/** Candidate that is being read. */
+/** A candidate that is being read. */
 interface OpenChoice {
   readonly parts: ReplyPartsDecoder
   finishReason: string | undefined
 }
 
 /**
- * Decodes a stream with as many candidates as were requested. The protocol has no terminator: parts and usage
- * may follow the finish reason, so the `end` event is emitted when the upstream closes. The stream is
- * truncated if a candidate that began has no finish reason.
+ * Decodes a stream with as many candidates as were requested. The protocol has no end marker: parts and usage
+ * may follow the finish reason, so the `end` event is emitted when the upstream closes the connection. The
+ * stream is truncated if a candidate has begun but has no finish reason.
  */
 export class GeminiStreamDecoder extends FrameReader {
-  /** Candidates by index; each further one is added with its first chunk. */
+  /** Candidates by index. Further ones are added with their first chunk. */
   readonly #choices: OpenChoice[] = [
     { parts: new ReplyPartsDecoder((event) => this.emit(event)), finishReason: undefined },
   ]
@@ -75,7 +75,8 @@ export class GeminiStreamDecoder extends FrameReader {
   }
 
   /**
-   * The counts in such a chunk are not read, because a later chunk, at the latest the last one, repeats them.
+   * Numbers of tokens in such a chunk need not be read, because a later chunk repeats them, at the latest the
+   * last one.
    */
   protected pieceOf(data: string): FramePiece | undefined {
     const chunk = parseRecord(data)
@@ -91,7 +92,10 @@ export class GeminiStreamDecoder extends FrameReader {
     return this.#choice(0).parts.copy(index === THINKING ? 'thinking' : 'text', bytes, match)
   }
 
-  /** A last frame counts if it is complete, because the protocol has no terminator. */
+  /**
+   * Whether a last frame without a blank line after it is read: if it is complete JSON, because the protocol
+   * has no end marker.
+   */
   protected isTerminator(data: string): boolean {
     return parseRecord(data) !== undefined
   }
@@ -122,7 +126,7 @@ export class GeminiStreamDecoder extends FrameReader {
     if (blockReason(chunk) !== undefined && !candidateAt(chunk, 0)) this.#choice(0).finishReason ??= 'SAFETY'
   }
 
-  /** The candidate with this index. Missing ones before it are created too. */
+  /** Returns the candidate with this index. Missing candidates before it are created too. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
       const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))

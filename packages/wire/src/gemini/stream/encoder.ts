@@ -11,7 +11,7 @@ import { writeUsage } from '../usage.ts'
 import { WrittenGrounding } from '../grounding.ts'
 import { EMPTY_PART, PartWriter } from '../encode/reply.ts'
 
-/** A part that is written only once it is complete. */
+/** A part that is written when it is complete. */
 interface Gathered {
   readonly part: Exclude<StartedPart, { kind: 'text' | 'thinking' | 'search' }>
   input: string
@@ -26,9 +26,9 @@ const PARTS_END = ']},'
 const NO_FRAMES = { text: frameOf('', ''), thinking: frameOf('', '') }
 
 /**
- * Encodes a stream: texts and thoughts as they arrive, each call as a whole in one chunk, and a last chunk
- * with the finish reason and the usage. Every chunk has a part, because clients discard an answer otherwise.
- * Chunks are events or the elements of one array.
+ * Encodes a stream: texts and thoughts as they arrive, each call in one chunk when it is complete, and a last
+ * chunk with the finish reason and the usage. Every chunk contains a part, because clients discard a response
+ * otherwise. The chunks are events, or the elements of one JSON array.
  */
 export class GeminiStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
@@ -38,14 +38,14 @@ export class GeminiStreamEncoder implements StreamEncoder {
   readonly #gathered = new Map<number, Gathered>()
   #id = ''
   #model = ''
-  /** End of every chunk. */
+  /** The end of every chunk, which is always the same. */
   #tail = ''
-  /** Frames of texts and thoughts in a stream of events. */
+  /** The bytes around texts and thoughts, in a stream of events. */
   #frames = NO_FRAMES
   readonly #choice: number
-  /** End of the candidate, after its content. */
+  /** The end of the candidate, after its content. */
   readonly #candidateEnd: string
-  /** Encoders of the further candidates, by index. */
+  /** Encoders of the second and further candidates, by index. */
   readonly #others = new Map<number, GeminiStreamEncoder>()
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
 
@@ -82,8 +82,8 @@ export class GeminiStreamEncoder implements StreamEncoder {
   }
 
   /**
-   * Each element of an array must contain a part, and some readers of arrays do not accept white space
-   * between elements.
+   * Returns an empty text for an array: each element of it must contain a part, and some clients do not
+   * accept white space between elements.
    */
   keepAliveFrame(): string {
     return this.#out.isArray ? '' : KEEP_ALIVE_FRAME
@@ -93,7 +93,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return this.#out.last(geminiErrorText({ ...error, status: statusOf(error) }))
   }
 
-  /** Encoder of an event's candidate. */
+  /** Returns the encoder of the candidate to which an event belongs. */
   #encoderOf(event: ReplyEvent): GeminiStreamEncoder {
     return 'index' in event ? this.#encoder(choiceOf(event.index)) : this
   }
@@ -152,7 +152,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Ends a further candidate. */
+  /** Ends a candidate other than the first. */
   #endAs(stop: Stop): string {
     return this.#endParts() + this.#out.frame(this.#lastChunk(stop, ''))
   }
@@ -184,10 +184,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return this.#writeEnded()
   }
 
-  /**
-   * Writes the parts that have ended, up to the first one that is still growing, so that calls keep their
-   * order.
-   */
+  /** Writes the parts that have ended, up to the first one that has not, so that calls keep their order. */
   #writeEnded(): string {
     let text = ''
     for (const [index, { part, input, isEnded }] of this.#gathered) {
@@ -199,13 +196,15 @@ export class GeminiStreamEncoder implements StreamEncoder {
     return text
   }
 
-  /** `facts`: members of the candidate other than its content, each followed by a comma. */
+  /**
+   * Writes a chunk. `facts` contains members of the candidate besides its content, each followed by a comma.
+   */
   #chunk(part: string, facts = ''): string {
     return this.#out.frame(`${CANDIDATE}${part}${PARTS_END}${facts}${this.#candidateEnd}${this.#tail}`)
   }
 }
 
-/** Frames of a stream's chunks: events, or the elements of one array. */
+/** Frames for the chunks of a stream: events, or the elements of one JSON array. */
 class ChunkFrames {
   readonly isArray: boolean
   #hasChunks = false
@@ -221,15 +220,14 @@ class ChunkFrames {
     return before + chunk
   }
 
-  /** Frame that ends the stream. */
+  /** Returns the frame that ends the stream. */
   last(chunk: string): string {
     return this.isArray ? `${this.frame(chunk)}]` : this.frame(chunk)
   }
 }
 
 /**
- * Comment that keeps a stream of events alive. Gemini has no event without content, and clients skip
- * comments. The comment keeps the connection in use, although a client that waits for an event does not see
- * it.
+ * A comment that keeps a stream of events alive, because Gemini has no event without content. Clients skip
+ * comments: the connection stays in use, but a client's timeout for the next event is not extended.
  */
 export const KEEP_ALIVE_FRAME = ': keep-alive\r\n\r\n'

@@ -11,8 +11,8 @@ import { readStop } from '../stop-reasons.ts'
 import { readMessagesUsage } from '../usage.ts'
 
 /**
- * Decodes a whole reply. A call's input is the text that the upstream wrote. Throws `upstream_error` if it is
- * not a reply.
+ * Decodes a complete reply. The input of a call is the text that the upstream wrote. Throws `upstream_error`
+ * if this is not a reply.
  */
 export function decodeReply(bytes: Buffer): Reply {
   const scan = scanned(bytes)
@@ -33,7 +33,7 @@ export function decodeReply(bytes: Buffer): Reply {
   }
 }
 
-/** Returns the text of a tool's input in a block, as it was written; '' if there is none. */
+/** Returns the input of a tool call as it was written in the block; empty if there is none. */
 export function inputText(scan: ScannedObject, block: Node): string {
   const input = scan.memberOf(block, 'input')
   return input === undefined ? '' : scan.textOf(input)

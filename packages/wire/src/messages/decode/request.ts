@@ -26,7 +26,7 @@ import { openEnvelope } from '../../envelope.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { ServerSearches } from '../blocks.ts'
 
-/** Fields that the conversion reads; all others are dropped and reported. */
+/** Fields that the conversion uses. All others are dropped and reported. */
 const READ: ReadonlySet<string> = new Set([
   'model',
   'max_tokens',
@@ -53,7 +53,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   for (const { key, node } of scan.members.values()) {
     if (!READ.has(key) && scan.kindOf(node) !== 'null') dropField(dropped, key)
   }
-  // With 0 a request only fills the prompt cache; other dialects have no such request.
+  // With 0, the request would only fill the prompt cache. Other protocols have no such request.
   if (scan.value('max_tokens') === 0) refuse('max_tokens', `at least 1 for this model's channel`, '0')
   const { system, turns } = decodeTurns(scan, dropped)
   return {
@@ -78,7 +78,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   }
 }
 
-/** Decodes the system prompt and the turns. System messages between the turns keep their positions. */
+/** Decodes the system prompt and the turns. System messages between turns keep their positions. */
 function decodeTurns(scan: ScannedObject, dropped: Dropped): { system: SystemText[]; turns: Turn[] } {
   const system: SystemText[] = []
   const turns: Turn[] = []
@@ -127,7 +127,7 @@ function decodeThinking(scan: ScannedObject, dropped: Dropped): Thinking | undef
   }
 }
 
-/** Reads the tier. `auto` is the default and is ignored. */
+/** Reads the service tier. `auto` is the default and is ignored. */
 function decodeTier(tier: unknown, dropped: Dropped): { isStandardTier?: true } {
   if (tier === STANDARD_TIER) return { isStandardTier: true }
   if (typeof tier === 'string' && tier !== 'auto') reportDropped(dropped, 'service_tier')
@@ -141,7 +141,7 @@ function numberAt(scan: ScannedObject, field: string): number | undefined {
 type Offer = Pick<Conversation, 'tools' | 'webSearch' | 'toolChoice' | 'parallelTools'>
 
 const WEB_SEARCH = /^web_search_\d+$/
-/** Default maximum of searches: that of the search context size `medium`. */
+/** Maximum number of searches if the request states none: the number for the search context size `medium`. */
 const DEFAULT_SEARCHES = 5
 const READ_FIELDS: ReadonlySet<string> = new Set([
   'type',
@@ -155,8 +155,8 @@ const SEARCH_FIELDS: ReadonlySet<string> = new Set(['type', 'name', 'max_uses', 
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
 /**
- * Decodes the tools and the tool choice. Of the provider's own tools, only web search has an equivalent in
- * other dialects. If no tool is left, the choice is dropped.
+ * Decodes the tools and the tool choice. Of the tools that a provider runs, only web search exists in other
+ * protocols. If no tool is left, the choice is dropped.
  */
 function decodeTools(scan: ScannedObject, dropped: Dropped): Offer {
   const tools: Tool[] = []
@@ -235,7 +235,7 @@ function hasOthers(tool: Readonly<Record<string, unknown>>, read: ReadonlySet<st
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Position of a block, and where to report dropped fields. */
+/** Where a block is, and where dropped fields are reported. */
 interface Place {
   readonly scan: ScannedObject
   readonly node: Node
@@ -244,8 +244,9 @@ interface Place {
 }
 
 /**
- * Decodes the content of a message; a string is one text. Blocks that only messages has become opaque parts.
- * Throws `invalid_request` with the path of a malformed block, or of one that this role must not use.
+ * Decodes the content of a message; a string becomes one text. Blocks that only this protocol has become
+ * opaque parts. Throws `invalid_request` with the path of a malformed block, or of a block that this role may
+ * not use.
  */
 function decodeContent(place: Place, role: Turn['role']): Part[] {
   const { scan, node, path } = place
@@ -262,7 +263,7 @@ function decodeContent(place: Place, role: Turn['role']): Part[] {
   })
 }
 
-/** Decodes system blocks and the content of system messages; only text is allowed. */
+/** Decodes system blocks and the content of system messages, which must be texts. */
 function decodeSystem(place: Place): TextPart[] {
   const parts = decodeContent(place, 'user')
   return parts.flatMap((part, i) => {
@@ -274,8 +275,8 @@ function decodeSystem(place: Place): TextPart[] {
 }
 
 /**
- * Claude Code begins a system block with a line for Anthropic's billing. It differs in each request, so that no
- * other provider could find the prompt in its cache.
+ * Removes the line for Anthropic's billing with which Claude Code begins a system block. It differs in each
+ * request, so that other providers would never find the prompt in their cache.
  */
 function withoutBillingHeader(part: TextPart, dropped: Dropped): TextPart[] {
   if (!part.text.startsWith(BILLING_HEADER)) return [part]
@@ -323,7 +324,7 @@ function decodeBlock(block: Block, place: Place): Part[] {
   }
 }
 
-/** Decodes blocks that are allowed both in a message and in a tool result. */
+/** Decodes blocks that are allowed in a message and also in a tool result. */
 function decodePlain(block: Block, place: Place): (TextPart | MediaPart | OpaquePart)[] {
   const { scan, node, path, dropped } = place
   switch (block['type']) {
@@ -376,8 +377,8 @@ function text(holder: Block, key: string, path: string): string {
 const UNKNOWN_TYPE = 'application/octet-stream'
 
 /**
- * Decodes an `image` block. Throws `invalid_request` for an invalid one, and for a file id, which is valid
- * only at the provider that issued it.
+ * Decodes an `image` block. Throws `invalid_request` if it is malformed, or if it has a file id, which is
+ * valid only at the provider that issued it.
  */
 function decodeImage(block: Block, path: string): MediaPart {
   const source = sourceOf(block, path)
@@ -397,8 +398,8 @@ function decodeImage(block: Block, path: string): MediaPart {
 }
 
 /**
- * Decodes a `document` block: a file becomes media, text becomes text below its title and context, and
- * content becomes its blocks. A cache mark moves to the last part.
+ * Decodes a `document` block: a file becomes media, a text becomes a text below its title and context, and
+ * content becomes its blocks. A cache mark is moved to the last part.
  */
 function decodeDocument(block: Block, path: string): readonly (TextPart | MediaPart)[] {
   const source = sourceOf(block, path)

@@ -7,7 +7,7 @@ import type { SearchPart } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
 import { searchBlocks, writeCitation } from '../blocks.ts'
 
-/** Encodes a whole reply; `docs/api.md: Messages response`. */
+/** Encodes a complete reply; `docs/api.md: Messages response`. */
 export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
   const { parts, stop, usage } = reply
   const content = parts.flatMap((part, index) => encodeBlocks(part, `${identity.id}${index}`))
@@ -26,9 +26,9 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
 }
 
 /**
- * Encodes a part of a reply as the JSON texts of its blocks; an empty list for empty text and for parts that
- * messages cannot express. A call's input keeps the text that the model wrote if it is an object; otherwise
- * it becomes empty. `key` makes the ids of a search unique.
+ * Encodes a part of a reply as the JSON texts of its blocks. Empty texts, and parts that this protocol cannot
+ * express, have none. The input of a call is the text that the model wrote, or an empty object if that is not
+ * a JSON object. `key` makes the ids of a search unique.
  */
 export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
   if (part.kind === 'search') return encodeForeignSearch(part, key).map((block) => JSON.stringify(block))
@@ -37,8 +37,8 @@ export function encodeBlocks(part: ReplyPart, key: string): readonly string[] {
 }
 
 /**
- * Blocks of a search that another provider ran. A search of this dialect has none here, because its blocks
- * are opaque parts.
+ * Returns the blocks of a search that another provider ran. A search by a provider of this protocol has none
+ * here, because its blocks are opaque parts.
  */
 export function encodeForeignSearch(search: SearchPart, key: string): readonly object[] {
   return search.protocol === 'messages' ? [] : searchBlocks(search, key)
@@ -65,7 +65,9 @@ function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
   }
 }
 
-/** Returns the upstream's id if it has the format of messages; otherwise the one that the gateway created. */
+/**
+ * Returns the upstream's id if it has the format of this protocol; otherwise the id created by the gateway.
+ */
 export function messageId(id: string, identity: ReplyIdentity): string {
   if (id.startsWith('msg_')) return id
   return identity.id.startsWith('msg_') ? identity.id : `msg_${identity.id}`

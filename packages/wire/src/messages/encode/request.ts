@@ -25,15 +25,15 @@ import { STANDARD_TIER } from '../end-user.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { encodeSampling } from './thinking.ts'
 
-/** Version of the web search tool; `docs/api.md: Chat completions`, translations. */
+/** The web search tool in the version that is sent; `docs/api.md: Chat completions`, translations. */
 const WEB_SEARCH = { type: 'web_search_20250305', name: 'web_search' } as const
 
 const TIER = 'service_tier'
 
 /**
- * Encodes a conversation as a messages request. The order of fields is fixed, so that equal conversations
- * give equal bytes, which hit the upstream's cache. Throws `invalid_request` if messages cannot express
- * something that must not be dropped.
+ * Encodes a conversation as a messages request. Fields are written in a fixed order, so that equal
+ * conversations have equal bytes and hit the upstream's cache. Throws `invalid_request` if this protocol
+ * cannot express something that must not be dropped.
  */
 export function encodeRequest(
   requested: Conversation,
@@ -90,7 +90,7 @@ function encodeTools(conversation: Conversation, dropped: Dropped): MemberText[]
   ]
   if (tools.length > 0)
     return [['tools', arrayOf(tools)], ...membersOf({ tool_choice: encodeChoice(conversation) })]
-  // Upstreams refuse a tool choice without tools.
+  // A tool choice without tools is refused by upstreams.
   if (toolChoice?.kind === 'any' || toolChoice?.kind === 'tool') reportDropped(dropped, 'tool_choice')
   if (parallelTools !== undefined) reportDropped(dropped, 'parallel_tool_calls')
   return []
@@ -104,7 +104,7 @@ function encodeTool({ name, description, schema = '{}', strict, cache }: Tool): 
   ])
 }
 
-/** Adds `type` at the root of a schema, because upstreams require it. */
+/** Adds `type` to the root of a schema without it, because upstreams require it. */
 function withType(schema: string): string {
   const given = parseRecord(schema) ?? {}
   if (Object.hasOwn(given, 'type')) return schema
@@ -122,8 +122,7 @@ function encodeSearch({ maxUses, location }: WebSearch): object {
 }
 
 /**
- * Encodes the tool choice; undefined for the dialect's default. With the choice `none`, `parallelTools` is
- * dropped.
+ * Encodes the tool choice; undefined for the default. With the choice `none`, `parallelTools` is not sent.
  */
 function encodeChoice({ toolChoice, parallelTools }: Conversation): object | undefined {
   if (!toolChoice && parallelTools === undefined) return undefined
@@ -135,7 +134,7 @@ function encodeChoice({ toolChoice, parallelTools }: Conversation): object | und
   }
 }
 
-/** Encodes stop sequences, except for blank ones, which upstreams refuse. */
+/** Encodes stop sequences. Those that are only white space are dropped, because upstreams refuse them. */
 function encodeStop(stop: readonly string[], dropped: Dropped): readonly string[] | undefined {
   const visible = stop.filter((sequence) => sequence.trim() !== '')
   if (visible.length < stop.length) reportDropped(dropped, 'stop')
@@ -145,8 +144,8 @@ function encodeStop(stop: readonly string[], dropped: Dropped): readonly string[
 const DEFAULT_DOCUMENT = 'application/pdf'
 
 /**
- * Encodes a part as the JSON text of its block. A tool's input keeps the text that the model wrote. Throws
- * `invalid_request` if that is not a JSON object, which messages requires.
+ * Encodes a part as the JSON text of its block. A tool's input is the text that the model wrote. Throws
+ * `invalid_request` if it is not a JSON object, which this protocol requires.
  */
 function encodePart(part: Exclude<Part, SearchPart>): string {
   switch (part.kind) {
@@ -184,7 +183,7 @@ function encodeResult({ callId, parts, isError, cache }: ToolResultPart): string
   })
 }
 
-/** Encodes media: an image as an image, everything else as a document of its type, plain text as text. */
+/** Encodes media: an image as an image, plain text as text, and everything else as a document of its type. */
 function encodeMedia({ source, name, cache }: MediaPart): string {
   const { mediaType } = source
   const isImage = mediaType?.startsWith('image/') ?? source.kind === 'url'
@@ -207,7 +206,7 @@ function encodeSource(source: MediaPart['source']): object {
   return { type: 'base64', media_type: mediaType, data: source.data }
 }
 
-/** Adds members to an object's text: one that is JSON text, and others given as values. */
+/** Adds members to the JSON text of an object: one given as JSON text, and others given as values. */
 function joined(object: string, member: string | undefined, more: object): string {
   const rest = JSON.stringify(more).slice(1, -1)
   return (
@@ -216,8 +215,8 @@ function joined(object: string, member: string | undefined, more: object): strin
 }
 
 /**
- * Replaces characters in other providers' ids that messages upstreams refuse. The ids of a call and its
- * result remain equal.
+ * Replaces characters in ids of other providers that messages upstreams refuse. A call and its result still
+ * have the same id.
  */
 function wireId(id: string): string {
   return /^[\w-]+$/.test(id) ? id : id.replaceAll(/[^\w-]/g, '_') || '_'

@@ -12,14 +12,14 @@ import type { Capabilities } from '../../model-capabilities.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodableTurns } from './turns.ts'
 
-/** Maximum of output tokens if a request has none, because messages requires one. */
+/** Maximum of output tokens for requests without one, because this protocol requires it. */
 const DEFAULT_MAX_TOKENS = 8192
-/** Smallest budget that upstreams accept. */
+/** Lowest thinking budget in tokens that upstreams accept. */
 const MIN_BUDGET = 1024
-/** Maximum temperature in messages; other dialects go up to 2. */
+/** Highest temperature in this protocol. Others allow up to 2. */
 const MAX_TEMPERATURE = 1
 
-/** Fields that depend on each other, in the format of messages; undefined ones are omitted. */
+/** Fields that depend on each other, as in a messages request. Undefined fields are left out. */
 export interface Sampling {
   readonly max_tokens: number
   readonly thinking:
@@ -37,9 +37,10 @@ type Requested = Pick<Conversation, 'maxTokens' | 'temperature' | 'topP' | 'topK
 }
 
 /**
- * Encodes thinking, the maximum of tokens and sampling so that an upstream accepts them together: a budget
- * must be below the maximum, which grows if needed; no sampling settings are sent with thinking; and thinking
- * is impossible with a forced tool, with a prefill, or if the last tool calls lack the thoughts before them.
+ * Encodes thinking, the maximum of tokens, and sampling, so that an upstream accepts them together. The
+ * thinking budget must be below the maximum, which is increased if needed. With thinking, no sampling
+ * settings are sent. Thinking is impossible with a forced tool, with a prefill, or if the thoughts before the
+ * last tool calls are missing.
  */
 export function encodeSampling(
   requested: Requested,
@@ -89,13 +90,13 @@ export function encodeSampling(
   }
 }
 
-/** Returns the maximum of tokens that is sent for a conversation. */
+/** Returns the maximum of output tokens that is sent for a conversation. */
 export function maxTokensOf(conversation: Conversation, capabilities: Capabilities): number {
   const turns = encodableTurns(conversation.turns, new Set())
   return encodeSampling(conversation, capabilities, turns, new Set()).max_tokens
 }
 
-/** Converts the thinking to the form that the model supports; undefined if it supports none. */
+/** Converts the thinking settings to the form that the model supports; undefined if it supports none. */
 function knownThinking(
   requested: Thinking | undefined,
   { thinking, alwaysThinks }: Capabilities,
@@ -120,8 +121,8 @@ function allowedThinking(
 }
 
 /**
- * Reports whether the thoughts before the last tool calls are missing; upstreams require them if thinking has
- * a budget.
+ * Whether the thoughts before the last tool calls are missing. Upstreams require them for thinking with a
+ * budget.
  */
 function lacksThoughts(turns: readonly Turn[]): boolean {
   const last = turns.findLast(({ role }) => role === 'assistant')
@@ -131,7 +132,7 @@ function lacksThoughts(turns: readonly Turn[]): boolean {
   return first?.kind !== 'thinking' && first?.kind !== 'opaque'
 }
 
-/** Returns the temperature, limited to the maximum of messages. */
+/** Returns the temperature, limited to the highest one in this protocol. */
 function temperatureOf({ temperature }: Requested, dropped: Dropped): number | undefined {
   if (temperature === undefined || temperature <= MAX_TEMPERATURE) return temperature
   reportDropped(dropped, 'temperature')
@@ -145,19 +146,23 @@ function dropSampling({ temperature, topP, topK }: Requested, dropped: Dropped):
 }
 
 const SUFFIX = '-thinking'
-/** Percentage of a reply's maximum tokens that may be used for thinking. */
+/** Percentage of the maximum of output tokens that may be used for thinking. */
 const BUDGET_PERCENT = 80
-/** Smallest maximum with room for the smallest budget: 80 percent of it are 1,024. */
+/**
+ * Minimum value of the maximum output tokens that leaves room for the minimum budget: 80 percent of it are
+ * 1,024.
+ */
 const MIN_MAX_TOKENS = 1280
 
-/** Returns the model name without the suffix `-thinking`; undefined if it has no such suffix. */
+/** Returns the model's name without the suffix `-thinking`; undefined if it does not end so. */
 export function withoutThinkingSuffix(model: string): string | undefined {
   return model.endsWith(SUFFIX) && model.length > SUFFIX.length ? model.slice(0, -SUFFIX.length) : undefined
 }
 
 /**
- * Adds the thinking that the suffix requests. It overrides an effort but not a budget in tokens;
- * `docs/api.md: Chat completions`, sampling overrides. The encoder adapts conflicting settings.
+ * Switches thinking on, as the suffix `-thinking` requests. This overrides an effort but not a budget in
+ * tokens; `docs/api.md: Chat completions`, sampling overrides. The encoder resolves conflicts with other
+ * settings.
  */
 export function withSuffixThinking(conversation: Conversation, { thinking }: Capabilities): Conversation {
   if (conversation.thinking?.kind === 'budget') return conversation

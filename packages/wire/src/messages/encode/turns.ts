@@ -11,21 +11,22 @@ import type {
 import { reportDropped } from '../dropped-fields.ts'
 import { isSearchResult } from '../blocks.ts'
 
-/** Part that messages can express. */
+/** A part that this protocol can express. */
 type EncodablePart = Exclude<Part, SearchPart>
 
-/** Turn that messages can express. */
+/** A turn that this protocol can express. */
 export interface EncodableTurn extends Turn {
   readonly parts: readonly EncodablePart[]
 }
 
-/** Placeholder for an empty user turn. Upstreams require the turn, and refuse one without text. */
+/** Used for an empty user turn: upstreams require the turn, and refuse one without text. */
 const PLACEHOLDER: TextPart = { kind: 'text', text: '...' }
 
 /**
- * Prepares turns for messages: drops parts that it cannot express, merges consecutive turns of one role,
- * begins with the user, and moves tool results to the start of their turn. An empty assistant turn is
- * dropped. An empty user turn is kept, because otherwise the conversation would end with another turn.
+ * Prepares turns for messages: drops parts that it cannot express, merges consecutive turns of the same role,
+ * adds a user turn at the beginning if needed, and moves tool results to the start of their turn. An empty
+ * assistant turn is dropped. An empty user turn is kept, because otherwise the conversation would end with an
+ * assistant's turn.
  */
 export function encodableTurns(turns: readonly Turn[], dropped: Dropped): EncodableTurn[] {
   const merged: { role: Turn['role']; parts: EncodablePart[] }[] = []
@@ -47,23 +48,23 @@ export function encodableTurns(turns: readonly Turn[], dropped: Dropped): Encoda
 }
 
 /**
- * Trims a prefill, the beginning of a reply that the model continues, because upstreams refuse trailing white
- * space in it.
+ * Removes white space at the end of a prefill (the beginning of a reply that the model must continue),
+ * because upstreams refuse it.
  */
 function trimmedPrefill(parts: readonly EncodablePart[]): readonly EncodablePart[] {
   const last = parts.at(-1)
   return last?.kind === 'text' ? [...parts.slice(0, -1), { ...last, text: last.text.trimEnd() }] : parts
 }
 
-/** Reports whether a text is empty or white space, which upstreams refuse. */
+/** Whether a text is empty or only white space, which upstreams refuse. */
 export function isBlank({ text }: TextPart): boolean {
   return text.trim() === ''
 }
 
-/** Position of a part. */
+/** Where a part stands: the role of its turn, and the part before it. */
 interface Standing {
   readonly role: Turn['role']
-  /** The part before it. */
+  /** The part before this part; undefined for the first part. */
   readonly before: Part | undefined
 }
 
@@ -72,7 +73,7 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
     case 'text':
       return !isBlank(part)
     case 'thinking': {
-      // Upstreams accept only signatures that they made themselves.
+      // Upstreams accept only thoughts that they signed themselves.
       const isOwn = part.proof?.protocol === 'messages'
       if (!isOwn) reportDropped(dropped, 'reasoning_content')
       return isOwn
@@ -82,7 +83,7 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
       nameDetail(part, dropped)
       return role === 'user'
     case 'search':
-      // Upstreams accept only their own search results, in their own blocks.
+      // Upstreams accept only search results that the provider itself found, in its own blocks.
       if (before?.kind !== 'opaque' || !isSearchResult(before.value)) reportDropped(dropped, 'content')
       return false
     case 'opaque':
@@ -93,7 +94,7 @@ function isEncodable(part: Part, { role, before }: Standing, dropped: Dropped): 
   }
 }
 
-/** Drops the parts of a tool result that messages cannot express. */
+/** Drops those parts of a tool result that this protocol cannot express. */
 function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePart {
   if (part.kind !== 'tool-result') return part
   const parts = part.parts.filter((inner) => {
@@ -104,7 +105,10 @@ function withoutUnencodable(part: EncodablePart, dropped: Dropped): EncodablePar
   return { ...part, parts } satisfies ToolResultPart
 }
 
-/** Messages cannot express the resolution at which an image is read. */
+/**
+ * Reports the resolution at which an image should be read as dropped, because this protocol cannot express
+ * it.
+ */
 function nameDetail({ detail }: MediaPart, dropped: Dropped): void {
   if (detail !== undefined) reportDropped(dropped, 'image_url.detail')
 }

@@ -1,19 +1,19 @@
 import { checkEachObject, schemaImplies, type JsonSchema, kindName, refuse } from '../../field-check.ts'
 import type { JsonKind, Node, ScannedObject } from '../../json/scanned-object.ts'
 
-/** Rule for a member of an object. */
+/** What the value of a member must be. */
 export interface FieldRule {
   readonly expected: string
   readonly kinds: readonly JsonKind[]
-  /** Whether it may be absent or null. */
+  /** Whether the member may be absent or null. */
   readonly optional?: boolean
   /** Whether a string must be empty. */
   readonly emptyText?: boolean
 }
 
 /**
- * Checks a member of an object in place. Returns undefined if it is optional and absent or null. Throws
- * `invalid_request` with its path.
+ * Checks a member of an object without parsing it. Returns undefined if it is optional and absent or null.
+ * Throws `invalid_request` with the path of the member.
  */
 export function checkField(
   scan: ScannedObject,
@@ -48,16 +48,16 @@ export function checkField(
 const TEXT: FieldRule = { expected: 'a string', kinds: ['string'] }
 const OBJECT: FieldRule = { expected: 'an object', kinds: ['object'] }
 /**
- * Rule for a tool's input. For an empty input some clients send `null` or the empty string; `docs/api.md:
+ * Rule for a tool's input. Some clients send an empty input as `null` or an empty string; `docs/api.md:
  * Messages`.
  */
 const INPUT: FieldRule = { expected: 'an object', kinds: ['object', 'null', 'string'], emptyText: true }
 const CACHE: FieldRule = { ...OBJECT, optional: true }
 
-/** Rules for a type of block. */
+/** Rules for the fields of one type of block. */
 type Fields = readonly (readonly [key: string, rule: FieldRule])[]
 
-/** Rules by type of block; blocks of other types pass. `docs/api.md: Messages`, content blocks. */
+/** Rules by type of block. Blocks of other types are not checked. `docs/api.md: Messages`, content blocks. */
 export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['text', [['text', TEXT]]],
   ['image', [['source', OBJECT]]],
@@ -90,7 +90,7 @@ const SOURCES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['url', [['url', TEXT]]],
 ])
 
-/** Rules for blocks and sources of all types. */
+/** Fields that have rules in some type of block or source, together. */
 const KNOWN_TO_ALL: Fields = [
   ['type', TEXT],
   ['cache_control', CACHE],
@@ -102,7 +102,7 @@ export function checkContent(scan: ScannedObject, content: Node, path: string): 
   checkEachObject(scan, content, path, (block, at) => checkBlock(scan, block, at()))
 }
 
-/** Checks blocks; text is the only type whose fields are checked. */
+/** Checks a list of blocks. Fields are checked only in blocks of the type `text`. */
 export function checkTextBlocks(scan: ScannedObject, content: Node, path: string): void {
   checkEachObject(scan, content, path, (block, pathOf) => {
     const at = pathOf()
@@ -134,7 +134,7 @@ function typeOf(scan: ScannedObject, holder: Node, path: string): string {
   return scan.parse(checkField(scan, holder, path, 'type', TEXT) as Node) as string
 }
 
-/** JSON Schema's names for kinds of values. */
+/** Names of JSON kinds as JSON Schema has them. */
 const TYPES: Readonly<Record<JsonKind, string>> = {
   string: 'string',
   number: 'number',
@@ -160,7 +160,10 @@ function fieldsSchema(fields: Fields): JsonSchema {
   }
 }
 
-/** Schema of blocks; other types pass. The content of a tool result is described as blocks of any type. */
+/**
+ * Schema of blocks. Types without rules are accepted. The content of a tool result is described as blocks of
+ * any type.
+ */
 export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCKS): JsonSchema {
   return { type: 'array', items: typedSchema(types) }
 }

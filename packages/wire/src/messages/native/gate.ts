@@ -6,7 +6,7 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
 import { FOREIGN_SEARCH } from '../blocks.ts'
 
-/** Request for a channel. */
+/** A request changed for a channel. */
 export interface GatedMessages extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
@@ -19,10 +19,10 @@ const GATED: readonly GatedField[] = ['inference_geo', 'speed', 'service_tier']
 const SAMPLING = ['temperature', 'top_p', 'top_k'] as const
 
 /**
- * Adapts a native request to a channel: maps the model's name, removes gated fields, thoughts of other
- * providers, and sampling fields if thinking is active. All other bytes stay, including cache marks and
- * signatures. In pass-through mode (`passThrough` is the gateway's option; the channel has its own) the
- * fields stay too.
+ * Changes a request for a channel of this protocol: maps the model's name, and removes fields that must be
+ * allowed, thoughts of other providers, and sampling fields if thinking is active. All other bytes stay as
+ * the client wrote them, including cache marks and signatures. In pass-through mode these fields are sent
+ * too; `passThrough` is the gateway's option, and the channel has its own.
  */
 export function gateMessagesRequest(
   scan: ScannedObject,
@@ -44,12 +44,12 @@ export function gateMessagesRequest(
   return { ...editRequest(scan, channel, isOpen, { remove, replace }), upstreamModel }
 }
 
-/** Beginning of the id of another provider's search, as a JSON string. */
+/** Beginning of the id of a search that another provider ran, as written in JSON. */
 const SEARCH_BEGINNING = Buffer.from(`"${FOREIGN_SEARCH}`)
 
 /**
- * Text of `messages` without other providers' thoughts, searches and citations, which upstreams of this
- * dialect refuse; undefined if there are none. A message without any other content is removed too.
+ * The JSON text of `messages` without thoughts, searches and citations of other providers, which upstreams of
+ * this protocol refuse. A message that then has no content is removed. Undefined if nothing must be removed.
  */
 function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
   const messages = scan.span('messages')
@@ -75,7 +75,7 @@ function fateOf(scan: ScannedObject, block: Node): ElementChange {
   return { text: withMember(scan, block, citations, own === '[]' ? 'null' : own) }
 }
 
-/** Reports whether a citation is of a page that another provider found. */
+/** Whether a citation is of a page that another provider found. */
 function isForeign(scan: ScannedObject, citation: Node): boolean {
   return scan.kindOf(citation) === 'object' && isEnvelope(textOf(scan, citation, 'encrypted_index'))
 }

@@ -14,7 +14,7 @@ import { compacts, type ConversationForm, without } from '../../conversation-dig
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 
-/** Fields that add no more tokens to the model's input than they have bytes. */
+/** Fields that never add more tokens to the model's input than they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'messages',
@@ -32,13 +32,16 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'speed',
 ])
 
-/** Tokens of the instructions for one of the provider's tools: 200 to 750, and more for computer use. */
+/**
+ * Tokens to assume for the instructions of one of the provider's tools: they are 200 to 750, and more for
+ * computer use.
+ */
 const SERVER_TOOL_TOKENS = 1500
 
 /**
- * Upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one byte, so
- * the bytes of the body bound its text; media are counted by their maximum. Input that the provider's tools
- * add, such as found pages, is not known in advance and not included.
+ * Upper bounds on the tokens of a checked request's prompt. No tokenizer is needed: a token has at least one
+ * byte, so the size of the body in bytes is a bound for text. Media are counted by their maximum. Input that
+ * the provider's tools add, such as found pages, is not known in advance, and not included.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
@@ -56,7 +59,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
       if (media) {
         hasMedia = true
         tokens += mediaTokensBeyondBytes(scan, media, model)
-        // A document's content may contain images.
+        // The content of a document may contain images.
       } else if (type === 'document') eachBlock(scan, sourceContent(scan, block), addMedia)
     }
     eachBlock(scan, contentOf(scan, message), addMedia)
@@ -64,7 +67,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens, hasMedia, namesPrompt }
 }
 
-/** Visits all blocks, including those in tool results. */
+/** Calls a function for each block, including the blocks in tool results. */
 function eachBlock(
   scan: ScannedObject,
   content: Node | undefined,
@@ -78,7 +81,7 @@ function eachBlock(
   }
 }
 
-/** Reports whether a block refers to a file stored at the provider. */
+/** Whether a block refers to a file stored at the provider. */
 function isNamed(scan: ScannedObject, block: Node, type: string): boolean {
   if (type === 'container_upload') return true
   const source = type === 'document' || type === 'image' ? sourceOf(scan, block) : undefined
@@ -108,7 +111,7 @@ function elementsOf(scan: ScannedObject, node: Node | undefined): Node[] {
   return node !== undefined && scan.kindOf(node) === 'array' ? scan.elements(node) : []
 }
 
-/** The prompt of a messages request. */
+/** Describes which members of a messages request belong to the prompt. */
 export const MESSAGES_PROMPT = {
   levels: {
     request: {
@@ -173,7 +176,7 @@ export const MESSAGES_PROMPT = {
   isFramed: true,
 } as const satisfies PromptLevels
 
-/** How the conversations of messages requests are compared. */
+/** How the conversations of two messages requests are compared. */
 export const MESSAGES_CONVERSATION: ConversationForm = {
   levels: MESSAGES_PROMPT,
   uncompared: without([...PLAIN_FIELDS, 'diagnostics'], ['messages', 'system']),
@@ -185,7 +188,7 @@ const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([
   ['image', IMAGE_TOKENS],
   ['document', DOCUMENT_TOKENS],
 ])
-/** Sources that are text and completely in the body. */
+/** Types of sources that are texts and completely in the body. */
 const TEXT_SOURCES: ReadonlySet<string | undefined> = new Set(['text', 'content'])
 
 /** Finds the media of a block: images, and documents that are not text. */
@@ -207,7 +210,7 @@ function findMedia(scan: ScannedObject, block: Node): FoundMedia | undefined {
   }
 }
 
-/** Reports whether a source may be an image; a conversion turns any other into a file or text. */
+/** Whether a source may be an image. A conversion turns any other source into a file or a text. */
 function mayBePicture(scan: ScannedObject, source: Node): boolean {
   const kind = textMember(scan, source, 'type')
   if (kind === 'base64') return (textMember(scan, source, 'media_type') ?? '').startsWith('image/')

@@ -37,16 +37,16 @@ import type { PromptBounds } from '../../prompt-tokens.ts'
 import { promptBounds } from './prompt.ts'
 import { CACHE_MARK_NAMES, knownNames, requestNames } from '../../request-names.ts'
 
-/** Fields of a messages request that the gateway reads; all others pass as they came. */
+/** The fields of a messages request that the gateway reads. All other fields are forwarded unchanged. */
 export interface MessagesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
-  /** Maximum of output tokens; with 0 the request only fills the prompt cache. */
+  /** Maximum number of output tokens. With 0, the request only fills the provider's prompt cache. */
   readonly maxTokens: number
   readonly messageCount: number
   /** Whether thinking is enabled or adaptive. */
   readonly thinking: boolean
-  /** Tools that the provider runs; absent if there are none. */
+  /** Tools of the request that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
 }
 
@@ -113,8 +113,8 @@ const thinking: JsonSchema = {
 }
 
 /**
- * Table of `docs/api.md: Messages`, row for row. Enumerations are open, because a provider may have further
- * values.
+ * Checks for the table in `docs/api.md: Messages`, one for each row. Unknown values of enumerations are
+ * accepted, because a provider may have further values.
  */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
@@ -149,14 +149,14 @@ export function messagesRequestSchema(): JsonSchema {
   return requestSchema(REQUIRED, CHECKS)
 }
 
-/** Kinds of thinking that do not allow sampling fields. */
+/** Types of thinking with which sampling fields are not allowed. */
 const ACTIVE_THINKING: ReadonlySet<unknown> = new Set(['enabled', 'adaptive'])
 
 /**
- * Checks every row of the table in `docs/api.md: Messages` and the content blocks that it names; null in an
- * optional field counts as absent, fields outside the table and other blocks pass. Throws `invalid_request`
- * that names the field, the expected and the actual value. For a field that can contain a prompt the error
- * shows only the kind of value.
+ * Applies the checks for the table in `docs/api.md: Messages`, and checks the content blocks that it names.
+ * Null in an optional field counts as absent; fields outside the table and other blocks are not checked.
+ * Throws `invalid_request` with the field, and the expected and the actual value. For a field that can
+ * contain a prompt, the error states only the kind of the value.
  */
 export function readMessagesRequest(scan: ScannedObject): MessagesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -187,7 +187,10 @@ function checkSystem(scan: ScannedObject, { node }: Member): void {
   checkTextBlocks(scan, node, 'system')
 }
 
-/** Checks tools. The client's own have a name and a schema; those of other types are the provider's. */
+/**
+ * Checks tools. Tools that the client runs must have a name and a schema. Tools with other types are run by
+ * the provider.
+ */
 function checkTools(scan: ScannedObject, { node }: Member): void {
   checkEachObject(scan, node, 'tools', (tool, pathOf) => {
     const path = pathOf()
@@ -222,7 +225,7 @@ function checkThinking(scan: ScannedObject, member: Member): void {
   }
 }
 
-/** Types of tools that the client runs; most of these tools have no type. */
+/** Types of tools that the client runs. Most of these tools have no `type`. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['custom'])
 
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
@@ -240,7 +243,7 @@ function offered({ type, max_uses: maxUses }: Readonly<Record<string, unknown>>)
 
 const sourceNames = knownNames('type media_type data url file_id content')
 
-// The content of a document or a result is not listed, because its names are the client's.
+// The content of a document or a tool result is not listed, because the client chooses the names in it.
 const blockNames = knownNames(
   'type text content title context id name input tool_use_id is_error thinking signature data',
   {
@@ -271,7 +274,9 @@ export const messagesNames = requestNames(
   },
 )
 
-/** Checks of a request to count tokens. The gateway's counter or the upstream checks all other fields. */
+/**
+ * Checks of a request to count tokens. All other fields are checked by the gateway's counter or the upstream.
+ */
 const COUNT_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
     'model',
@@ -302,7 +307,7 @@ export function countedModel(scan: ScannedObject): string {
   return scan.value('model') as string
 }
 
-/** Checks messages in place, without parsing them. */
+/** Checks messages without parsing them. */
 function checkMessageList(scan: ScannedObject, { node }: Member): void {
   if (scan.kindOf(node) !== 'array') refuse('messages', 'an array', kindName(scan, node))
 }

@@ -13,13 +13,14 @@ import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '
 import { recordBlockToolUse, usesIn } from '../blocks.ts'
 import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
-/** Maximum number of blocks that are tracked; no reply has more. */
+/** Maximum number of blocks that are tracked in one reply. */
 const MAX_BLOCKS = 1024
 const SHARED = new SharedTemplates()
 
 /**
- * Watches a native messages stream, whose terminator is `message_stop`. Usage is known from `message_start`
- * on, and final with `message_delta`. A stream that the upstream closed after a stop reason is complete too.
+ * Watches a messages stream that is forwarded without conversion. It ends with `message_stop`. Usage is known
+ * from `message_start` on, and final with `message_delta`. A stream is also complete if the upstream closed
+ * the connection after a stop reason.
  */
 export class MessagesTap extends StreamTap {
   #sawFinish = false
@@ -70,7 +71,7 @@ export class MessagesTap extends StreamTap {
       case 'error':
         return this.#fail(data, event)
       default:
-        // A proxy between the gateway and the provider may report errors in another format.
+        // A proxy between gateway and provider may report errors in a different format.
         return isError(event['error']) ? this.#fail(data, event) : 'forward'
     }
   }
@@ -85,7 +86,9 @@ export class MessagesTap extends StreamTap {
     return parseRecord(data)?.['type'] === 'message_stop'
   }
 
-  /** Reads a start, which may contain a whole message. Of a repeated start only the usage is read. */
+  /**
+   * Reads `message_start`, which may contain a complete message. Of a repeated one, only the usage is read.
+   */
   #start(message: Event | undefined): void {
     if (isSameMessage(this.#id, message?.['id'])) {
       this.#counts.addRepeatedStart(message?.['usage'])
@@ -113,7 +116,7 @@ export class MessagesTap extends StreamTap {
     this.usage = this.#sawFinish ? this.#counts.final : (this.#counts.partial ?? this.usage)
   }
 
-  /** Counts thoughts that are redacted, or longer than the summary that comes with them. */
+  /** Counts thoughts that are encrypted, or of which only a shorter summary is visible. */
   #noteHidden(event: Event, encrypted: unknown): void {
     if (typeof encrypted === 'string')
       this.arrived.addHidden(encrypted.length, this.textBytes(indexOf(event)))
@@ -138,7 +141,7 @@ function indexOf(event: Event): number {
   return Math.min(blockIndex(event), MAX_BLOCKS)
 }
 
-/** Reads the facts of a whole reply; never throws. */
+/** Reads the facts of a complete reply; never throws. */
 export function usageOfMessage(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const content = reply['content']
@@ -162,8 +165,8 @@ export function usageOfMessage(bytes: Buffer): ReplyFacts {
 }
 
 /**
- * Collects the text that the model wrote in a block, whole or at its start: text, thinking, name and input of
- * a tool call. Returns only non-empty pieces. Results of the provider's tools are not generated text.
+ * Texts that the model wrote in a block, which may be complete or just starting: text, thinking, name and
+ * input of a tool call. Empty texts are left out. Results of the provider's tools are not generated text.
  */
 function generatedText(block: Readonly<Record<string, unknown>> | undefined): string[] {
   if (!block) return []
@@ -174,14 +177,14 @@ function generatedText(block: Readonly<Record<string, unknown>> | undefined): st
   return pieces.filter((piece): piece is string => typeof piece === 'string' && piece !== '')
 }
 
-/** Returns the text that a delta adds; undefined if it adds none (signatures, citations). */
+/** Returns the text that a delta adds; undefined if it adds none, like signatures and citations. */
 function deltaText(delta: Readonly<Record<string, unknown>> | undefined): string | undefined {
   const key = DELTAS.get(String(delta?.['type']))
   const text = key === undefined ? undefined : delta?.[key]
   return typeof text === 'string' && text !== '' ? text : undefined
 }
 
-/** Name of the member with the text, by type of delta. */
+/** Name of the member that contains the text, by type of delta. */
 const DELTAS: ReadonlyMap<string, string> = new Map([
   ['text_delta', 'text'],
   ['thinking_delta', 'thinking'],
@@ -189,7 +192,7 @@ const DELTAS: ReadonlyMap<string, string> = new Map([
   ['compaction_delta', 'content'],
 ])
 
-/** Returns the text of a call's input; undefined for the `{}` at the start of a stream. */
+/** Returns the input of a call as text; undefined for the `{}` at the start of a streamed call. */
 function inputText(input: unknown): string | undefined {
   return typeof input === 'object' && input !== null && Object.keys(input).length > 0
     ? JSON.stringify(input)

@@ -21,18 +21,18 @@ import { StreamedUsage } from '../usage.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Block that has begun and not ended. */
+/** A block that has not ended yet. */
 interface OpenBlock {
   readonly kind: ReplyPart['kind']
-  /** Number of the part. An opaque part gets its number when it is complete. */
+  /** Number of the part. An opaque part gets its number only when it is complete. */
   readonly index: number
-  /** Contents of an opaque block so far. */
+  /** Contents of an opaque block received so far. */
   block: Fields
-  /** Input at the start of the call; used if no deltas follow. */
+  /** Input stated at the start of a call, which is used if no deltas follow. */
   input: string
 }
 
-/** Deltas with text: the member that contains it, and the kind of its part. */
+/** Deltas that contain text: the member with the text, and the kind of part. */
 const TEXTS = [
   { type: 'text_delta', key: 'text', kind: 'text' },
   { type: 'thinking_delta', key: 'thinking', kind: 'thinking' },
@@ -44,9 +44,9 @@ type TextKind = (typeof TEXTS)[number]['kind']
 const SHARED = new SharedTemplates()
 
 /**
- * Decodes a messages stream. A block without a start begins with its first text; other gaps (input of an
- * unknown call, a second message) are failures. The stream is complete with `message_stop`, or if the
- * upstream closed after a stop reason.
+ * Decodes a messages stream. If a block has no start event, it begins with its first text. Other gaps, such
+ * as input of an unknown call or a second message, are errors. The stream is complete with `message_stop`, or
+ * if the upstream closed the connection after a stop reason.
  */
 export class MessagesStreamDecoder extends FrameReader {
   readonly #open = new Map<number, OpenBlock>()
@@ -59,7 +59,7 @@ export class MessagesStreamDecoder extends FrameReader {
   #stop: Stop | undefined
   #isComplete = false
 
-  /** `memory` accounts for incomplete events. */
+  /** `memory` records the size of incomplete events. */
   constructor(memory?: EventMemory) {
     super(memory, SHARED)
   }
@@ -103,12 +103,15 @@ export class MessagesStreamDecoder extends FrameReader {
       case 'error':
         return this.#report(data, event)
       default:
-        // A proxy between the gateway and the provider may report errors in another format.
+        // A proxy between gateway and provider may report errors in a different format.
         if (isError(event['error'])) this.#report(data, event)
     }
   }
 
-  /** The index includes the kind of text, so that frames of different kinds never match. */
+  /**
+   * The index in the result also identifies the kind of text, so that frames of different kinds never match
+   * the same template.
+   */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     if (event?.['type'] !== 'content_block_delta') return undefined
@@ -139,7 +142,9 @@ export class MessagesStreamDecoder extends FrameReader {
     if (this.#stop !== undefined) this.#finish()
   }
 
-  /** Reads a start, which may contain a whole message. Of a repeated start only the usage is read. */
+  /**
+   * Reads `message_start`, which may contain a complete message. Of a repeated one, only the usage is read.
+   */
   #start(message: Fields, data: string): void {
     if (isSameMessage(this.#id, message['id'])) return this.#counts.addRepeatedStart(message['usage'])
     if (this.#started)
@@ -163,7 +168,7 @@ export class MessagesStreamDecoder extends FrameReader {
     }
   }
 
-  /** Begins a block; `data` is the data of its event. */
+  /** Begins a block. `data` is the data of the event that contains it. */
   #begin(index: number, block: Fields, data = '', find = startedBlock): void {
     this.#end(index)
     const part = readBlock(block, inputIn(data, block, find))
@@ -279,7 +284,7 @@ const contentBlock =
     return content === undefined ? undefined : scan.elements(content)[index]
   }
 
-/** Returns the text of the input with which a block began, as it was written; usually it is empty. */
+/** Returns the input that a block's start states, as it was written; usually it is empty. */
 function inputIn(data: string, block: Fields, find: Finder): string {
   const input = asRecord(block['input'])
   if (!input || Object.keys(input).length === 0) return ''
@@ -288,7 +293,8 @@ function inputIn(data: string, block: Fields, find: Finder): string {
     const node = find(scan)
     return node === undefined ? '' : inputText(scan, node)
   } catch {
-    // Beyond the scanner's limits, integers above 2^53 lose digits.
+    // If the scanner's limits are exceeded, the value is serialized again, and integers above 2^53 lose
+    // digits.
     return JSON.stringify(input)
   }
 }
@@ -299,7 +305,7 @@ function textOf(value: unknown): string {
 
 type Block = Readonly<Record<string, unknown>>
 
-/** Applies a delta to a block that other dialects do not have. */
+/** Adds a delta to a block that other protocols do not have. */
 type Growth = (block: Block, delta: Block) => Block
 
 const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
@@ -309,12 +315,12 @@ const GROWTHS: ReadonlyMap<unknown, Growth> = new Map<unknown, Growth>([
   ['signature_delta', (block, delta) => ({ ...block, signature: delta['signature'] })],
 ])
 
-/** Applies a delta to a block; unknown types of deltas are ignored. */
+/** Adds a delta to a block. Unknown types of deltas are ignored. */
 function grown(block: Block, delta: Block): Block {
   return GROWTHS.get(delta['type'])?.(block, delta) ?? block
 }
 
-/** Sets a block's input, which arrived as text; unchanged if the text is not JSON. */
+/** Sets the input of a block from its text. The block stays unchanged if the text is not JSON. */
 function withInput(block: Block, input: string): Block {
   if (input === '') return block
   try {

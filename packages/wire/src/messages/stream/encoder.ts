@@ -11,7 +11,7 @@ import { writeStop } from '../stop-reasons.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { writeUsage } from '../usage.ts'
 
-/** Part that waits for the end of an earlier one. */
+/** A part that is held until an earlier part has ended. */
 interface Waiting {
   readonly index: number
   readonly part: StartedPart
@@ -24,7 +24,7 @@ interface Waiting {
 const STOP_FRAME = 'event: message_stop\ndata: {"type":"message_stop"}\n\n'
 const PING_FRAME = 'event: ping\ndata: {"type":"ping"}\n\n'
 
-/** Beginning of a delta up to its text, by kind of part. */
+/** The beginning of a delta event up to its text, by kind of part. */
 const DELTAS = {
   text: '{"type":"text_delta","text":',
   thinking: '{"type":"thinking_delta","thinking":',
@@ -33,26 +33,27 @@ const DELTAS = {
 const DELTA_TAIL = '}}\n\n'
 
 /**
- * Encodes a messages stream; `docs/api.md: Events`. Blocks are sequential and numbered without gaps: one part
- * is open and is written as it arrives, others wait until it has ended. Empty texts produce no block.
+ * Encodes a messages stream; `docs/api.md: Events`. Blocks come one after another and are numbered without
+ * gaps: one part is written as it arrives, and others are held until it has ended. An empty text becomes no
+ * block.
  */
 export class MessagesStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   #isStarted = false
-  /** Stop of the message, and its usage. */
+  /** How the message ended, and its usage. */
   #ended: { readonly stop: Stop; readonly usage: Usage | undefined } | undefined
   #calledTools = false
   #refused = false
-  /** Number of the next block. */
+  /** Index of the next block. */
   #next = 0
-  /** Part whose block is open, or will open with its first text. */
+  /** The part whose block is open, or will open when its first text arrives. */
   #current:
     | {
         readonly index: number
         readonly part: StartedPart
         readonly citations: Citation[]
         isWritten: boolean
-        /** Frame for more of its text. */
+        /** The bytes around further text of the part. */
         frame?: TextFrame | undefined
       }
     | undefined
@@ -161,14 +162,14 @@ export class MessagesStreamEncoder implements StreamEncoder {
     return kind === 'opaque' || kind === 'search' ? undefined : frameOf(this.#deltaHead(kind), DELTA_TAIL)
   }
 
-  /** Beginning of a delta of the open block, up to its text. */
+  /** The beginning of a delta event of the open block, up to its text. */
   #deltaHead(kind: keyof typeof DELTAS): string {
     return `event: content_block_delta\ndata: {"type":"content_block_delta","index":${this.#next},"delta":${DELTAS[kind]}`
   }
 
   /**
-   * Records a citation. It is written at the end of its block, because a block opens only with its first
-   * text.
+   * Records a citation. It is written at the end of its block, because the block opens only when its first
+   * text arrives.
    */
   #cite(index: number, citation: Citation): void {
     const part = this.#current?.index === index ? this.#current : this.#waiting.get(index)
@@ -193,7 +194,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#takeUp()
   }
 
-  /** Writes the waiting parts in order, up to one that is still growing. */
+  /** Writes the held parts in order, up to the first one that has not ended. */
   #takeUp(): void {
     for (const { index, part, texts, citations, proof, isEnded } of this.#waiting.values()) {
       this.#waiting.delete(index)
@@ -206,7 +207,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     }
   }
 
-  /** Writes the start of the current part's block, once. */
+  /** Writes the start of the current part's block, if that was not done yet. */
   #open(): void {
     const current = this.#current
     if (!current || current.isWritten || current.part.kind === 'search') return
@@ -231,7 +232,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
     this.#frame('content_block_stop', { index: this.#next++ })
   }
 
-  /** Writes the blocks of a search. Its input is written as a delta, as for any tool. */
+  /** Writes the blocks of a search. Its input is written as a delta, like that of any tool. */
   #writeSearch(search: SearchPart): void {
     for (const block of encodeForeignSearch(search, `${this.#identity.id}${this.#next}`)) {
       const { input, ...rest } = block as { readonly input?: unknown }
@@ -261,7 +262,7 @@ function eventText(type: string, fields: object): string {
   return `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
 }
 
-/** Start of a part's block; its text follows in deltas. */
+/** The block of a part at its start. Its text follows in deltas. */
 function startOf(part: Exclude<StartedPart, SearchPart>): unknown {
   switch (part.kind) {
     case 'text':

@@ -24,21 +24,24 @@ import { reportDropped } from '../dropped-fields.ts'
 import { isSearch, readSearch } from '../search-item.ts'
 import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
 
-/** System texts and turns of a conversation. */
+/** The system texts and turns of a conversation. */
 export interface Transcript {
   readonly system: readonly SystemText[]
   readonly turns: readonly Turn[]
 }
 
-/** Turn that is still being read. */
+/** A turn to which items are still added. */
 interface OpenTurn {
   readonly role: Turn['role']
   readonly parts: Part[]
-  /** Index of the turn. */
+  /** Index of the turn in the conversation. */
   readonly number: number
 }
 
-/** Items that other dialects cannot express, with the names under which they are reported as dropped. */
+/**
+ * Types of items that other protocols cannot express, with the names under which they are reported as
+ * dropped.
+ */
 const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof reportDropped>[1]> = new Map([
   ['compaction', 'input.compaction'],
   ['compaction_trigger', 'input.compaction'],
@@ -46,17 +49,17 @@ const DROPPED_ITEMS: ReadonlyMap<string, Parameters<typeof reportDropped>[1]> = 
   ['item_reference', 'input.item_reference'],
 ])
 
-/** Where an item is in the stored text of a request or response. */
+/** Finds an item in the stored text of a request or response. */
 interface Place {
   readonly node: Node
   readonly path: string
 }
 
 /**
- * Reads `input`. A user's message after another begins a turn, so that the turns before it stay the same; other
- * consecutive items of one role become one turn. System messages keep their position. The output of a tool moves
- * to the user's turn after its call. Throws `invalid_request` with the path of an unreadable value, for a call without
- * its output, and for an output without its call.
+ * Reads `input`. Consecutive items of one role become one turn, except that a user's message after another
+ * begins a new turn, so that the turns before it stay the same. System messages keep their position. The
+ * output of a tool moves to the user's turn after its call. Throws `invalid_request` with the path of an
+ * invalid value, and for a call without output or an output without a call.
  */
 export class InputReader {
   readonly #scan: ScannedObject
@@ -64,7 +67,7 @@ export class InputReader {
   readonly #tools: OfferedTools
   readonly #system: SystemText[] = []
   readonly #turns: OpenTurn[] = []
-  /** Calls without an output so far, with their turns. */
+  /** Calls whose output has not been read yet, with their turns. */
   readonly #openCalls = new Map<string, OpenTurn>()
 
   constructor(scan: ScannedObject, reader: CallReader, tools: OfferedTools) {
@@ -94,7 +97,7 @@ export class InputReader {
     return this.#reader.dropped
   }
 
-  /** Some clients send items in `instructions`. */
+  /** Reads `instructions`, which some clients send as a list of items. */
   #readInstructions(value: unknown): void {
     if (typeof value === 'string')
       this.#system.push(...textsOf(decodeContent(value, 'instructions', this.#dropped), 'instructions'))
@@ -164,7 +167,7 @@ export class InputReader {
     }
   }
 
-  /** Reads summaries, or the thoughts themselves if a model provides them. */
+  /** Reads thoughts: their summaries, or the complete text if a model provides it. */
   #readReasoning(item: Fields, path: string): void {
     const summary = listAt(present(item['summary']) ?? [], `${path}.summary`)
     const content = listAt(present(item['content']) ?? [], `${path}.content`)
@@ -182,7 +185,10 @@ export class InputReader {
       this.#turnOf('assistant').parts.push({ kind: 'thinking', text, ...enclosed })
   }
 
-  /** Position of the next message; undefined before the first turn. A message joins the results before it. */
+  /**
+   * Position of the next message; undefined before the first turn. After tool results, the message belongs to
+   * the same turn.
+   */
   get #place(): PartPosition | undefined {
     const last = this.#turns.at(-1)
     if (!last) return undefined
@@ -191,7 +197,7 @@ export class InputReader {
     return { turn: this.#turns.length, part: 0 }
   }
 
-  /** The turn of a message. A user's message after another is a new turn. */
+  /** Returns the turn to which a message belongs. A user's message after another begins a new turn. */
   #turnOfMessage(role: Turn['role']): OpenTurn {
     const last = this.#turns.at(-1)
     const isNew = role === 'user' && last?.role === role && last.parts.at(-1)?.kind !== 'tool-result'
@@ -216,13 +222,13 @@ export class InputReader {
   }
 }
 
-/** A message may omit its type, and so may a reference to an item. */
+/** Returns the type of an item without `type`: it is a message or a reference to an item. */
 function typeOfUntyped(item: Fields): string {
   if (item['role'] !== undefined) return 'message'
   return item['id'] === undefined ? '' : 'item_reference'
 }
 
-/** Reports whether the provider ran the call itself. */
+/** Whether the provider ran the call itself. */
 function isServerRun(type: string, item: Fields): boolean {
   const environment = item['environment'] as { readonly type?: unknown } | null | undefined
   if (type === 'tool_search_call' || type === 'tool_search_output') return item['execution'] !== 'client'
@@ -238,7 +244,7 @@ function refuseCall(missing: string, given: string, id: string): never {
   throw new WireError('invalid_request', `No tool ${missing} found for the tool ${given}${named} in 'input'.`)
 }
 
-/** What the readers of calls and of their outputs need. */
+/** What functions need to read a call or an output. */
 interface CallReader {
   readonly names: ToolNames
   readonly dropped: Dropped
@@ -246,7 +252,7 @@ interface CallReader {
 
 type Item = Fields
 
-/** Reads a call by the type of its item. `textOf` returns a member as it was written. */
+/** Reads a call according to the type of its item. `textOf` returns a member as it was written. */
 function readCall(
   type: string,
   item: Item,
@@ -278,7 +284,7 @@ function readCall(
   }
 }
 
-/** Reads the output of a call by the type of its item. */
+/** Reads the output of a call according to the type of its item. */
 function readOutput(
   type: string,
   item: Item,
@@ -297,7 +303,7 @@ function readOutput(
     case 'apply_patch_call_output':
       return result(decodeContent(item['output'], `${path}.output`, dropped))
     case 'local_shell_call_output':
-      // The `id` of this item is the call's id.
+      // In this item, `id` is the id of the call.
       return result(
         decodeContent(item['output'], `${path}.output`, dropped),
         textAt(item['call_id'] ?? item['id'], `${path}.id`),
@@ -311,7 +317,7 @@ function readOutput(
   }
 }
 
-/** The form of the tool to which a call belongs. */
+/** The tool of a call, as the client declared it. */
 function named(type: 'function' | 'custom', item: Item, path: string): ToolForm {
   const namespace = present(item['namespace'])
   return {
@@ -330,7 +336,7 @@ function callId(item: Item, path: string): string {
   return textAt(item['call_id'], `${path}.call_id`)
 }
 
-/** An action without its `type`, which is always the same. */
+/** Returns an action without the member `type`, which always has the same value. */
 function withoutMember(value: unknown, member: string, text: string | undefined): string {
   const fields = value as Readonly<Record<string, unknown>>
   if (!Object.hasOwn(fields, member)) return text ?? '{}'
@@ -338,7 +344,7 @@ function withoutMember(value: unknown, member: string, text: string | undefined)
   return JSON.stringify(rest)
 }
 
-/** Renders the output of each command as a shell would show it. */
+/** Formats the output of each command as a shell would. */
 function shellOutput(value: unknown, path: string): string {
   if (typeof value === 'string') return value
   return listAt(value, path)
@@ -372,7 +378,7 @@ function optionalText(item: Item, key: string, path: string): string {
 /** Part of a message's content or of a tool's output. */
 type ContentPart = TextPart | MediaPart
 
-/** Reads a part of a known type. Returns undefined if it is empty. */
+/** Reads a part of one type. Returns undefined if the part is empty. */
 type PartReader = (part: Fields, path: string, dropped: Dropped) => ContentPart | undefined
 
 const text: PartReader = (part, path, dropped) => {
@@ -393,8 +399,8 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
 ])
 
 /**
- * Decodes the parts of content. Parts of unknown types are dropped and reported. Throws `invalid_request` for
- * a part whose contents do not match its type.
+ * Decodes the parts of content. Parts of unknown types are dropped and reported. Throws `invalid_request` if
+ * a part's content does not fit its type.
  */
 function decodeContent(content: unknown, path: string, dropped: Dropped): ContentPart[] {
   return contentParts(content, path, (type, part, at): ContentPart[] => {

@@ -44,8 +44,8 @@ export function decodeReply(bytes: Buffer): Reply {
 }
 
 /**
- * Finds the texts of members of items as they were written. The search runs only when a member is requested,
- * which is rare. `find` returns the array of items.
+ * Returns functions that find the texts of items' members as they were written. The bytes are scanned only
+ * when a text is requested, which is rare. `find` returns the array of items.
  */
 export function itemTexts(
   text: string,
@@ -62,12 +62,13 @@ export function itemTexts(
     }
     const node = nodes[index]
     const found = scan && node !== undefined ? scan.memberOf(node, member) : undefined
-    // Responses beyond the scanner's limits lose the order of integer-like keys, and digits.
+    // If the response exceeds the scanner's limits, the value is serialized again: integer-like keys then
+    // change their order, and large integers lose digits.
     return scan && found !== undefined ? scan.textOf(found) : JSON.stringify(value)
   }
 }
 
-/** The elements of a list; none if the list is missing. */
+/** The elements of a list; empty if there is no list. */
 export function elementsOf(scan: ScannedObject, list: Node | undefined): readonly Node[] {
   return list === undefined ? [] : scan.elements(list)
 }
@@ -82,10 +83,10 @@ function scanned(text: string): ScannedObject | undefined {
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Returns a member of an item as it was written; undefined if there is none. */
+/** Returns a member of an item as it was written; undefined if the item has no such member. */
 export type MemberText = (member: string) => string | undefined
 
-/** Calls whose input is a member of their item, with the name of the tool. */
+/** Types of calls whose input is a member of the item, with the name of the tool and of that member. */
 const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]> = new Map([
   ['local_shell_call', ['local_shell', 'action']],
   ['shell_call', ['shell', 'action']],
@@ -94,8 +95,8 @@ const TYPED_CALLS: ReadonlyMap<unknown, readonly [name: string, member: string]>
 ])
 
 /**
- * Reads an item of a whole response or of a stream as parts. Items that the provider ran itself, and others
- * that other dialects cannot express, become opaque parts; none is refused.
+ * Reads an item of a complete response or of a stream as parts. Items that the provider ran itself, and items
+ * that other protocols cannot express, become opaque parts. No item is refused.
  */
 export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
   switch (item['type']) {
@@ -119,7 +120,7 @@ export function readItem(item: Item, textOf: MemberText): ReplyPart[] {
   }
 }
 
-/** Reports whether the provider ran the call itself. */
+/** Whether the provider ran the call itself. */
 function isServerRun(item: Item): boolean {
   if (item['type'] === 'tool_search_call') return item['execution'] !== 'client'
   return textOr(asRecord(item['environment'])?.['type']).startsWith('container')
@@ -137,7 +138,7 @@ function readText(part: Item): ReplyText {
   }
 }
 
-/** Reads an annotation; undefined for citations of files, which other dialects do not have. */
+/** Reads an annotation as a citation; undefined if it cites a file, which other protocols cannot express. */
 export function readAnnotation(annotation: Item | undefined): Citation | undefined {
   return annotation?.['type'] === 'url_citation' ? readUrlCitation(annotation) : undefined
 }
@@ -152,7 +153,7 @@ function partText(part: Item): string {
   return textOr(part['text']) || textOr(part['refusal']) || textOr(part['transcript'])
 }
 
-/** Reads thoughts: their summaries, or else the text that open models provide. */
+/** Reads the thoughts of an item: their summaries, or the complete text, which open models provide. */
 function readReasoning(item: Item): ReplyPart {
   const summary = listOf(item['summary'])
   const text =
@@ -167,7 +168,7 @@ function call(item: Item, name: string, input: string): ReplyPart {
   return { kind: 'tool-call', id: textOr(item['call_id']) || textOr(item['id']), name, input }
 }
 
-/** Some servers send arguments as an object instead of as text. */
+/** Returns arguments as text. Some servers send them as an object. */
 function objectText(item: Item, member: string, textOf: MemberText): string {
   return asRecord(item[member]) ? (textOf(member) ?? '') : ''
 }

@@ -15,14 +15,14 @@ import { REPEATED_FIELDS } from '../response-object.ts'
 import { decodeThinking } from '../thinking.ts'
 import { decodeToolChoice } from '../tool-choice.ts'
 
-/** Fields that refer to something stored at an upstream, which other upstreams cannot read. */
+/** Fields that refer to data stored at one upstream, which another upstream cannot read. */
 const STATEFUL = ['conversation', 'prompt'] as const
 
 /**
  * Decodes a checked request. What a conversation cannot express is reported in `dropped`. Throws
- * `invalid_request` with the path of an unreadable value, and if the request continues something that an
- * upstream stored. If it continues a response that the gateway keeps, the items of that response are already
- * part of the input.
+ * `invalid_request` with the path of an invalid value, and if the request continues something stored at an
+ * upstream. If it continues a response that the gateway has stored, the items of that response were already
+ * added to the input.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
   const value = (key: string): unknown => present(scan.value(key))
@@ -76,7 +76,7 @@ function requestsLogprobs(include: unknown): boolean {
   return Array.isArray(include) && include.includes(INCLUDE_LOGPROBS)
 }
 
-/** Identifier of the client's user. `user` is the older field. */
+/** Returns the identifier of the client's user. `user` is an older field for it. */
 function endUserOf(value: (key: string) => unknown): { endUser?: EndUser } {
   for (const field of ['safety_identifier', 'user'] as const) {
     const id = value(field)

@@ -7,7 +7,8 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { reportDropped } from '../dropped-fields.ts'
 
 /**
- * Prefixes of the types of tools that only the provider can run, with the names under which they are dropped.
+ * Beginnings of the types of tools that only the provider can run, with the names under which they are
+ * reported as dropped.
  */
 const PROVIDER_TOOLS = [
   ['code_interpreter', 'tools.code_interpreter'],
@@ -20,13 +21,13 @@ const PROVIDER_TOOLS = [
 
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
 
-/** The tools of a request, from `tools` and from its items. */
+/** The tools offered in a request: in `tools` and in input items. */
 export class OfferedTools {
   readonly tools: Tool[] = []
   webSearch: WebSearch | undefined
-  /** Whether a tool was dropped because only the provider can run it. */
+  /** Whether a tool was dropped, because only its provider can run it. */
   hasDropped = false
-  /** Index of each tool in the list, by its name. */
+  /** Index of each tool in `tools`, by its name. */
   readonly #places = new Map<string, number>()
   readonly #scan: ScannedObject
   readonly #names: ToolNames
@@ -103,7 +104,7 @@ export class OfferedTools {
     })
   }
 
-  /** A tool that is offered again, such as one found by a tool search, replaces the earlier one. */
+  /** Adds a tool. If it was offered before, as a tool found by a tool search is, the new one replaces it. */
   #add(
     given: Pick<Tool, 'description' | 'schema'> & {
       form: NonNullable<Tool['form']>
@@ -158,9 +159,9 @@ function optionalText(tool: Fields, key: string, path: string): string | undefin
 }
 
 /**
- * Reports whether a schema follows the rules of strict mode: all objects are closed and require each of their
- * members. In this dialect tools are strict by default if their schema allows it; in other dialects
- * strictness must be stated.
+ * Whether a schema can be used in strict mode: all objects are closed and require all of their members. Tools
+ * are strict by default in this protocol if their schema allows it. In other protocols strictness must be
+ * stated.
  */
 function isStrictSchema(text: string | undefined): boolean {
   const schema = text === undefined ? undefined : parseRecord(text)
@@ -189,10 +190,10 @@ function hasAll(list: unknown, names: readonly string[]): boolean {
 
 type FormType = Exclude<ToolForm['type'], 'function' | 'custom' | 'tool_search'>
 
-/** Description and schema of the function that replaces a tool with a type of its own. */
+/** Description and schema of the function that stands for a tool with a type of its own. */
 interface Described {
   readonly description: string
-  /** JSON schema of its input, as text. */
+  /** JSON schema of the tool's input, as text. */
   readonly schema: string
 }
 
@@ -207,7 +208,10 @@ function described(description: string, properties: object, required: readonly s
   }
 }
 
-/** Tools that the client runs, by their type. Their input is the content of a call's item. */
+/**
+ * Tools with types of their own that the client runs. The input of such a tool is the content of the call's
+ * item.
+ */
 const TYPED_TOOLS: Readonly<Record<FormType, Described>> = {
   local_shell: described(
     'Runs a command on the local machine and returns its output.',
@@ -236,7 +240,7 @@ const TYPED_TOOLS: Readonly<Record<FormType, Described>> = {
   ),
 }
 
-/** The type of a tool that the client runs; undefined for other types. */
+/** Returns the type if it is that of a tool that the client runs; otherwise undefined. */
 function typedTool(type: string): FormType | undefined {
   return Object.hasOwn(TYPED_TOOLS, type) ? (type as FormType) : undefined
 }
@@ -247,33 +251,32 @@ const SEARCH_SCHEMA = JSON.stringify({
   required: ['query'],
 })
 
-/** Default description and schema of a tool search, if the client gives none. */
+/** Description and schema of a tool search, unless the client states them. */
 const TOOL_SEARCH: Described = {
   description: 'Searches for further tools, which can be called once they were found.',
   schema: SEARCH_SCHEMA,
 }
 
-/** Maximum length of a function name in chat and messages. */
+/** Maximum length of a function name in chat and messages requests. */
 const MAX_NAME = 64
 const SEPARATOR = '__'
 
-/** Name of a tool as the client knows it, with its namespace. */
+/** The name of a tool as the client knows it, with its type and namespace. */
 type Named = Pick<ToolForm, 'type' | 'name' | 'namespace'>
 
 /**
- * Names of the tools of one request as functions. A namespace and a name are joined to one name that other
- * dialects accept. Both may contain the separator, so that only this map can separate them. The same request
- * always gets the same names.
+ * Gives each tool of a request a function name that other protocols accept. Namespace and name are joined to
+ * one name. Both may contain the separator, so the joined name can be split again only with the help of this
+ * object. The same request always gets the same names.
  */
 export class ToolNames {
   readonly #byKey = new Map<string, string>()
   readonly #taken = new Set<string>()
-  /** Last number that was appended to make a duplicate name unique. */
+  /** For each name, the last number that was appended to make a duplicate unique. */
   readonly #last = new Map<string, number>()
 
   /**
-   * Returns the function name of a tool. The first tool that needs a name gets it; others get it with a
-   * number.
+   * Returns the function name of a tool. If another tool already has the wanted name, a number is appended.
    */
   nameOf(tool: Named): string {
     const key = JSON.stringify([tool.type === 'function' ? '' : tool.type, tool.namespace ?? '', tool.name])
@@ -298,7 +301,7 @@ export class ToolNames {
   }
 }
 
-/** Replaces characters that other dialects refuse, and shortens the name to their maximum. */
+/** Replaces characters that other protocols refuse, and shortens the name to the maximum length. */
 function fit(name: string): string {
   const plain = name.replaceAll(/[^\w-]/g, '_')
   if (plain.length <= MAX_NAME) return plain
@@ -306,7 +309,7 @@ function fit(name: string): string {
   return plain.slice(0, MAX_NAME - suffix.length) + suffix
 }
 
-/** FNV-1a, 32 bits. It distinguishes long names with the same beginning. */
+/** Hash of a text (FNV-1a, 32 bits). It keeps shortened names with the same beginning different. */
 function hash(text: string): string {
   let value = 0x81_1c_9d_c5
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01_00_01_93)

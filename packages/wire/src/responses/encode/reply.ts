@@ -18,8 +18,8 @@ import { searchItem } from '../search-item.ts'
 import { customInput } from '../../openai-tools.ts'
 
 /**
- * Encodes a whole response. Each part becomes an item. If the response is incomplete, so is its last item; a
- * call whose arguments were cut off is always incomplete.
+ * Encodes a complete response. Each part becomes an item. If the response is incomplete, its last item is
+ * marked as incomplete. A call whose arguments were cut off is always marked so.
  */
 export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?: ReplyContext): Buffer {
   const response = new ResponseObject(identity, replyContext)
@@ -40,7 +40,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity, replyContext?
   return Buffer.from(response.write({ status, incompleteReason: reason, output, usage: reply.usage }))
 }
 
-/** Reports whether the part becomes an item. Empty texts and opaque parts of other dialects do not. */
+/** Whether a part becomes an item. Empty texts and opaque parts of other protocols do not. */
 function saysSomething(part: ReplyPart): boolean {
   switch (part.kind) {
     case 'text':
@@ -58,7 +58,7 @@ function saysSomething(part: ReplyPart): boolean {
 /** Status of an item. */
 export type ItemStatus = 'in_progress' | 'completed' | 'incomplete'
 
-/** Types of items that this gateway writes, with the prefixes of their ids. */
+/** Types of items that this gateway writes, each with the prefix of its ids. */
 const ID_PREFIXES = {
   message: 'msg',
   reasoning: 'rs',
@@ -74,7 +74,7 @@ const ID_PREFIXES = {
 /** The type of an item that this gateway writes. */
 export type ItemType = keyof typeof ID_PREFIXES
 
-/** Forms in which the client knows tools, by the names that they have as functions. */
+/** The tools as the client declared them, by the names of the functions that replace them. */
 export class ToolForms {
   readonly #forms: ReadonlyMap<string, ToolForm>
 
@@ -82,15 +82,16 @@ export class ToolForms {
     this.#forms = new Map(tools.flatMap(({ name, form }) => (form ? [[name, form] as const] : [])))
   }
 
-  /** The form of a tool that is called. */
+  /** The tool that is called, as the client declared it. */
   of(name: string): ToolForm {
     return this.#forms.get(name) ?? { type: 'function', name }
   }
 }
 
 /**
- * The type of the item for a part. `input` is the input of a call if it is complete. If it is not valid for
- * its type, because it was cut off or malformed, the call is written as a function call.
+ * Returns the type of the item for a part. `input` is the complete input of a call, if known. If the input
+ * was cut off or is malformed, so that it is invalid for the tool's type, the call is written as a function
+ * call.
  */
 export function itemType(
   part: Pick<StartedPart, 'kind'>,
@@ -104,12 +105,12 @@ export function itemType(
   return input !== undefined && inputObject(input) === undefined ? 'function_call' : `${form.type}_call`
 }
 
-/** Id of an item in the response. It differs from the id of a call inside the item. */
+/** Id of an item. It is not the same as the id of a call in the item. */
 export function itemId(type: ItemType, response: string, index: number): string {
   return `${ID_PREFIXES[type]}_${response}${String(index).padStart(3, '0')}`
 }
 
-/** Members that every item has in addition to its content. */
+/** The members that all items have. */
 export interface ItemFrame {
   readonly id: string
   readonly type: ItemType
@@ -137,7 +138,7 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
         encrypted_content: encryptedContent(part, status),
       })
     case 'search':
-      // The query is written only when the search is over.
+      // The query of a search is written only when the search has ended.
       return JSON.stringify(
         status === 'in_progress' ? { id, type: 'web_search_call', status } : { id, ...searchItem(part) },
       )
@@ -153,7 +154,10 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
   }
 }
 
-/** Clients without storage discard thoughts that have no encrypted content. */
+/**
+ * Returns the encrypted content of a thought. It is needed because clients discard thoughts without it if
+ * nothing is stored.
+ */
 function encryptedContent(
   { text, proof }: Extract<ReplyPart, { kind: 'thinking' }>,
   status: ItemStatus,
@@ -162,12 +166,12 @@ function encryptedContent(
   return text === '' || status === 'in_progress' ? null : UNSIGNED_THOUGHT
 }
 
-/** A text inside a message. */
+/** Encodes a text of a message. */
 export function textPart({ text, citations, logprobs = [] }: Omit<ReplyText, 'kind'>): object {
   return { type: 'output_text', annotations: annotationsOf(text, citations), logprobs, text }
 }
 
-/** A refusal inside a message. */
+/** Encodes a refusal in a message. */
 export function refusalPart({ text }: Pick<ReplyText, 'text'>): object {
   return { type: 'refusal', refusal: text }
 }
@@ -179,12 +183,12 @@ export function annotationsOf(text: string, citations: readonly Citation[] = [])
   return citations.map((citation) => ({ type: 'url_citation', ...urlCitation(citation, length) }))
 }
 
-/** A text inside a reasoning item. */
+/** Encodes a text of a reasoning item. */
 export function summaryPart({ text }: Pick<ReplyText, 'text'>): object {
   return { type: 'summary_text', text }
 }
 
-/** Encodes a call as an item of the type that the client knows. */
+/** Encodes a call as an item of the type that the client declared. */
 function writeCall(
   { id: callId, name, input }: Extract<ReplyPart, { kind: 'tool-call' }>,
   { id, type, status, form = { type: 'function', name } }: ItemFrame,
@@ -216,7 +220,7 @@ function writeCall(
   }
 }
 
-/** An action must have an environment, even an empty one. */
+/** Adds an empty environment to an action without one, because an action must have one. */
 function withEnvironment(input: string): string {
   const action = JSON.parse(input) as Readonly<Record<string, unknown>>
   return JSON.stringify({ type: 'exec', env: {}, ...action })

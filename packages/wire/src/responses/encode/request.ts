@@ -29,22 +29,22 @@ import { encodeThinking } from '../thinking.ts'
 import { encodeToolChoice } from '../tool-choice.ts'
 import { audioFormat, dataUrl } from '../../media-source.ts'
 
-/** Smallest maximum of output tokens that upstreams accept. */
+/** Lowest value that upstreams accept for the maximum of output tokens. */
 const MIN_OUTPUT_TOKENS = 16
 
 /** Value of `include` that requests the pages that a search found. */
 const SEARCH_PAGES = 'web_search_call.action.sources'
 
-/** The maximum of tokens that is sent for a conversation. */
+/** The maximum of output tokens sent for a conversation. */
 export function maxTokensOf({ maxTokens }: Pick<Conversation, 'maxTokens'>): number | undefined {
   return maxTokens === undefined ? undefined : Math.max(maxTokens, MIN_OUTPUT_TOKENS)
 }
 
 /**
- * Encodes a request. Nothing is stored unless the client requests it, and reasoning is requested in encrypted
- * form, so that the client can send it back. The order of fields is fixed, so that equal conversations give
- * equal bytes, which hit the upstream's cache. Throws `invalid_request` if responses cannot express something
- * that must not be dropped.
+ * Encodes a request. Storage is requested only if the client does. Reasoning is requested in encrypted form,
+ * so that the client can send it back. Fields are written in a fixed order, so that equal conversations have
+ * equal bytes and hit the upstream's cache. Throws `invalid_request` if this protocol cannot express
+ * something that must not be dropped.
  */
 export function encodeRequest(
   conversation: Conversation,
@@ -97,7 +97,7 @@ function encodeText({ outputFormat }: Conversation, verbosity: string | undefine
   ])
 }
 
-/** Upstreams refuse a tool choice without tools. */
+/** Encodes the tools and the tool choice. Without tools, no choice is sent, because upstreams refuse it. */
 function encodeTools(
   { tools, toolChoice, parallelTools, webSearch }: Conversation,
   dropped: Dropped,
@@ -117,7 +117,10 @@ function encodeTools(
   ]
 }
 
-/** Strictness is always stated, because tools are strict by default in this dialect, but not in others. */
+/**
+ * Encodes a tool. `strict` is always written, because its default is true in this protocol, but not in
+ * others.
+ */
 function encodeTool({ name, description, schema = 'null', strict = false, form }: Tool): string {
   if (form?.custom) return encodeCustom(name, form.custom)
   return renderObject([
@@ -140,17 +143,20 @@ function encodeCustom(name: string, { description, grammar }: CustomDefinition):
   return renderObject(membersOf({ type: 'custom', name, description, format }))
 }
 
-/** A conversation as instructions and input items. */
+/** A conversation in the form of this protocol: instructions and input items. */
 interface Items {
-  /** A single plain text becomes the instructions; several, or text with cache marks, become an item. */
+  /**
+   * The system prompt if it is a single plain text. Several texts, or texts with cache marks, become an item
+   * instead.
+   */
   readonly instructions: string | undefined
   readonly input: readonly Written[]
 }
 
-/** Placeholder for a user message if the conversation has none, because upstreams require one. */
+/** Used instead of a user message if the conversation has none, because upstreams require one. */
 const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
 
-/** Encodes the conversation as items. Throws `invalid_request` if nothing is left. */
+/** Encodes the turns as items. Throws `invalid_request` if the conversation is empty after that. */
 function encodeItems(requested: Conversation, dropped: Dropped): Items {
   const { system, turns } = withSystemInPlace(requested)
   const custom = customCalls(turns)
@@ -164,19 +170,19 @@ function encodeItems(requested: Conversation, dropped: Dropped): Items {
     )
   const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
   if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
-  // Upstreams refuse instructions without input.
+  // Instructions without input are refused by upstreams.
   if (typeof content === 'string' && items.length > 0)
     return { instructions: content === '' ? undefined : content, input: items }
   return { instructions: undefined, input: [{ type: 'message', role: 'system', content }, ...items] }
 }
 
-/** Ids of the calls of custom tools. */
+/** Ids of calls to custom tools. */
 function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   const calls = turns.flatMap(({ parts }) => parts.filter((part) => part.kind === 'tool-call'))
   return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
 }
 
-/** Tool outputs become items of their own, before the other parts of the turn. */
+/** Encodes a user's turn. Tool outputs become separate items before the other parts. */
 function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropped): Written[] {
   const results: Written[] = []
   const messages: Written[] = []
@@ -195,11 +201,14 @@ function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropp
   }
   endMessage()
   const items = [...results, ...messages]
-  // An empty turn is kept; otherwise the conversation would end with another turn, or with none.
+  // An empty turn is written too; otherwise the conversation would end with a different turn, or be empty.
   return items.length > 0 ? items : [{ type: 'message', role: 'user', content: '' }]
 }
 
-/** Consecutive texts become one message; every other part becomes an item at its position. */
+/**
+ * Encodes an assistant's turn. Consecutive texts become one message; each other part becomes an item at its
+ * position.
+ */
 function encodeAssistant({ parts }: Turn, dropped: Dropped): Written[] {
   const items: Written[] = []
   let texts: TextPart[] = []
@@ -248,7 +257,9 @@ function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written |
   }
 }
 
-/** Upstreams accept only thoughts that they encrypted themselves. */
+/**
+ * Encodes a thought. Upstreams accept only thoughts that they encrypted themselves, so others are dropped.
+ */
 function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written | undefined {
   if (proof?.protocol !== 'responses') {
     reportDropped(dropped, 'reasoning_content')
@@ -258,7 +269,7 @@ function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written
   return { type: 'reasoning', summary, encrypted_content: proof.value }
 }
 
-/** The dialect cannot express that a tool failed. */
+/** Encodes a tool result. This protocol cannot express that a tool failed. */
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
   custom: ReadonlySet<string>,
@@ -266,7 +277,7 @@ function encodeResult(
 ): Written {
   if (isError) reportDropped(dropped, 'is_error')
   const last = parts.at(-1)
-  // A cache mark on the result moves to its last part.
+  // A cache mark on the result is moved to its last part.
   const marked =
     cache && last && last.kind !== 'opaque' && !last.cache
       ? [...parts.slice(0, -1), { ...last, cache }]
@@ -276,10 +287,12 @@ function encodeResult(
   return { type, call_id: callId, output }
 }
 
-/** A part of content, or an item, in the format of this dialect. */
+/** A part of content or an item, in the form of this protocol. */
 type Written = Readonly<Record<string, unknown>>
 
-/** Encodes a part of a user's message or of a tool's output; an empty list if responses cannot express it. */
+/**
+ * Encodes a part of a user's message or of a tool's output; an empty list if this protocol cannot express it.
+ */
 function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): Written[] {
   switch (part.kind) {
     case 'text':
@@ -292,7 +305,7 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-/** Renders content as a string if it is a single text without other properties. */
+/** Returns the content as a string if it is a single text without other properties, otherwise as a list. */
 function contentOf(parts: readonly Written[]): string | readonly Written[] {
   const [first, second] = parts
   if (!first) return ''
@@ -300,7 +313,10 @@ function contentOf(parts: readonly Written[]): string | readonly Written[] {
   return isPlain ? (first['text'] as string) : parts
 }
 
-/** Images and documents can be sent by URL; other media, and those of unknown type, must be fetched. */
+/**
+ * Whether media must be downloaded first. Images and documents can be sent as URLs; all others, and those of
+ * unknown type, must be downloaded.
+ */
 export function mustFetch({ source: { kind, mediaType = '' } }: MediaPart): boolean {
   return kind === 'url' && !/^(?:image|application)\//.test(mediaType)
 }
@@ -320,7 +336,7 @@ function encodeMedia(part: MediaPart): Written {
   return { type: 'input_file', filename: name ?? nameFor(source.mediaType), file_data: url }
 }
 
-/** Creates a file name, which the dialect requires. */
+/** Returns a file name, which this protocol requires. */
 function nameFor(mediaType: string): string {
   return mediaType === 'application/pdf' ? 'document.pdf' : 'document'
 }

@@ -4,7 +4,7 @@ import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import type { ResponsesRequest } from './request.ts'
 
-/** A request as it goes to a channel. */
+/** A request changed for a channel. */
 export interface GatedResponses extends EditedRequest {
   /** The model's name at the upstream. */
   readonly upstreamModel: string
@@ -15,11 +15,11 @@ const FILTERED: readonly GatedField[] = ['service_tier', 'safety_identifier']
 const NOTHING: ReadonlyMap<string, string> = new Map()
 
 /**
- * Returns the request for a channel of the responses dialect: maps the model's name, removes filtered fields,
- * and disables storage if the channel demands it (without the field the response would be stored). All other
- * bytes are the client's. In pass-through mode (`passThrough` is the gateway's option; the channel has its
- * own) only the mapping and `disable_store` apply. `replace` has further members with their JSON texts, such
- * as the upstream's id of the response that is continued.
+ * Changes a request for a channel of this protocol: maps the model's name, removes fields that must be
+ * allowed, and sets `store` to false if the channel demands it (the provider would otherwise store the
+ * response). All other bytes stay as the client wrote them. In pass-through mode only the model's name and
+ * `store` are changed; `passThrough` is the gateway's option, and the channel has its own. `replace` contains
+ * other members to set, as JSON texts, such as the upstream's id of the previous response.
  */
 export function gateResponsesRequest(
   scan: ScannedObject,
@@ -28,7 +28,7 @@ export function gateResponsesRequest(
   options: {
     readonly passThrough: boolean
     readonly replace?: ReadonlyMap<string, string>
-    /** Whether the endpoint generates a response, which the provider bills by its tier. */
+    /** Whether the endpoint generates a response, so that the provider charges by service tier. */
     readonly statesTier?: boolean
   },
 ): GatedResponses {

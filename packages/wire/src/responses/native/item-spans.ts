@@ -10,29 +10,29 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
 
-/** Maximum length of a key or id that is read, in UTF-16 units as written; longer ones are ignored. */
+/** Maximum length of a key or id that is read, in UTF-16 code units as written. Longer ones are ignored. */
 const MAX_TEXT = 1_024
 
-/** An item of a list: its position in the text, in UTF-16 units, and its id. */
+/** An item of a list: its position in the text in UTF-16 code units, and its id. */
 export interface ItemSpan {
   readonly start: number
   readonly end: number
-  /** Undefined if it has no id or if the id is not a string. */
+  /** Undefined if the item has no id, or if its id is not a string. */
   readonly id: string | undefined
 }
 
 /**
- * Finds the items in a JSON text of any size that arrives in pieces: the elements of an array, or those of
- * the member `output` of an object. The text is valid JSON, because the gateway stored it itself.
+ * Finds items in a JSON text of any size that arrives in pieces: the elements of an array, or those of the
+ * member `output` of an object. The text must be valid JSON, which it is, because the gateway has stored it.
  */
 export class ItemSpans {
   /** Depth of the list whose elements are items, counted from 1. */
   readonly #listDepth: number
   #depth = 0
   #isInList = false
-  /** UTF-16 units before this piece. */
+  /** Number of UTF-16 code units before the current piece. */
   #before = 0
-  /** Position and id of the current item; -1 if there is none. */
+  /** Start, end and id of the current item; the start is −1 if there is none. */
   #start = -1
   #end = 0
   #isObject = false
@@ -42,14 +42,14 @@ export class ItemSpans {
   #isKey = false
   #isInString = false
   #isEscaped = false
-  /** Beginning of a key or an id that is being read; undefined within other strings. */
+  /** The part read so far of a key or an id; undefined within other strings. */
   #text: string | undefined
 
   constructor(of: 'array' | 'output') {
     this.#listDepth = of === 'array' ? 1 : 2
   }
 
-  /** Returns the items that end in the next piece. */
+  /** Adds a piece. Returns the items that end in it. */
   push(piece: string): ItemSpan[] {
     const found: ItemSpan[] = []
     for (let at = 0; at < piece.length; )
@@ -98,7 +98,7 @@ export class ItemSpans {
     if (this.#readsMembers) this.#isKey = true
   }
 
-  /** Whether the members of the current container are read: it is an item, or the object with the list. */
+  /** Whether members are read here: inside an item, or inside the object that contains the list. */
   get #readsMembers(): boolean {
     if (this.#isInList) return this.#isObject && this.#depth === this.#listDepth + 1
     return this.#depth === 1 && this.#listDepth === 2
@@ -121,7 +121,7 @@ export class ItemSpans {
   #endString(end: number): void {
     this.#end = end
     if (this.#text === undefined) return
-    // Includes the closing quote.
+    // `#text` includes the closing quote.
     const text = this.#text.length > MAX_TEXT ? undefined : (JSON.parse(`"${this.#text}`) as string)
     if (this.#isKey) this.#key = text
     else if (this.#isInList && this.#key === 'id') this.#id = text
@@ -143,15 +143,15 @@ function indexOfSpecial(text: string, from: number): number {
 const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
-/** The items of a list that a client requests. */
+/** Query of a client for a list of items. */
 export interface ItemQuery {
   readonly limit: number
   readonly order: 'asc' | 'desc'
-  /** The page begins after this item. */
+  /** Id of the item after which the page begins. */
   readonly after: string | undefined
 }
 
-/** Reads the query of a list of items; throws `invalid_request`. */
+/** Reads the query parameters of a list of items. Throws `invalid_request`. */
 export function readItemQuery(query: URLSearchParams): ItemQuery {
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)

@@ -3,10 +3,10 @@ import { isEnvelope } from '../../envelope.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 
-/** Creates the id of an item that has none; `prefix` depends on its type. */
+/** Creates an id for an item without one. `prefix` depends on the type of the item. */
 type NewId = (prefix: string) => string
 
-/** Prefixes of ids by the type of an item. */
+/** Prefixes of item ids, by the type of the item. */
 const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['message', 'msg'],
   ['reasoning', 'rs'],
@@ -14,7 +14,7 @@ const PREFIXES: ReadonlyMap<string, string> = new Map([
   ['custom_tool_call', 'ctc'],
 ])
 
-/** The items of a request's input; none if the input is a text. */
+/** The items of a request's input; empty if the input is a text. */
 export function itemNodes(scan: ScannedObject): readonly Node[] {
   const input = scan.span('input')
   return input && scan.kindOf(input.node) === 'array'
@@ -23,8 +23,8 @@ export function itemNodes(scan: ScannedObject): readonly Node[] {
 }
 
 /**
- * The input items of a request as a JSON array, each with an id and a type; a text becomes one message.
- * Everything else stays as the client wrote it.
+ * Returns the input items of a request as a JSON array, each with an id and a type. An input that is a text
+ * becomes one message. Everything else remains as the client wrote it.
  */
 export function inputItems(scan: ScannedObject, newId: NewId): string {
   const input = scan.span('input')
@@ -39,7 +39,7 @@ export function inputItems(scan: ScannedObject, newId: NewId): string {
     const type = isTyped ? String(scan.parse(typeNode)) : 'message'
     const idNode = scan.memberOf(node, 'id')
     const hasId = idNode !== undefined && scan.kindOf(idNode) === 'string'
-    // Added members come last, because of duplicate members the last one is read.
+    // Added members come last, because the last of several members with the same name is the valid one.
     const added = [
       ...(hasId ? [] : [`"id":${JSON.stringify(newId(PREFIXES.get(type) ?? 'item'))}`]),
       ...(isTyped ? [] : ['"type":"message"']),
@@ -51,18 +51,18 @@ export function inputItems(scan: ScannedObject, newId: NewId): string {
   return `[${items.join(',')}]`
 }
 
-/** Reference to an item of a response that this gateway converted. */
+/** Reference to an item of a response that this gateway converted from another protocol. */
 export interface ItemReference {
   readonly node: Node
   readonly id: string
-  /** The response to which the item belongs; ids of items contain its id. */
+  /** Id of the response to which the item belongs. The item's id contains it. */
   readonly responseId: string
 }
 
-/** Ids of items as `itemId` derives them from a response's id. */
+/** Matches the ids that `itemId` gives to items. */
 const ITEM_ID = /^[a-z]{2,3}_([0-9a-f]{32})\d{3,6}$/
 
-/** References in a request's input to items of responses that this gateway converted. */
+/** Finds the references in a request's input to items of responses that this gateway converted. */
 export function itemReferences(scan: ScannedObject): ItemReference[] {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return []
@@ -73,17 +73,19 @@ export function itemReferences(scan: ScannedObject): ItemReference[] {
   })
 }
 
-/** Ids of the items to which a request's input refers, wherever they are stored. */
+/** Returns the ids of all items that a request's input refers to, wherever they are stored. */
 export function referredIds(scan: ScannedObject): readonly string[] {
   return itemNodes(scan).flatMap((node) => referredId(scan, node) ?? [])
 }
 
-/** Reports whether a request's input contains any reference to an item. */
+/** Whether a request's input contains a reference to an item. */
 export function refersToItems(scan: ScannedObject): boolean {
   return itemNodes(scan).some((node) => referredId(scan, node) !== undefined)
 }
 
-/** The request with references replaced by the items; references that are not in `items` stay. */
+/**
+ * Returns the request with references replaced by the items. A reference whose id is not in `items` remains.
+ */
 export function replaceItemReferences(
   scan: ScannedObject,
   items: ReadonlyMap<string, string>,
@@ -96,7 +98,7 @@ export function replaceItemReferences(
   return scanObject(applyEdits(scan.bytes, scan, { remove: [], replace }))
 }
 
-/** Reports whether a request's input contains thoughts that only another dialect can read. */
+/** Whether a request's input contains thoughts that only a provider of another protocol can read. */
 export function hasForeignThoughts(scan: ScannedObject): boolean {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return false
@@ -104,9 +106,9 @@ export function hasForeignThoughts(scan: ScannedObject): boolean {
 }
 
 /**
- * The JSON text of a request's input for a provider of the responses dialect. Items that the gateway made
- * lose their ids, because the provider would look them up; thoughts that only another dialect can read are
- * left out.
+ * Returns the JSON text of a request's input for a provider of this protocol. Items that the gateway created
+ * are sent without their ids, because the provider would look these up. Thoughts that only another protocol
+ * can read are left out.
  */
 export function inputForProvider(scan: ScannedObject): string {
   const input = scan.span('input')
@@ -127,12 +129,12 @@ function isForeign(scan: ScannedObject, node: Node): boolean {
   return isConverted(scan, node) || isEnvelope(textIn(scan, node, 'encrypted_content') ?? '')
 }
 
-/** Reports whether an item belongs to a response that this gateway converted. */
+/** Whether an item belongs to a response that this gateway converted. */
 function isConverted(scan: ScannedObject, node: Node): boolean {
   return ITEM_ID.test(textIn(scan, node, 'id') ?? '')
 }
 
-/** The id in a reference; undefined for any other item. A reference may omit its type. */
+/** Returns the id in a reference to an item; undefined for any other item. A reference may have no `type`. */
 function referredId(scan: ScannedObject, node: Node): string | undefined {
   if (scan.kindOf(node) !== 'object') return undefined
   const type = scan.memberOf(node, 'type')
@@ -149,8 +151,8 @@ function textIn(scan: ScannedObject, node: Node, member: string): string | undef
 }
 
 /**
- * Reports whether a request's input is only messages, without references, reasoning or encrypted content. For
- * most requests one look at each item is enough.
+ * Whether a request's input contains only messages, without references, reasoning or encrypted content. In
+ * most requests, the first members of each item decide this.
  */
 export function hasOnlyMessages(scan: ScannedObject): boolean {
   const input = scan.span('input')

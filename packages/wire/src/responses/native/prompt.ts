@@ -17,19 +17,22 @@ import {
 } from '../../prompt-tokens.ts'
 import { itemNodes } from './items.ts'
 
-/** Tokens of a tool that is sent as a function whose schema is not in the request: up to 150. */
+/**
+ * Maximum number of tokens of a tool that the provider replaces by a function, whose schema is not in the
+ * request; up to 150 were seen.
+ */
 const TYPED_TOOL_TOKENS = 160
 
-/** Members of an item that contain parts. */
+/** Members of an item that contain a list of parts. */
 const CONTENTS = ['content', 'output'] as const
 
-/** Fields for which servers, or a conversion, add instructions before the prompt. */
+/** Fields for which servers, or a conversion, may add instructions to the prompt. */
 const INSTRUCTED_FIELDS = ['tools', 'text'] as const
 
 /** Fields that refer to content stored at the provider. */
 const NAMED_FIELDS = ['conversation', 'prompt'] as const
 
-/** Fields that add no more tokens to the model's input than they have bytes. */
+/** Fields that never add more tokens to the model's input than they have bytes. */
 const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'model',
   'input',
@@ -52,14 +55,14 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
   'prompt_cache_retention',
   'prompt_cache_options',
   'client_metadata',
-  // The continued response is counted separately, by the tokens that it had.
+  // The previous response is counted separately, with the number of tokens that it had.
   'previous_response_id',
 ])
 
 /**
- * Upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one byte, so
- * the bytes of the body bound its text; media are counted by their kind. The response that a request
- * continues is not included, and references to items are not either.
+ * Returns upper bounds for the prompt of a checked request, without a tokenizer. A token has at least one
+ * byte, so text has at most as many tokens as bytes; media are counted by their type. The previous response
+ * that a request continues is not included, nor are items that it only refers to.
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
@@ -82,7 +85,7 @@ export function promptBounds(scan: ScannedObject): PromptBounds {
   return { promptBound: tokens + tools * TYPED_TOOL_TOKENS, hasMedia, namesPrompt }
 }
 
-/** Number of tools in a list that are not functions, including those in namespaces. */
+/** Number of tools in a list that are not functions. Tools in namespaces are included. */
 function typedTools(scan: ScannedObject, list: Node | undefined): number {
   if (list === undefined || scan.kindOf(list) !== 'array') return 0
   let count = 0
@@ -106,7 +109,7 @@ function partsOf(scan: ScannedObject, item: Node, key: string): readonly Node[] 
     : NO_PARTS
 }
 
-/** Reports whether a part refers to a file stored at the provider. */
+/** Whether a part refers to a file stored at the provider. */
 function isNamed(scan: ScannedObject, part: Node): boolean {
   const id = scan.memberOf(part, 'file_id')
   return id !== undefined && scan.kindOf(id) !== 'null'
@@ -121,7 +124,7 @@ function mediaIn(scan: ScannedObject, item: Node): { readonly part: Node; readon
   )
 }
 
-/** The prompt of a responses request. */
+/** Describes which members of a responses request belong to the prompt. */
 export const RESPONSES_PROMPT = {
   levels: {
     request: {
@@ -195,7 +198,7 @@ export const RESPONSES_PROMPT = {
   isFramed: true,
 } as const satisfies PromptLevels
 
-/** How the conversations of responses requests are compared. */
+/** How the conversations of two responses requests are compared. */
 export const RESPONSES_CONVERSATION: ConversationForm = {
   levels: RESPONSES_PROMPT,
   uncompared: without(PLAIN_FIELDS, ['input', 'instructions', 'truncation']),
@@ -207,12 +210,14 @@ export const RESPONSES_CONVERSATION: ConversationForm = {
     scan.kindOf(item) === 'object' ? typedTools(scan, scan.memberOf(item, 'tools')) * TYPED_TOOL_TOKENS : 0,
 }
 
-/** URLs that a conversion treats as an image; anything else is counted as a document. */
+/** Matches URLs that a conversion treats as an image. Any other URL is counted as a document. */
 const PICTURE = /^(?:https?:\/\/|data:\s*image\/[\w.+-]+\s*[;,])/i
-/** Number of bytes of a URL that are compared. */
+/** Number of bytes of a URL that `PICTURE` is compared with. */
 const MAX_PREFIX_BYTES = 256
 
-/** Media by the type of their part, and the members that may contain their data. */
+/**
+ * How the media in a part are counted, by the type of the part, and the members that may contain their data.
+ */
 const MEDIA: ReadonlyMap<string, { readonly tokens: MediaTokens; readonly members: readonly string[] }> =
   new Map([
     ['input_image', { tokens: IMAGE_TOKENS, members: ['image_url'] }],
@@ -241,10 +246,14 @@ function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
   }
 }
 
-/** An image given by its file id is counted as an image, although the file may be anything. */
+/**
+ * Whether an `input_image` is counted as an image. With a file id it always is, although the file may be
+ * anything.
+ */
 function isPicture(scan: ScannedObject, url: Node): boolean {
   const start = scan.startOf(url) + 1
   const end = Math.min(scan.endOf(url) - 1, start + MAX_PREFIX_BYTES)
-  // Some clients escape slashes. Data with other escape sequences are counted as a document.
+  // Some clients escape slashes, so these are decoded. Data with other escape sequences does not match, and
+  // is counted as a document.
   return PICTURE.test(scan.bytes.toString('latin1', start, end).replaceAll('\\/', '/'))
 }

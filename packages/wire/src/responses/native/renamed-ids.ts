@@ -4,49 +4,50 @@ const LF = 0x0a
 const EMPTY = Buffer.alloc(0)
 
 /**
- * Maximum and minimum number of characters at the end of an id that are searched for. The end is used because
- * ids begin alike.
+ * Maximum and minimum number of characters of an id that are searched for. These are taken from its end,
+ * because all ids begin alike.
  */
 const TAIL_LENGTH = 24
 const MIN_TAIL_LENGTH = 8
-/** Ids that need no escaping in JSON. */
+/** Matches ids that need no escaping in JSON. */
 const PLAIN = /^[\w-]+$/
 
 /**
- * An id as the upstream writes it in JSON, without its quotes, and the client's id that replaces it. The
- * strings are Latin-1, with one character per byte: writing, searching and comparing short strings is faster
- * than creating buffers of them.
+ * An id as the upstream writes it in JSON, without quotes, and the client's id that replaces it. The strings
+ * are Latin-1, with one character per byte, because writing, searching and comparing short strings is faster
+ * than creating buffers.
  */
 interface Renaming {
   readonly from: string
-  /** The end of `from`. */
+  /** The end of `from`, which is searched for. */
   readonly tail: string
   readonly to: string
 }
 
-/** Bytes of the quotes around an id. */
+/** Number of quotes around an id. */
 const QUOTES = 2
 
-/** Bytes whose ids were replaced: pieces, followed by the original bytes from `end` on. */
+/** Bytes with replaced ids: `pieces`, followed by the original bytes from the offset `end` on. */
 interface RenamedBytes {
   readonly pieces: Buffer[]
   readonly end: number
-  /** Offset after the last id. */
+  /** Offset after the last replaced id. */
   readonly read: number
 }
 
 /**
- * Replaces ids in the bytes of responses, wherever an id is a whole JSON string. All other bytes stay. Chunks
- * may be cut anywhere: the possible beginning of an id is held until the next chunk. If the new id has the
- * same length, it is written into the given bytes, because a copy would cost more than everything else here.
+ * Replaces ids in the bytes of responses, if an id is a whole JSON string. All other bytes stay unchanged.
+ * Chunks may be cut anywhere: if a chunk ends with the possible beginning of an id, that is held until the
+ * next chunk. If both ids have the same length, the new one is written into the given bytes, because copying
+ * them would take most of the time.
  */
 export class RenamedIds {
   readonly #renamings: Renaming[] = []
   #held: Buffer = EMPTY
-  /** The last byte before the held ones. */
+  /** The last byte before the bytes that are held back. */
   #before = 0
 
-  /** Adds an id and its replacement. The replacement of a known id is not changed. */
+  /** Adds an id and its replacement. If the id is already known, its first replacement is kept. */
   add(from: string, to: string): void {
     if (from === '') return
     const text = inJson(from)
@@ -54,7 +55,7 @@ export class RenamedIds {
     this.#renamings.push({ from: text, tail: tailOf(text), to })
   }
 
-  /** Returns the next bytes with ids replaced. They may be fewer than those given. */
+  /** Replaces ids in the next bytes. Fewer bytes may be returned than were given, because some are held. */
   push(chunk: Buffer): Buffer {
     if (this.#renamings.length === 0 || chunk.length === 0) return chunk
     const bytes = this.#held.length === 0 ? chunk : Buffer.concat([this.#held, chunk])
@@ -67,14 +68,14 @@ export class RenamedIds {
     return Buffer.concat([...pieces, bytes.subarray(end, ready)])
   }
 
-  /** Returns the held bytes at the end. */
+  /** Returns the bytes that are still held back, at the end of the response. */
   rest(): Buffer {
     const held = this.#held
     this.#held = EMPTY
     return held
   }
 
-  /** Replaces ids in bytes that are a complete response. */
+  /** Replaces ids in the bytes of a complete response. */
   whole(bytes: Buffer): Buffer {
     const only = this.#inPlace
     if (only) {
@@ -85,7 +86,7 @@ export class RenamedIds {
     return pieces.length === 0 ? bytes : Buffer.concat([...pieces, bytes.subarray(end)])
   }
 
-  /** Replaces ids in prose, such as an error message, where they are not in quotes. */
+  /** Replaces ids in a text such as an error message, where they are not in quotes. */
   inProse(bytes: Buffer): Buffer {
     let text = bytes.toString('latin1')
     for (const { from: id, to } of this.#renamings) {
@@ -98,19 +99,22 @@ export class RenamedIds {
     return Buffer.from(text, 'latin1')
   }
 
-  /** The usual case: a single id, whose replacement has the same length. */
+  /** The only id, if there is exactly one and its replacement has the same length. This is the usual case. */
   get #inPlace(): Renaming | undefined {
     const [only, another] = this.#renamings
     return only && !another && only.from.length === only.to.length ? only : undefined
   }
 
-  /** Pieces up to the end of the last id whose replacement needed a copy; other ids are replaced in place. */
+  /**
+   * Replaces ids. Those with a replacement of another length are copied into `pieces`; the others are written
+   * into `bytes`.
+   */
   #renamed(bytes: Buffer): RenamedBytes {
     const only = this.#inPlace
     if (only) return { pieces: [], end: 0, read: this.#renameInPlace(bytes, only) }
     const pieces: Buffer[] = []
     let end = 0
-    /** Offset after the last id. */
+    /** Offset after the last replaced id. */
     let read = 0
     const next = this.#renamings.map((renaming) => positionOf(bytes, renaming, 0))
     for (;;) {
@@ -135,7 +139,7 @@ export class RenamedIds {
     }
   }
 
-  /** Returns the offset after the last id. */
+  /** Replaces the only id within `bytes`. Returns the offset after the last replaced id. */
   #renameInPlace(bytes: Buffer, only: Renaming): number {
     let read = 0
     let at = positionOf(bytes, only, 0)
@@ -147,15 +151,15 @@ export class RenamedIds {
     return read
   }
 
-  /** Reports whether the quote at `at` begins a string; after a backslash it is part of one. */
+  /** Whether the quote at `at` begins a string. After a backslash it is a part of a string. */
   #isWhole(bytes: Buffer, at: number, from: number): boolean {
     return at >= from && (at === 0 ? this.#before : bytes[at - 1]) !== BACKSLASH
   }
 }
 
 /**
- * The end of an id, beginning with a digit if it has one: a search tests each occurrence of the first
- * character, and texts contain few digits.
+ * Returns the end of an id. It begins with a digit if possible, because a search looks for the first
+ * character first, and texts contain few digits.
  */
 function tailOf(id: string): string {
   const tail = id.slice(-TAIL_LENGTH)
@@ -167,7 +171,7 @@ function inJson(id: string): string {
   return PLAIN.test(id) ? id : Buffer.from(JSON.stringify(id)).toString('latin1').slice(1, -1)
 }
 
-/** Offset of the quote before the next id at or after `start`; -1 if there is none. */
+/** Returns the offset of the quote before the next id at or after `start`; -1 if there is none. */
 function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): number {
   const before = 1 + from.length - tail.length
   let found = bytes.indexOf(tail, start + before, 'latin1')
@@ -181,8 +185,8 @@ function positionOf(bytes: Buffer, { from, tail }: Renaming, start: number): num
 }
 
 /**
- * Offset, at or after `from`, of the beginning of an id at the end of the bytes; their length if there is
- * none.
+ * Offset of the possible beginning of an id at the end of the bytes, not before `from`; the length of the
+ * bytes if there is none.
  */
 function beginningAt(bytes: Buffer, from: number, renamings: readonly Renaming[]): number {
   const { length } = bytes

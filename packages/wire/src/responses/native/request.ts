@@ -31,27 +31,28 @@ import { promptBounds, RESPONSES_PROMPT } from './prompt.ts'
 import { knownNames, requestNames } from '../../request-names.ts'
 import { promptText } from '../../prompt-text.ts'
 
-/** Fields of a request that the gateway reads; all others pass as they came. */
+/** The fields of a request that the gateway reads. All other fields are forwarded unchanged. */
 export interface ResponsesRequest extends PromptBounds {
   readonly model: string
   readonly stream: boolean
   readonly maxTokens: number | undefined
-  /** Number of input items; a text counts as one. */
+  /** Number of input items; an input that is a text counts as one. */
   readonly itemCount: number
-  /** Tools that the provider runs; absent if there are none. */
+  /** Tools of the request that the provider runs; absent if there are none. */
   readonly providerTools?: ProviderTools
-  /** Whether the response is generated after the call has ended. */
+  /** Whether the response is generated in the background, after the call has ended. */
   readonly background: boolean
-  /** Whether to store the response; undefined means the dialect's default, which is true. */
+  /** Whether the response is to be stored; undefined for the protocol's default, which is true. */
   readonly store: boolean | undefined
-  /** Id of the response that is continued. */
+  /** Id of the previous response that this one continues. */
   readonly previousResponseId: string | undefined
 }
 
 const typed: JsonSchema = { type: 'object', required: ['type'], properties: { type: isText.schema } }
 
 /**
- * The fields that the gateway needs to route, hold or charge. Checking all others is left to the provider.
+ * Fields that the gateway needs to choose a channel, or to reserve quota and charge the call. All other
+ * fields are checked only by the provider.
  */
 const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   ['model', modelName],
@@ -79,7 +80,7 @@ const CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
 
 /** Required fields. */
 const REQUIRED = ['model'] as const
-/** At least one of these fields must be given, because they contain or refer to the input. */
+/** The request must have at least one of these fields, because they contain or refer to the input. */
 const ASKS = ['input', 'previous_response_id', 'conversation', 'prompt'] as const
 
 /** JSON Schema of the requests that `readResponsesRequest` accepts. */
@@ -88,9 +89,9 @@ export function responsesRequestSchema(): JsonSchema {
 }
 
 /**
- * Checks the fields of a request that the gateway reads; null in an optional field counts as absent, other
- * fields pass. Throws `invalid_request` that names the field, the expected and the actual value. For a field
- * that can contain a prompt the error shows only the kind of value.
+ * Checks the fields of a request that the gateway reads. Null in an optional field counts as absent; other
+ * fields are not checked. Throws `invalid_request` that names the field, the expected and the actual value.
+ * If the field may contain a prompt, the error states only the type of the value.
  */
 export function readResponsesRequest(scan: ScannedObject): ResponsesRequest {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -139,14 +140,14 @@ function checkTools(scan: ScannedObject, { node }: Member): void {
   })
 }
 
-/** Types of tools that the client runs. */
+/** Types of tools that the client runs itself. */
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
 const NONE: readonly OfferedTool[] = []
 
 /**
- * The tools of a checked request that its provider runs, and others with types of their own: those in
- * `tools`, and those that input items add (`additional_tools`, `tool_search_output`). According to OpenAI a
- * namespace contains only functions and custom tools; any other tool in it counts as it would outside.
+ * The tools of a checked request that its provider runs: those in `tools`, and those that input items add
+ * (`additional_tools`, `tool_search_output`). Tools of unknown types are included. According to OpenAI, a
+ * namespace contains only functions and custom tools; any other tool in it is treated as if it were outside.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
   const tools = [...toolsExcept(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
@@ -172,7 +173,7 @@ function offered(tool: Readonly<Record<string, unknown>>): OfferedTool[] {
   if (type === 'namespace') return [...offeredIn(tool['tools'])]
   if (type === 'shell') {
     const environment = asRecord(tool['environment'])
-    // Without a container, the client runs the commands.
+    // Without a container, the commands are run by the client.
     return String(environment?.['type']).startsWith('container')
       ? [{ type, form: memoryOf(environment) }]
       : []
@@ -192,8 +193,8 @@ const secretText = checkSecret('a string', isText)
 const effort = { type: 'object', properties: { effort: { type: ['string', 'null'] } } }
 
 /**
- * Fields that are checked only if a request is converted. In native requests, checking them is left to the
- * provider. Enumerations are open, because a provider may have further values.
+ * Fields that are checked only when a request is converted. If a request is forwarded without conversion, the
+ * provider checks them. Values of enumerations are not restricted, because a provider may have more of them.
  */
 export const CONVERSION_CHECKS: ReadonlyMap<string, Check> = new Map<string, Check>([
   [
@@ -266,13 +267,13 @@ const container = knownNames('type file_ids memory_limit')
 const inNamespace = knownNames(TOOL, { container, environment: container })
 const tool = knownNames(TOOL, { tools: inNamespace, container, environment: container })
 
-// The members of calls and of their results are not listed, because their names are the client's.
+// Members of calls and of their results are not listed, because the client chooses their names.
 const item = knownNames(
   'type role id call_id name namespace status arguments input output action summary encrypted_content phase',
   { content: part, tools: tool },
 )
 
-/** Names of the fields of requests for responses, for compaction, and for counting tokens. */
+/** Names of the fields in requests for responses, for compaction, and for counting tokens. */
 export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERSION_CHECKS.keys()], {
   input: item,
   instructions: item,
@@ -286,12 +287,12 @@ export const responsesNames = requestNames([...CHECKS.keys(), ...CONVERSION_CHEC
   prompt_cache_options: knownNames('mode ttl'),
 })
 
-/** Fields that refer to items stored elsewhere. */
+/** Fields that refer to input stored elsewhere. */
 const REFERENCES = ['previous_response_id', 'conversation', 'prompt'] as const
 
 /**
- * Returns the model for which tokens are counted. Throws `invalid_request` for the same faults as a responses
- * request.
+ * Returns the model for which tokens are counted. Throws `invalid_request` in the same cases as for a
+ * responses request.
  */
 export function countedModel(scan: ScannedObject): string {
   checkMembers(scan, REQUIRED, CHECKS)
@@ -299,8 +300,9 @@ export function countedModel(scan: ScannedObject): string {
 }
 
 /**
- * Returns the text of a checked request to count. Throws `invalid_request` if its input refers to something
- * that is not part of it. `isComposed`: the references were already replaced by what they refer to.
+ * Returns the text of a checked request whose tokens are to be counted. Throws `invalid_request` if its input
+ * refers to something outside the request. With `isComposed`, references were already replaced by their
+ * contents.
  */
 export function countableText(scan: ScannedObject, isComposed: boolean): PromptText {
   for (const field of REFERENCES)
@@ -313,12 +315,10 @@ function refuseReference(field: string): never {
   refuse(field, `all items in 'input' where no channel of the model counts tokens`, 'a reference')
 }
 
-/**
- * Checks a request to compact a conversation like a responses request that is neither streamed nor stored.
- */
+/** Checks a compaction request in the same way as a responses request that is neither streamed nor stored. */
 export function readCompactionRequest(scan: ScannedObject): ResponsesRequest {
   const { providerTools: _, ...request } = readResponsesRequest(scan)
   if (request.stream) refuse('stream', 'false: a compaction is not streamed', 'true')
-  // `store: false` here keeps the gateway from adding a `store` field, which compaction requests do not have.
+  // With `store: false` the gateway does not add a `store` field, which compaction requests do not have.
   return { ...request, background: false, store: false }
 }

@@ -16,17 +16,17 @@ import { recordItemToolUse, toolsOf, usageOf } from '../usage.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { isEnvelope } from '../../envelope.ts'
 
-/** Events that add generated text; other events repeat it. */
+/** Events that add generated text. Other events repeat the text. */
 const DELTA = /\.delta$/
-/** The delta that contains audio. */
+/** Delta event that contains audio. */
 const SOUND = 'response.audio.delta'
 
-/** Matches a response's id if it is the first member. */
+/** Finds the response's id if it is the first member of the response. */
 const EARLY_ID = /"response"\s*:\s*\{\s*"id"\s*:\s*"([^"\\]{1,256})"/
 
 /**
- * Watches a native stream of a response. Its final event contains the whole usage. A failed response or an
- * error ends the stream too; later bytes from the upstream are ignored.
+ * Watches the stream of a response that is forwarded without conversion. The final event contains the whole
+ * usage. A failed response or an error also ends the stream; later bytes from the upstream are ignored.
  */
 export class ResponsesTap extends StreamTap {
   /** The upstream's id of the response; '' until it is known. */
@@ -41,17 +41,20 @@ export class ResponsesTap extends StreamTap {
   readonly itemIds: string[] = []
   #model = ''
   #created = 0
-  /** Number of the first event that has one; 0 until then. */
+  /** Number of the first numbered event; 0 until there is one. */
   firstSequence = 0
-  /** Number of the next event. */
+  /** Sequence number of the next event. */
   #sequence = 0
   #isNumbered = false
-  /** Items whose text arrived in deltas. */
+  /** Indexes of the items whose text arrived in deltas. */
   readonly #growing = new Set<number>()
-  /** Uses of tools by the items so far; the last event may leave items out. */
+  /** Uses of tools in the items so far, because the last event may leave items out. */
   override readonly tools = new ToolTally()
 
-  /** `memory` accounts for the event in which the response begins; it is held until its id is known. */
+  /**
+   * `memory` records the size of the event with which the response begins. That event is held until the id is
+   * known.
+   */
   constructor(memory?: EventMemory) {
     super(new FrameSplitter(MAX_EVENT_BYTES, memory))
   }
@@ -60,35 +63,34 @@ export class ResponsesTap extends StreamTap {
     return this.done
   }
 
-  /** Number of the last event so far. */
+  /** Sequence number of the last event so far. */
   get lastSequence(): number {
     return Math.max(this.firstSequence, this.#sequence - 1)
   }
 
   /**
-   * Returns `response.failed` for a broken stream, numbered after the last forwarded event: clients of this
-   * dialect recognise no other end.
+   * Returns `response.failed` for a broken stream, with the number after the last forwarded event. Clients of
+   * this protocol recognize no other end.
    */
   failureFrame(error: ErrorContent): Buffer {
     return this.#frame('failed', this.#sequence, responseError(error))
   }
 
   /**
-   * Repeats `response.in_progress` with the number of the previous event, so that the numbers of the
-   * upstream's own events need no change. Returns undefined before the response has begun and in the middle
-   * of an event.
+   * Repeats `response.in_progress` with the number of the previous event, so that the upstream's own numbers
+   * stay valid. Returns undefined before the response has begun, and in the middle of an event.
    */
   override keepAliveFrame(): Buffer | undefined {
     if (this.responseId === '' || this.isMidEvent) return undefined
     return this.#frame('in_progress', Math.max(0, this.#sequence - 1), null)
   }
 
-  /** Clients wait for a final event even after an error event. */
+  /** Clients wait for a final event even after an error event, so this is false. */
   override get endsWithError(): boolean {
     return this.status !== undefined
   }
 
-  /** The id must be known before any of the event is forwarded; most servers put it first. */
+  /** The event with the response's id is held until the id is known. Most servers write the id first. */
   protected override needsWholeEvent(head: string): boolean {
     this.responseId ||= EARLY_ID.exec(head)?.[1] ?? ''
     return this.responseId === ''
@@ -99,8 +101,8 @@ export class ResponsesTap extends StreamTap {
     this.sentEvents++
     if (!event) {
       if (isErrorEvent(frame)) return this.#fail(data, undefined)
-      // Some servers end this way. If [DONE] were forwarded, a client would not read what the gateway adds to
-      // a stream that was cut off.
+      // Some servers end this way. If `[DONE]` were forwarded, a client would not read what the gateway
+      // appends to a stream that was cut off.
       return data === '[DONE]' ? 'swallow' : 'forward'
     }
     this.#count(event)
@@ -137,7 +139,7 @@ export class ResponsesTap extends StreamTap {
     return { index: outputIndex(event), text }
   }
 
-  /** A frame that matches a template is numbered too. */
+  /** Counts the event number of a frame that matches a template. */
   protected override readTemplated(known: FrameTemplate, bytes: Buffer): boolean {
     const isRead = super.readTemplated(known, bytes)
     if (isRead) {
@@ -187,7 +189,10 @@ export class ResponsesTap extends StreamTap {
     if (this.#created === 0 && typeof created === 'number') this.#created = Math.floor(created)
   }
 
-  /** Counts the text of a finished item that had no deltas. The name of a call never arrives in a delta. */
+  /**
+   * Counts the text of a finished item without deltas. The name of a call is always counted, because it is
+   * never in a delta.
+   */
   #readDone(index: number, item: Event | undefined): void {
     if (!item) return
     this.encrypted.push(...encryptedIn(item))
@@ -224,30 +229,31 @@ export class ResponsesTap extends StreamTap {
   }
 }
 
-/** Facts that a whole response reports about itself. */
+/** What a complete response states about itself. */
 export interface ResponseFacts extends ReplyFacts {
   /** The upstream's id of the response; '' if it has none. */
   readonly id: string
   /** The upstream's id of the response that it continues; '' if there is none. */
   readonly previousId: string
-  /** `completed`, `queued` etc.; undefined if it is missing. */
+  /** Status such as `completed` or `queued`; undefined if it is missing. */
   readonly status: string | undefined
-  /** Encrypted contents of its items, which only the account that created them can read. */
+  /** Encrypted contents of the response's items; only the account that created them can read them. */
   readonly encrypted: readonly string[]
-  /** Ids of its items. */
+  /** Ids of the response's items. */
   readonly itemIds: readonly string[]
 }
 
 /**
- * Reads the facts of a compaction. No text is counted, because a compaction repeats messages of the request
- * and is otherwise encrypted.
+ * Reads the facts of a compaction response. Its text is not counted: it repeats messages of the request, and
+ * the rest is encrypted.
  */
 export function usageOfCompaction(bytes: Buffer): ResponseFacts {
   return { ...usageOfResponse(bytes), text: () => '' }
 }
 
 /**
- * Reads the facts of a whole response; never throws. A failed response is an error, whatever its HTTP status.
+ * Reads the facts of a complete response; never throws. A response with the status `failed` is an error,
+ * whatever its HTTP status.
  */
 export function usageOfResponse(bytes: Buffer): ResponseFacts {
   const response = parseRecord(bytes.toString()) ?? {}
@@ -278,23 +284,23 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Why a response ended: what it lacks, or its status. */
+/** Why a response ended: the reason why it is incomplete, otherwise its status. */
 function endOf(response: Event): unknown {
   return asRecord(response['incomplete_details'])?.['reason'] ?? response['status']
 }
 
-/** Maximum length of an item's id that is kept. */
+/** Maximum length of an item's id in characters; longer ids are not kept. */
 const MAX_ID_LENGTH = 256
 
 const NONE: readonly string[] = []
 
-/** The id of an item, if it has one that is short enough to be kept. */
+/** The id of an item; an empty list if it has none or it is too long. */
 function itemIdIn(item: Item | undefined): readonly string[] {
   const id = item?.['id']
   return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? [id] : NONE
 }
 
-/** Collects texts from the items of an output, in order; none if it is not a list. */
+/** Collects texts from the items of an output, in order; none if the output is not a list. */
 function inItems(output: unknown, textsIn: (item: Item | undefined) => readonly string[]): readonly string[] {
   if (!Array.isArray(output)) return NONE
   const found: string[] = []
@@ -302,7 +308,7 @@ function inItems(output: unknown, textsIn: (item: Item | undefined) => readonly 
   return found
 }
 
-/** Members of an item, and of objects inside it, that the model wrote. */
+/** Members of an item, and of objects in it, whose text the model wrote. */
 const TEXTS = [
   'name',
   'arguments',
@@ -317,7 +323,7 @@ const TEXTS = [
 const LISTS = ['summary', 'content'] as const
 const OBJECTS = ['action', 'operation'] as const
 
-/** Text that the model wrote in an output item; only non-empty pieces. */
+/** Texts that the model wrote in an output item, without empty ones. */
 function generatedText(item: unknown): string[] {
   const record = asRecord(item)
   if (!record) return []
@@ -335,16 +341,18 @@ function generatedText(item: unknown): string[] {
   ]
 }
 
-/** Maximum number of items, counted from the end of a request, whose encrypted contents are compared. */
+/** Maximum number of items at the end of a request whose encrypted contents are compared. */
 const MAX_COMPARED = 16
 
-/** The encrypted content of an item, if a provider of this dialect made it. */
+/** The encrypted content of an item if it comes from a provider of this protocol; otherwise an empty list. */
 function encryptedIn(item: Readonly<Record<string, unknown>> | undefined): readonly string[] {
   const content = item?.['encrypted_content']
   return typeof content === 'string' && content !== '' && !isEnvelope(content) ? [content] : NONE
 }
 
-/** Encrypted contents in a request's input that providers of this dialect made, the latest first. */
+/**
+ * Encrypted contents in the input of a request that come from providers of this protocol, the latest first.
+ */
 export function encryptedInput(scan: ScannedObject): string[] {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return []

@@ -36,12 +36,12 @@ import { CUSTOM_INPUT_MEMBER } from '../../openai-tools.ts'
 const KINDS: ReadonlyMap<string, (typeof DELTA_EVENTS)[number]['kind']> = new Map(
   DELTA_EVENTS.map(({ type, kind }) => [type, kind]),
 )
-/** Maximum number of texts that are tracked in one item. */
+/** Maximum number of texts of one item that are watched. */
 const MAX_TEXTS = 1_024
 
 /**
- * Decodes a stream of a response. Text that was not in a delta is taken from its finished item, or from the
- * finished response. The response is complete only with its final event.
+ * Decodes the stream of a response. Text that was in no delta is taken from its finished item, or from the
+ * finished response. Only the final event makes the response complete.
  */
 export class ResponsesStreamDecoder extends FrameReader {
   readonly #items = new ItemParts((event) => this.emit(event))
@@ -49,7 +49,7 @@ export class ResponsesStreamDecoder extends FrameReader {
   #usage: ReportedUsage | undefined
   served: Served | undefined
   diagnosis: Diagnosis | undefined
-  /** Uses of tools by the items so far; the last event may leave items out. */
+  /** Uses of tools in the items so far, because the last event may leave items out. */
   readonly tools = new ToolTally()
 
   get usage(): ReportedUsage | undefined {
@@ -102,7 +102,10 @@ export class ResponsesStreamDecoder extends FrameReader {
     }
   }
 
-  /** The index includes the part, so that frames of different texts never match the same template. */
+  /**
+   * The index in the result also identifies the kind of text, so that frames of different texts never match
+   * the same template.
+   */
   protected pieceOf(data: string): FramePiece | undefined {
     const event = parseRecord(data)
     const kind = DELTA_EVENTS.findIndex(({ type }) => type === event?.['type'])
@@ -130,7 +133,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     return TERMINAL_EVENTS.has(textOr(parseRecord(data)?.['type']))
   }
 
-  /** Emits nothing, because a stream without its final event is truncated. */
+  /** Emits nothing: a stream without its final event counts as truncated. */
   protected handleClose(): void {}
 
   #start(response: Event): void {
@@ -166,7 +169,7 @@ export class ResponsesStreamDecoder extends FrameReader {
     this.emit({ kind: 'end', stop: stopOf({ status, ...response }, this.#items), usage: this.#usage })
   }
 
-  /** The error is in the event, next to its type, or in the failed response. */
+  /** Reports an error. It is in the event beside its type, or in the failed response. */
   #fail(data: string, event: Event | undefined): void {
     this.isOver = true
     const response = event && responseIn(event)
@@ -185,24 +188,24 @@ export class ResponsesStreamDecoder extends FrameReader {
 
 type Item = Readonly<Record<string, unknown>>
 
-/** Kind of text that deltas append to. */
+/** Kind of text to which deltas append. */
 type Kind = 'text' | 'refusal' | 'thinking' | 'tool-call' | 'custom'
 
-/** An item that is not done. */
+/** An item that is not finished. */
 interface OpenItem {
-  /** The item when it was added; calls already have their names then. */
+  /** The item as it was when added. Calls already have their names then. */
   readonly added: Item
-  /** The growing part; undefined before there is any text. */
+  /** Index of the part that is growing; undefined while there is no text. */
   part: number | undefined
-  /** Index of the growing text in the item, and its emitted characters. */
+  /** Index of the growing text within the item, and the characters emitted for it. */
   textIndex: number
   emitted: string
-  /** Number of emitted citations and log probabilities of this text. */
+  /** Number of citations, and of log probabilities, of this text that were emitted. */
   emittedCitations: number
   emittedLogprobs: number
-  /** Number of complete texts of the item. */
+  /** Number of texts of the item that are complete. */
   finished: number
-  /** First half of a surrogate pair whose second half is still to come. */
+  /** The first half of a surrogate pair, until its second half arrives. */
   half: string
 }
 
@@ -210,8 +213,8 @@ const CUSTOM_HEAD = `{"${CUSTOM_INPUT_MEMBER}":"`
 const BETWEEN_SUMMARIES = '\n\n'
 
 /**
- * Assembles parts from the items of a stream. Each text becomes a part, and all thoughts of an item become
- * one. Text that was not in a delta is emitted when the item is done.
+ * Builds parts from the items of a stream. Each text becomes a part, and all thoughts of an item become one
+ * part. Text that was in no delta is emitted when the item is done.
  */
 class ItemParts {
   calledTools = false
@@ -224,7 +227,7 @@ class ItemParts {
     this.#emit = emit
   }
 
-  /** Begins an item. A call becomes a part immediately. */
+  /** Begins an item. A call becomes a part at once. */
   begin(index: number, added: Item): void {
     if (this.#done.has(index)) return
     const item = openItem(added)
@@ -234,13 +237,13 @@ class ItemParts {
     else if (type === 'custom_tool_call') this.#startCall(item, CUSTOM_HEAD)
   }
 
-  /** Begins another summary of the same thoughts. */
+  /** Begins another summary of the thoughts of the same item. */
   beginSummary(index: number, summary: number): void {
     const item = this.#open.get(index)
     if (summary > 0 && item?.part !== undefined) this.#emitText(item, 'thinking', BETWEEN_SUMMARIES)
   }
 
-  /** Appends to a text. An item that was never added begins with it. */
+  /** Appends to a text. If the item was never added, it begins now. */
   grow(index: number, textIndex: number, kind: Kind, text: string, logprobs?: Logprobs): void {
     if (text === '' || this.#done.has(index)) return
     if (!this.#open.has(index)) this.begin(index, { type: ITEM_TYPES[kind] })
@@ -253,8 +256,8 @@ class ItemParts {
   }
 
   /**
-   * Returns the part that is growing, so that the text can be copied as bytes; undefined if it is another
-   * one.
+   * Returns the part that is growing, so that text can be copied as bytes; undefined if the text belongs
+   * elsewhere.
    */
   copy(
     { index, textIndex }: { readonly index: number; readonly textIndex: number },
@@ -268,7 +271,10 @@ class ItemParts {
     return { kind: kind === 'tool-call' ? 'tool-input' : kind, index: item.part }
   }
 
-  /** Adds a source of a text. One that arrives before its text is emitted when the item is done. */
+  /**
+   * Adds a source that a text cites. If the source arrives before the text, it is emitted when the item is
+   * done.
+   */
   cite(index: number, textIndex: number, citation: Citation): void {
     const item = this.#open.get(index)
     if (item?.part === undefined || item.textIndex !== textIndex || item.added['type'] !== 'message') return
@@ -276,7 +282,7 @@ class ItemParts {
     this.#emit({ kind: 'citation', index: item.part, citation })
   }
 
-  /** Ends an item, given in its final state. */
+  /** Ends an item. `item` is its final state. */
   finish(index: number, item: Item, textOf: MemberText): void {
     if (this.#done.has(index)) return
     this.#done.add(index)
@@ -284,7 +290,7 @@ class ItemParts {
     this.#open.delete(index)
     const parts = readItem(item, textOf)
     for (const part of parts.slice(open.finished)) this.#complete(open, part)
-    // Ends the text of an item that turns out to be of another kind.
+    // The final state shows that the item is of another kind, so its text ends.
     if (open.part !== undefined) this.#endText(open)
   }
 
@@ -316,7 +322,7 @@ class ItemParts {
     if (open.part !== undefined) this.#endText(open)
   }
 
-  /** Emits what was not in a delta: the remaining text, its log probabilities and its citations. */
+  /** Emits what was in no delta: the rest of the text, its log probabilities and its citations. */
   #completeText(open: OpenItem, { text, refusal, citations = [], logprobs = [] }: ReplyText): void {
     this.#emitRest(open, refusal ? 'refusal' : 'text', text)
     if (open.part === undefined) return
@@ -328,7 +334,7 @@ class ItemParts {
   }
 
   #emitRest(open: OpenItem, kind: Exclude<Kind, 'custom'>, whole: string): void {
-    // If the deltas differ from the final text, the deltas are kept.
+    // If the deltas differ from the final text, nothing is added.
     if (whole.length > open.emitted.length && whole.startsWith(open.emitted))
       this.#emitText(open, kind, whole.slice(open.emitted.length))
   }
@@ -390,14 +396,14 @@ function openItem(added: Item): OpenItem {
   }
 }
 
-/** Escapes plain text for the JSON text of arguments. */
+/** Escapes plain text as a part of JSON arguments. */
 function escaped(item: OpenItem, text: string): string {
   const whole = item.half + text
   item.half = /[\ud800-\udbff]$/.test(whole) ? whole.slice(-1) : ''
   return JSON.stringify(whole.slice(0, whole.length - item.half.length)).slice(1, -1)
 }
 
-/** Type of an item that begins with a text of this kind, without having been added. */
+/** Type of an item that begins with a text of each kind, without an `added` event. */
 const ITEM_TYPES: Readonly<Record<Kind, string>> = {
   text: 'message',
   refusal: 'message',

@@ -22,23 +22,23 @@ import { incompleteReason } from '../stop-reasons.ts'
 import { isCutOff } from '../../tool-input.ts'
 import { CustomInput } from '../../openai-tools.ts'
 
-/** A part that began before the previous one had ended; its events wait. */
+/** A part that began before the previous one ended. Its events are held until then. */
 interface Waiting {
   readonly events: ReplyEvent[]
   isEnded: boolean
 }
 
 /**
- * Encodes a stream of a response: `created` and `in_progress`, the items one after another, and one final
- * event, numbered without gaps. An item is closed when the next one begins or the response ends, because only
- * then is it known whether the item is complete.
+ * Encodes the stream of a response: `created` and `in_progress`, one item after another, and a final event.
+ * Events are numbered without gaps. An item is closed when the next one begins or the response ends, because
+ * only then is it known whether it is complete.
  */
 export class ResponsesStreamEncoder implements StreamEncoder {
   readonly #forms: ToolForms
   readonly #response: ResponseObject
   #sequence = 0
   #isStarted = false
-  /** The part that is being written, and whether it has ended. */
+  /** The part that is being written, its item, and whether the part has ended. */
   #current: { readonly index: number; readonly item: ItemStream; isEnded: boolean } | undefined
   readonly #waiting = new Map<number, Waiting>()
   /** JSON texts of the closed items. */
@@ -63,7 +63,8 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 
   /**
-   * Begins the response, or repeats that it is in progress. Clients ignore comments, so an event is needed.
+   * Begins the response, or repeats that it is in progress. This must be an event, because clients ignore
+   * comments.
    */
   keepAliveFrame(model: string): string {
     const isStarted = this.#isStarted
@@ -85,7 +86,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     return this.#responseFrame(`response.${status}`, response)
   }
 
-  /** Writes `response.failed` with the items that were complete. */
+  /** Writes `response.failed` with the completed items. */
   failureFrame(error: ErrorContent): string {
     const response = this.#response.write({
       status: 'failed',
@@ -166,7 +167,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
     this.#takeUp()
   }
 
-  /** Writes the waiting parts in order, up to one that is still growing. */
+  /** Writes the waiting parts in order, up to the first one that has not ended. */
   #takeUp(): void {
     for (const [index, { events, isEnded }] of this.#waiting) {
       this.#waiting.delete(index)
@@ -203,10 +204,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   }
 }
 
-/** Position of an item in its stream. */
+/** Where an item belongs in its stream. */
 interface Place {
   readonly form: ToolForm | undefined
-  /** Common suffix of the ids of the response's items. */
+  /** The end that the ids of all items of the response have in common. */
   readonly response: string
   readonly index: number
   /** Returns the number of the next event. */
@@ -214,17 +215,17 @@ interface Place {
 }
 
 /**
- * Events in which the text of an item grows: its deltas, and the member of its last event that contains the
+ * The events in which the text of an item grows, and the member of the item's last event that contains the
  * whole text.
  */
 interface Growth {
   readonly event: string
   readonly whole: 'text' | 'refusal' | 'arguments' | 'input'
-  /** Position of the text in the item, as JSON members. */
+  /** Position of the text within the item, written as JSON members. */
   readonly place: string
-  /** Whether its events contain the log probabilities of its tokens. */
+  /** Whether the events contain the log probabilities of the tokens. */
   readonly hasLogprobs: boolean
-  /** Events that begin and end the text within its item. */
+  /** The events that begin and end a text within its item. */
   readonly frame?: { readonly event: string; part(text: Omit<ReplyText, 'kind'>): object }
 }
 
@@ -269,7 +270,7 @@ const NO_LOGPROBS = ',"logprobs":[]'
 
 /**
  * Writes one item of a stream: `added`, the deltas of its text, `done`. Messages and thoughts begin with
- * their first text; calls whose input must be complete are written once it is.
+ * their first text. A call whose input must be complete is written at its end.
  */
 class ItemStream {
   proof: Proof | undefined
@@ -278,21 +279,21 @@ class ItemStream {
   #type: ItemType
   #id: string
   readonly #growth: Growth | undefined
-  /** Extracts a custom tool's input from the arguments in which it arrives. */
+  /** Extracts the input of a custom tool from the JSON arguments that the model writes. */
   readonly #custom: CustomInput | undefined
-  /** The text as it arrived, and as it was written to the client. */
+  /** The text as received, and as written to the client. */
   #text = ''
   #written = ''
   #isOpen = false
   #hasText = false
   readonly #citations: Citation[] = []
-  /** Log probabilities of the text's tokens, and how many of them were written in deltas. */
+  /** Log probabilities of the tokens, and how many of them were written in deltas. */
   readonly #logprobs: unknown[] = []
   #sentLogprobs = 0
-  /** Bytes before a delta's number, and between the number and the text. */
+  /** Text of a delta event before its number, and between the number and the text. */
   #deltaHead = ''
   #deltaPlace = ''
-  /** Beginning of a delta as bytes, and the frame around its text. */
+  /** The beginning of a delta event as bytes, and the bytes around its text. */
   #delta: { readonly head: Buffer; readonly afterNumber: TextFrame } | undefined
 
   constructor(part: StartedPart, place: Place) {
@@ -313,8 +314,8 @@ class ItemStream {
   }
 
   /**
-   * Copies more of the item's text as bytes. Returns false for the first text and for any that must be
-   * changed.
+   * Copies a text as bytes. Returns false if that is not possible: for the first text of an item, and for a
+   * text that must be changed.
    */
   copy(event: CopiedText, out: FrameWriter): boolean {
     if (!this.#delta || this.#custom || this.#logprobs.length > this.#sentLogprobs) return false
@@ -329,14 +330,17 @@ class ItemStream {
     return true
   }
 
-  /** Records a source of the item's text. It is written at the end of the item, when the text is complete. */
+  /**
+   * Records a source that the text cites. Sources are written at the end of the item, when the text is
+   * complete.
+   */
   cite(citation: Citation): void {
     this.#citations.push(citation)
   }
 
   /**
-   * Returns the frames that end the item, and the item itself; none for an empty item. A call whose arguments
-   * were cut off is always incomplete.
+   * Returns the frames that end the item, and the item itself; none if the item is empty. A call whose
+   * arguments were cut off is always marked as incomplete.
    */
   close(given: Exclude<ItemStatus, 'in_progress'>): {
     readonly frames: string
@@ -357,17 +361,14 @@ class ItemStream {
     return { frames, item }
   }
 
-  /**
-   * If nothing of a call was written yet, its complete input may show that it must be written as another
-   * type.
-   */
+  /** Decides the type of a call from its complete input, if nothing of it was written yet. */
   #settleType(): void {
     if (this.#isOpen || this.#growth) return
     this.#type = itemType(this.#part, this.#place.form, this.#text)
     this.#id = itemId(this.#type, this.#place.response, this.#place.index)
   }
 
-  /** The complete part that the item contains. */
+  /** The complete part for this item. */
   #whole(): ReplyPart | undefined {
     const part = this.#part
     switch (part.kind) {
@@ -399,7 +400,7 @@ class ItemStream {
     return `,"logprobs":${next}`
   }
 
-  /** Writes `added` with the item before it has any text. */
+  /** Writes the `added` event with the item, which has no text yet. */
   #open(): string {
     if (this.#isOpen) return ''
     this.#isOpen = true
@@ -416,7 +417,7 @@ class ItemStream {
   #started(): ReplyPart {
     const part = this.#part
     if (part.kind === 'opaque' || part.kind === 'search') return part
-    // A call without deltas is already complete when it is first written.
+    // A call without deltas is complete when it is first written.
     if (part.kind === 'tool-call') return { ...part, input: this.#growth ? '' : this.#text }
     return { kind: part.kind, text: '' }
   }
@@ -451,7 +452,7 @@ class ItemStream {
     return annotations + done + this.#frame(`${frame.event}.done`, `${where},"part":${JSON.stringify(part)}`)
   }
 
-  /** Progress events of a search, which is already finished when they are written. */
+  /** Events for a search. It is already finished when they are written. */
   #searchFrames({ isFailed }: SearchPart): string {
     const states = ['in_progress', 'searching', ...(isFailed ? [] : ['completed'])]
     return states.map((state) => this.#frame(`response.web_search_call.${state}`, this.#where(''))).join('')
