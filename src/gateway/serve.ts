@@ -405,19 +405,13 @@ export async function serve({
   }
 }
 
-/**
- * Makes this worker's metrics endpoint report all workers, and answers other workers' requests for its
- * metrics.
- */
+/** Makes this worker's metrics endpoint report all workers, and reports its metrics to the others. */
 function shareMetrics(metrics: Metrics, link: Link): void {
   link.answer('own metrics', () => metricsText(metrics.read()))
   metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
 }
 
-/**
- * Creates the memory limit for requests, the reader of request bodies, and the limit for database reads.
- * Large form bodies are stored in `folder`.
- */
+/** Creates the limits on memory and database reads, and the reader of bodies, which puts large forms in `folder`. */
 function openMemory(
   folder: string,
   bodyLimit: () => number,
@@ -432,9 +426,7 @@ function openMemory(
 const UNASKED =
   'the upstream sent unrequested bytes; for ten minutes each call of this channel gets a connection of its own'
 
-/**
- * Creates the client for all upstreams. Data that an upstream sends without a request is counted and logged.
- */
+/** Creates the client for all upstreams. Data that nobody requested is counted and logged. */
 function openUpstreams(
   secrets: Secrets,
   { settings, metrics, log }: { settings: () => Settings; metrics: Metrics; log: Logger },
@@ -490,9 +482,7 @@ interface ReadinessInputs {
   readonly isDegraded: () => boolean
 }
 
-/**
- * Returns a function that checks whether calls are accepted. A check that takes too long counts as failed.
- */
+/** Returns a check whether calls are accepted. If it takes too long, it has failed. */
 function readinessOf(services: ReadinessInputs): () => Promise<Readiness> {
   const { isDraining, loaded, accounts, isDegraded } = services
   return async () => {
