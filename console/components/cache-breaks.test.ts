@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { cacheTokensOf, countedBreaks, shareRead, shownVerdict } from './cache-breaks.ts'
 
-test('152: breaks are counted by who caused them, the gateway first, and the most frequent reason first', () => {
+test('152: cache breaks are grouped by cause, the gateway first, with the most frequent reason of a group first', () => {
   const breaks = {
     provider: 9,
     channel_moved: 1,
@@ -25,12 +25,12 @@ test('152: breaks are counted by who caused them, the gateway first, and the mos
   expect(countedBreaks({})).toEqual([])
 })
 
-test('152: the share that was read is that of all input, what was written to caches included', () => {
+test('152: the share of input read from caches is computed from all input, including cache writes', () => {
   expect(shareRead({ input: 100, cached: 600, cache_write: 300 })).toBe(0.6)
   expect(shareRead({ input: 0, cached: 0, cache_write: 0 })).toBeUndefined()
 })
 
-test('154: the input of a call is divided into what was read, what was written, and the rest', () => {
+test('154: the input of a call is divided into tokens read from a cache, tokens written to it, and the others', () => {
   const call = {
     prompt_tokens: 1_000,
     cached_tokens: 500,
@@ -42,7 +42,7 @@ test('154: the input of a call is divided into what was read, what was written, 
   expect(cacheTokensOf(call)).toEqual({ input: 175, cached: 500, cache_write: 325 })
 })
 
-test('154: a verdict is shown up to 500 characters', () => {
+test('154: the verdict of a provider on a cache is shown up to 500 characters', () => {
   expect(shownVerdict('v'.repeat(500))).toBe('v'.repeat(500))
   expect(shownVerdict('v'.repeat(501))).toBe(`${'v'.repeat(500)}…`)
 })

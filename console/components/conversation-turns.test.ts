@@ -154,19 +154,19 @@ describe('the conversation of a call', () => {
       ])
   })
 
-  test('an error is the answer', () => {
+  test('the conversation view shows an error in place of the answer', () => {
     const turns = said({ messages: [{ role: 'user', content: 'x' }] }, { error: { message: 'no' } })
     expect(turns?.at(-1)?.pieces).toEqual([{ kind: 'other', name: 'error', text: '{\n  "message": "no"\n}' }])
   })
 
-  test('bytes of no dialect are no conversation', () => {
+  test('the content of a call that no dialect explains is not shown as a conversation', () => {
     expect(conversationOf('', '')).toBeUndefined()
     expect(conversationOf('--form', '\u0000')).toBeUndefined()
     expect(conversationOf('{"query":"x"}', '{"results":[]}')).toBeUndefined()
   })
 })
 
-test('of a session, a call adds what was not said before', () => {
+test('the thread of a session shows for each call only the messages that are new', () => {
   const turn = (words: string) => ({ role: 'user', pieces: [text(words)] }) as never
   const [a, b, c, d] = ['a', 'b', 'c', 'd'].map(turn) as [never, never, never, never]
   expect(newTurns([a, b, c, d], [a, b])).toEqual([c, d])

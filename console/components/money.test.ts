@@ -48,9 +48,12 @@ describe('a typed amount', () => {
     expect(parseMoney(text, display)).toBe(quota)
   })
 
-  test.each(['', '-1', '1e3', '1.2.3', 'free', '99999999999999999999'])('%j is not an amount', (text) => {
-    expect(parseMoney(text, USD)).toBeUndefined()
-  })
+  test.each(['', '-1', '1e3', '1.2.3', 'free', '99999999999999999999'])(
+    'a text that is not an amount of money is refused: %j',
+    (text) => {
+      expect(parseMoney(text, USD)).toBeUndefined()
+    },
+  )
 })
 
 test('an exact amount that is typed again is the same quota', () => {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { isOwnPath } from './own-path.ts'
 
 test.each(['/', '/?a=1', '/usage?period=7d', '/keys/12', '/logs/0191-ab?model=m#x', '/channels/new'])(
-  '%s is a page that a sign-in may lead to',
+  'a sign-in may lead to a page of the console: %s',
   (path) => {
     expect(isOwnPath(path)).toBe(true)
   },

@@ -35,7 +35,7 @@ test.each([
   expect(span(search, zone)).toEqual([from, to])
 })
 
-test('the first choice of days is the period that was shown before', () => {
+test('a choice of days begins with the days of the period that was shown before', () => {
   expect(daysOf(spanOf('yesterday', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({
     from: '2026-11-20',
     to: '2026-11-20',
@@ -43,6 +43,6 @@ test('the first choice of days is the period that was shown before', () => {
   expect(daysOf(spanOf('7d', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({ from: '2026-11-15', to: '2026-11-21' })
 })
 
-test('sums have no period without a beginning', () => {
+test('a period without a beginning is replaced by the default where sums are shown', () => {
   expect(periodIn(USAGE_PERIODS, { period: 'all' }, '30d')).toBe('30d')
 })

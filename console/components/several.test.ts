@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { keyFilters, keyText, textOf, valuesIn } from './several.ts'
 
 test.each([[['one', 'two']], [['a,b', '50%', '%2C']], [[]]])(
-  '%j is the same after a round trip',
+  'a list of values in the address is read back unchanged: %j',
   (values) => {
     expect(valuesIn(textOf(values))).toEqual(values)
   },

@@ -3,7 +3,7 @@ import { changedContent, isShare, NO_CONTENT, typedContent } from './typed-conte
 
 const saved = { content_log_what: 'metadata', content_log_sample: 0.07, content_log_keep: 86_400 }
 
-test('a share is typed in percent, and none of the three follows the more general setting', () => {
+test('the form of stored content shows a share in percent, and empty fields where the general setting applies', () => {
   expect(typedContent(saved)).toEqual({
     content_log_what: 'metadata',
     content_log_sample: '7',
@@ -25,10 +25,13 @@ test.each([
   expect(changed).toEqual({ content_log_sample: share })
 })
 
-test.each(['101', '-1', 'half', '1e1', '0.5.5'])('%s is no share', (typed) => {
-  expect(isShare(typed)).toBe(false)
-})
+test.each(['101', '-1', 'half', '1e1', '0.5.5'])(
+  'a share in percent must be a number from 0 to 100, unlike %s',
+  (typed) => {
+    expect(isShare(typed)).toBe(false)
+  },
+)
 
-test('only what was changed is sent', () => {
+test('the form of stored content sends no unchanged fields', () => {
   expect(changedContent(typedContent(saved), typedContent(saved))).toEqual({})
 })

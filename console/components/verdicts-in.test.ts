@@ -8,7 +8,7 @@ test('159: the verdicts of a row have name, verdict and number of matches', () =
   ])
 })
 
-test('what is no verdict is left out', () => {
+test('a text that is not a guard verdict is ignored', () => {
   expect(verdictsIn('')).toEqual([])
   expect(verdictsIn('a=eaten;count=1, b=allowed, c=allowed;count=x')).toEqual([])
 })

@@ -179,7 +179,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
   })
 
   test.each(['Responses', 'Gemini'] as const)(
-    '108: a model answers by %s, streamed and with its cost',
+    '108: the playground calls a model by the protocol %s, streams its answer and shows its cost',
     async (name) => {
       const page = await stage.open('root', '/playground?model=demo-chat')
       await page.getByRole('radio', { name }).check()

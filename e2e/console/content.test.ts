@@ -55,7 +55,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
   })
 
   test.each(['en-US', 'zh-CN'])(
-    'a call shows its conversation when it is asked for, in %s',
+    'the page of a call shows its stored conversation after a click, in %s',
     async (locale) => {
       const page = await stage.open('root', `/logs/${calls[0]?.id}`, { locale })
       const [show, recorded] =
@@ -116,7 +116,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await page.context().close()
   })
 
-  test('an administrator says what is kept of a user, and takes it back', async () => {
+  test("an administrator sets and resets which content of a user's calls is stored", async () => {
     const page = await stage.open('root', `/users/${PEOPLE.caller.id}`)
     const choose = async (name: string, option: string): Promise<void> => {
       await page.getByRole('combobox', { name, exact: true }).click()
@@ -134,7 +134,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await page.context().close()
   })
 
-  test('a session reads as a thread, in which nothing is said twice', async () => {
+  test('the thread of a session shows each message once', async () => {
     const page = await stage.open('root', `/sessions/${calls[0]?.session}`)
     await page.getByRole('button', { name: 'Read as a thread' }).click()
     await page.getByText('Still a cat', { exact: true }).waitFor()
@@ -145,7 +145,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
     await page.context().close()
   })
 
-  test('members see their own, and administrators below the role of readers nothing', async () => {
+  test("members see the content of their own calls, and administrators below the readers' role see none", async () => {
     const own = await stage.open('caller', `/logs/${calls[0]?.id}`)
     await own.getByRole('button', { name: 'Show what was said' }).click()
     await own.getByText('Still a cat', { exact: true }).waitFor()

@@ -53,7 +53,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     return found.flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`))
   }
 
-  test('156: guards are listed with what they have decided; one of the file says where it is changed', async () => {
+  test('156: guards are listed with their verdicts, and a guard of gateway.yaml is marked', async () => {
     await say('code-1 and code-2')
     const page = await stage.open('admin', '/guards')
     const row = page.getByRole('row', { name: /filed/ })
@@ -81,7 +81,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('157: a guard is tried before it is added, then changed and deleted', async () => {
+  test('157: a new guard can be tried on a text, then added, changed and deleted', async () => {
     const page = await stage.open('admin', '/guards')
     await page.getByRole('link', { name: 'Add guard' }).click()
     await page.getByRole('heading', { level: 1, name: 'Add guard' }).waitFor()
@@ -154,7 +154,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('158: a match whose kind has no form is edited as JSON, and refused in the words of the gateway', async () => {
+  test("158: a guard whose match has no form is edited as JSON, and an invalid one shows the gateway's message", async () => {
     const page = await stage.open('root', '/guards?new=1')
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('other')
     await page.getByRole('combobox', { name: 'Kind', exact: true }).click()
@@ -174,7 +174,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('161: a guard of a service has a form; its secrets are hidden, and stay where they are left so', async () => {
+  test('161: a guard with a service has a form; its secrets are hidden, and stay unless they are replaced', async () => {
     const page = await stage.open('root', '/guards?new=1')
     await page.getByRole('textbox', { name: 'Name', exact: true }).fill('served')
     await page.getByRole('combobox', { name: 'Kind', exact: true }).click()
@@ -210,7 +210,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('160: guards are named by keys and groups', async () => {
+  test('160: the forms of keys and groups offer the guards to choose from', async () => {
     const page = await stage.open('root', '/keys?new=1')
     const dialog = page.getByRole('dialog')
     const guard = dialog.getByRole('combobox', { name: 'Guards' })

@@ -23,7 +23,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.getByRole('dialog', { name: 'Key created' }).waitFor()
   }
 
-  test('a key limited by an operator says so, and offers its holder nothing looser', async () => {
+  test('the form of a key shows limits that an operator set, and its holder cannot loosen them', async () => {
     const { items } = await stage.api<{ items: { id: number; username: string }[] }>(
       'GET',
       '/api/user/?page_size=100',
@@ -229,7 +229,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('22: a spending limit is quota at the factor of the server', async () => {
+  test("22: a spending limit in money is saved as quota at the server's quota per unit", async () => {
     const page = await stage.open('root', '/keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     await page.getByRole('textbox', { name: 'Name' }).fill('limited')

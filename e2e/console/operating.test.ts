@@ -211,7 +211,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('50: a price that is set is charged by the next call; the built-in one can be restored; that of the file is locked', async () => {
+  test('50: a price set in the console applies to the next call and can be reset; a price of gateway.yaml is locked', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
     await stage.api('POST', '/api/channel/', {
       mode: 'single',

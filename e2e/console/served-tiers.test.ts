@@ -120,7 +120,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
     await page.context().close()
   })
 
-  test('142: the cost of a call says what was asked for and served, and its lines add up at these prices', async () => {
+  test('142: the cost of a call names the requested and the served tier, and its lines add up to the charge', async () => {
     await callIn('priority', 'default')
     await callIn('flex', 'flex')
     const page = await stage.open('root', '/logs')

@@ -19,7 +19,7 @@ describe.skipIf(withoutBrowser())('telemetry in the settings of the console', ()
     await collector?.stop()
   })
 
-  test('the page shows what was sent, and why the last export failed', async () => {
+  test('the settings page shows the number of exported traces and metrics, and why the last export failed', async () => {
     await stage.call('scripted')
     await expect.poll(() => collector.spans().length).toBeGreaterThan(0)
     const page = await stage.open('root', '/settings')
@@ -35,7 +35,7 @@ describe.skipIf(withoutBrowser())('telemetry in the settings of the console', ()
     await page.context().close()
   })
 
-  test('the section is in Chinese for those who read Chinese', async () => {
+  test('the telemetry section of the settings is in Chinese for a Chinese browser', async () => {
     const page = await stage.open('root', '/settings', { locale: 'zh-CN' })
     const region = page.getByRole('region', { name: '遥测' })
     await region.scrollIntoViewIfNeeded()

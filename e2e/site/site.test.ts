@@ -120,7 +120,7 @@ describe.skipIf(withoutBrowser())('the site in a browser', () => {
   ]
 
   test.each(['light', 'dark'] as const)(
-    'axe finds no fault, and nothing is cut off, at three widths: %s',
+    'no page of the site has accessibility faults or is cut off, at three widths, in the %s theme',
     async (colorScheme) => {
       const faults: string[] = []
       const context = await browser.newContext({ colorScheme, reducedMotion: 'reduce' })

@@ -34,7 +34,7 @@ describe('an error where balances are read', () => {
     },
   )
 
-  test('an error of usage is in both envelopes: that of its successes, and that of relay paths', () => {
+  test('an error of the usage path has the fields of its own envelope and those of the model API', () => {
     const { body } = told('usage', new GatewayError('token_disabled', 'no'))
     const message = 'no (request id: r1)'
     expect(body).toEqual({

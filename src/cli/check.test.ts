@@ -235,7 +235,7 @@ describe('the example file', () => {
     expect(new Set(said)).toEqual(new Set(variables))
   })
 
-  test('the example file and the documentation have every key', async () => {
+  test('gateway.example.yaml and docs/configuration.md have every key of the configuration', async () => {
     const example = readFileSync(EXAMPLE, 'utf8')
     const documentation = readFileSync(join(import.meta.dirname, '../../docs/configuration.md'), 'utf8')
     const sections = ['options', 'rate_limits', 'groups', 'models', 'channels', 'users']

@@ -83,7 +83,7 @@ function nodeOn(bus: Bus, node: string, channels = [CHANNEL]) {
 const pass = (ms = 150): void => void vi.advanceTimersByTime(ms)
 
 describe('what a provider stated to one node', () => {
-  test('is known to the others within 100 ms, without a name or a key in clear', () => {
+  test('a limit stated to one node reaches the others within 100 ms, and the message has no name or key in clear', () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     a.state(37)
@@ -93,7 +93,7 @@ describe('what a provider stated to one node', () => {
     expect(bus.texts.join('\n')).not.toMatch(/main|upstream|one/)
   })
 
-  test('replaces only what was stated before', () => {
+  test('a stated limit replaces an earlier one on every node, and a repeated older message changes nothing', () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     a.state(0)
@@ -111,7 +111,7 @@ describe('what a provider stated to one node', () => {
     expect(a.left()).toBe(499)
   })
 
-  test('is told again to a node that joins, and is not believed half a minute later', () => {
+  test('a node that joins is sent the stated limits again, and a message that is half a minute old is ignored', () => {
     const bus = new Bus()
     const a = nodeOn(bus, 'a')
     a.state(0)
@@ -128,7 +128,7 @@ describe('what a provider stated to one node', () => {
     expect(late.left()).toBeUndefined()
   })
 
-  test('is told to each of several nodes that join at once', () => {
+  test('several nodes that join at once are each sent the stated limits', () => {
     const bus = new Bus()
     const a = nodeOn(bus, 'a')
     a.state(3)
@@ -140,7 +140,7 @@ describe('what a provider stated to one node', () => {
     expect([b.left(), c.left()]).toEqual([3, 3])
   })
 
-  test('is told by a node that reconnects, which the others may have done before', () => {
+  test('a node that reconnects sends the others the limits that were stated to it meanwhile', () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     a.state(3)
@@ -155,7 +155,7 @@ describe('what a provider stated to one node', () => {
     expect(b.left()).toBe(2)
   })
 
-  test('of a model whose name is too long is not announced, and what else was stated is', () => {
+  test('a limit is not announced for a model whose name is too long, but the other limits and cooldowns are', () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     const head = { retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '5' } }
@@ -170,7 +170,7 @@ describe('what a provider stated to one node', () => {
     expect(b.rests()).toBe('x'.repeat(300))
   })
 
-  test('of a key or a channel that is not configured here is ignored', () => {
+  test('an announced limit of a key or a channel that is not configured on a node is ignored there', () => {
     const bus = new Bus()
     const a = nodeOn(bus, 'a')
     const [b, c] = [
@@ -186,7 +186,7 @@ describe('what a provider stated to one node', () => {
 describe('a cooldown of a key', () => {
   const RESTS = { cause: 'status 429', cooldownMs: 60_000 }
 
-  test('is shared, and so is its end; a repeated announcement changes neither', () => {
+  test('the cooldown of a key and its end reach all nodes, and a repeated announcement changes neither', () => {
     const bus = new Bus()
     const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
     a.keyRings.startCooldown(CHANNEL, { value: ONE }, performance.now(), RESTS)
@@ -201,7 +201,7 @@ describe('a cooldown of a key', () => {
     expect([a.rests(), b.rests()]).toEqual([undefined, undefined])
   })
 
-  test('is not ended by the answer to a request that was sent before it', () => {
+  test('the cooldown of a key is not ended by the answer to a request that was sent before the cooldown', () => {
     const { keyRings, rests } = nodeOn(new Bus(), 'a')
     const sentMs = performance.now()
     pass()
@@ -212,7 +212,7 @@ describe('a cooldown of a key', () => {
     expect(rests()).toBeUndefined()
   })
 
-  test('lasts five minutes at most, whatever another node announces', () => {
+  test('the cooldown of a key lasts five minutes at most, whatever another node announces', () => {
     const { keyRings, rests } = nodeOn(new Bus(), 'a')
     const nowMs = performance.now()
     const cooldown = { endMs: nowMs + 9e9, sinceMs: NOW, cause: 'x' }
@@ -241,7 +241,7 @@ describe('an announcement that changes nothing', () => {
     return [c.left(), c.rests()]
   }
 
-  test('the same that is unchanged is believed', () => {
+  test('an announcement that is unchanged is applied', () => {
     expect(knownAfter((sealed) => sealed)).toEqual([0, undefined])
   })
 
@@ -264,12 +264,12 @@ describe('an announcement that changes nothing', () => {
       'with 17 news',
       (_, text) => text([NOW, Array.from({ length: 17 }, () => ['cooldown', 'main', 'x', 1, 1, 1, ''])]),
     ],
-  ])('one %s', (_, change) => {
+  ])('an announcement %s changes nothing', (_, change) => {
     expect(knownAfter(change)).toEqual([undefined, undefined])
   })
 })
 
-test('of many keys, an announcement is at most 7,900 bytes, and all are announced within seconds', () => {
+test('a thousand limits are announced within seconds, in messages of at most 7,900 bytes', () => {
   const bus = new Bus()
   const [a, b] = [nodeOn(bus, 'a'), nodeOn(bus, 'b')]
   for (let index = 0; index < 1_000; index += 1)

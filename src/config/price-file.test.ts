@@ -125,7 +125,7 @@ describe('the prices file', () => {
     expect(there.priceFile).toEqual(here.priceFile)
   })
 
-  test('texts given in place of the files are read instead of them', () => {
+  test('the configuration can be read from texts in place of its files', () => {
     const { environment } = configOf(NAMED, 'house: { input: 8, output: 8 }\n')
     const given = readConfig(environment, { text: NAMED, prices: 'house: { input: 6, output: 6 }\n' })
     expect(inputOf(given, 'house')).toBe('6')

@@ -95,7 +95,7 @@ describe('the documented defaults', () => {
 })
 
 describe('rate limits', () => {
-  test('rate limits that the section does not have are off', () => {
+  test('rate limits that the section rate_limits does not name are off', () => {
     const { rateLimits } = read('rate_limits:\n  search: { requests: 5 }\n  critical:\n')
     expect(rateLimits.search).toEqual({ requests: 5, tokens: 0, windowMs: 60_000 })
     expect(
@@ -115,7 +115,7 @@ describe('rate limits', () => {
 })
 
 describe('the content log', () => {
-  test('without its section, nothing is kept, and nobody reads what others said', () => {
+  test('without a section content_log no content is stored, and nobody may read the content of others', () => {
     expect(read('').contentLog).toEqual({
       what: 'none',
       sample: 1,
@@ -125,7 +125,7 @@ describe('the content log', () => {
     })
   })
 
-  test('content is kept in the database, or in a bucket, by default at the server of its region', () => {
+  test('content_log.store is the database or a bucket, by default at the Amazon endpoint of its region', () => {
     expect(read('').contentLog.store).toEqual({ kind: 'database' })
     expect(read('content_log: { store: "s3://said/a/b.c/" }').contentLog.store).toEqual({
       kind: 's3',
@@ -142,7 +142,7 @@ describe('the content log', () => {
     })
   })
 
-  test('groups, users and tokens say what they say, in whole seconds', () => {
+  test('groups, users and tokens may have their own content_log, with times in whole seconds', () => {
     const { contentLog, groups, users } = read(
       'content_log: { what: metadata, sample: 0.5, keep: 2d, readers: 100 }\n' +
         'groups: { vip: { content_log: { what: full } } }\n' +
@@ -532,7 +532,7 @@ test('a number or a switch may come from a variable', () => {
   })
 })
 
-test('answers are kept only where the file has options.cache, whose members have defaults', () => {
+test('answers are cached only with options.cache, whose members have defaults', () => {
   expect(read('options: {}\n').options.cache).toBeUndefined()
   const defaults = {
     ttl: 0,

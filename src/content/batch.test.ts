@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { batchOf, callsOf } from './batch.ts'
 
-test('calls come out of a batch as they went in, with absent parts and empty ones told apart', () => {
+test('calls are unchanged after a batch is written and read, and absent parts differ from empty ones', () => {
   const call = (id: string, what: 'metadata' | 'redacted' | 'full') =>
     ({
       id,

@@ -56,7 +56,7 @@ const entry = (object = `s3://said/sluice/log/owner/${NAME}`): ContentEntry => (
   sealed: Buffer.from('sealed'),
 })
 
-test('entries of one day are one object below its day, and each says where it is', async () => {
+test('entries that expire on the same day are stored in one object, and each entry names its position in it', async () => {
   const put: { path: string; body: string }[] = []
   const bucket = await bucketOf(async (request, response) => {
     const pieces = await request.toArray()
@@ -76,7 +76,7 @@ test('entries of one day are one object below its day, and each says where it is
   ])
 })
 
-test('an entry is read by its range; a failure that may pass is tried again', async () => {
+test('an entry is read from a bucket by its range, and a temporary failure is retried', async () => {
   const ranges: unknown[] = []
   const bucket = await bucketOf((request, response) => {
     ranges.push(request.headers.range)
@@ -122,7 +122,7 @@ test.each<[string, Handler, string]>([
     'cannot be reached (UND_ERR_SOCKET)',
   ],
 ])(
-  'a server that answers %s to a read is an error, without the words of the server',
+  "a bucket that answers a read with %s is an error, which does not repeat the server's text",
   async (_, handler, said) => {
     const reading = (await bucketOf(handler)).sealedOf(entry())
     await expect(reading).rejects.toThrow(said)
@@ -136,7 +136,7 @@ test.each([
   ['with a query', { object: `s3://said/sluice/log/?acl=1/${NAME}` }],
   ['longer than its content can be', { objectBytes: 129 }],
   ['without a length', { objectBytes: 0 }],
-])('of an entry %s nothing is read', async (_, place) => {
+])('the bucket is not called for an entry %s', async (_, place) => {
   let requests = 0
   const bucket = await bucketOf((_request, response) => {
     requests += 1
@@ -150,7 +150,7 @@ test.each([
 const named = (day: number, ageMs: number, letter: string): string =>
   `sluice/log/owner/${new Date(day * DAY_MS).toISOString().slice(0, 10)}/${(NOW_MS - ageMs).toString(16).padStart(12, '0')}-${letter.repeat(24)}`
 
-test('objects are removed when their day has come, or if nothing refers to them for an hour; others stay', async () => {
+test('objects in a bucket are removed on their day, or if nothing refers to them for an hour; others stay', async () => {
   const past = named(TODAY, 2 * DAY_MS, 'a')
   const used = named(TODAY + 1, 2 * HOUR_MS, 'b')
   const unused = named(TODAY + 1, 2 * HOUR_MS, 'c')

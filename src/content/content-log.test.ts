@@ -52,7 +52,7 @@ function say(log: ContentLog, call: CapturedCall, request: Buffer, answer: Buffe
   capture.closed()
 }
 
-test('content that exceeds the share of its user is dropped, and counted', async () => {
+test('stored content beyond the memory share of its user is dropped and counted', async () => {
   const { log, dropped } = openLog()
   const [large, small] = [Buffer.alloc(32 * MIB), Buffer.from('small')]
   const [first, second, third, other] = [callOf(1), callOf(1), callOf(1), callOf(2)]
@@ -68,7 +68,7 @@ test('content that exceeds the share of its user is dropped, and counted', async
   expect([...found.keys()].sort()).toEqual([first, third, other].map(({ id }) => id).sort())
 })
 
-test('a read takes memory for eight times the bytes of the content', async () => {
+test('a read of stored content takes memory for eight times its bytes', async () => {
   const { log } = openLog()
   const call = callOf(1)
   say(log, call, Buffer.alloc(1_000), Buffer.alloc(500))
@@ -77,7 +77,7 @@ test('a read takes memory for eight times the bytes of the content', async () =>
   expect(summary && log.bytesToRead(summary)).toBe(8 * 1_500)
 })
 
-test('an answer is kept once if the client got the same bytes, however they were cut', async () => {
+test('the content log stores an answer once if the client got the same bytes, however they were divided', async () => {
   const { log } = openLog()
   const [same, longer, shorter, other] = [callOf(1), callOf(1), callOf(1), callOf(1)]
   const answer = Buffer.from('one two three')
@@ -102,7 +102,7 @@ test('an answer is kept once if the client got the same bytes, however they were
   expect(await lengthsOf(other)).toEqual([7, -1, answer.length, answer.length])
 })
 
-test('what an attempt received that was not delivered is not kept', async () => {
+test('the content log does not store an answer that was not delivered to the client', async () => {
   const { log, dropped } = openLog()
   const call = callOf(1)
   const capture = log.capture(call, Buffer.from('request'), () => call)
@@ -120,7 +120,7 @@ test('what an attempt received that was not delivered is not kept', async () => 
   expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
 })
 
-test('the request of a call whose client reads slowly is held by the queue, from the charge on', async () => {
+test('the content of a call with a slow client counts as memory of the queue from the charge on', async () => {
   const { log, dropped } = openLog()
   const call = callOf(1)
   const capture = log.capture(call, Buffer.alloc(MIB), () => call)
@@ -133,7 +133,7 @@ test('the request of a call whose client reads slowly is held by the queue, from
   expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
 })
 
-test('what the group that served the call does not keep is forgotten, and not counted as dropped', async () => {
+test('content that the group of the call does not store is discarded, and not counted as dropped', async () => {
   const { log, dropped } = openLog()
   const call = callOf(1)
   const capture = log.capture(call, Buffer.from('request'), () => undefined)
@@ -145,7 +145,7 @@ test('what the group that served the call does not keep is forgotten, and not co
   expect(await log.read(call.id)).toBeUndefined()
 })
 
-test('what is said in a call under way is not kept if its user has it deleted, even if it is the first call', async () => {
+test('the content of a call in flight is not stored if its user deletes all content meanwhile', async () => {
   const { log, dropped } = openLog()
   const call = callOf(1)
   const capture = log.capture(call, Buffer.from('request'), () => call)
@@ -161,7 +161,7 @@ test('what is said in a call under way is not kept if its user has it deleted, e
   expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
 })
 
-test('of two deletions at the same time, each removes what it concerns, and what neither concerns stays', async () => {
+test('two simultaneous deletions each remove the content of their key, and the content of other keys stays', async () => {
   const { log } = openLog()
   const owners = [11, 12, 13].flatMap((tokenId) => [1, 2, 3].map(() => ({ ...callOf(1), tokenId })))
   for (const call of owners) say(log, call, Buffer.from('request'), Buffer.from(`answer for ${call.tokenId}`))
@@ -180,7 +180,7 @@ test('of two deletions at the same time, each removes what it concerns, and what
 })
 
 test.each(['metadata', 'redacted'] as const)(
-  'an answer with more values than can be parsed keeps nobody from being kept (%s)',
+  'an answer with too many JSON values does not prevent other content from being stored (%s)',
   async (what) => {
     const { log, dropped } = openLog()
     const [large, other] = [{ ...callOf(1), what }, callOf(2)]
@@ -201,7 +201,7 @@ test.each(['metadata', 'redacted'] as const)(
   },
 )
 
-test('a call with which the thread ends is dropped, and counted; what was said beside it is kept', async () => {
+test('a call that crashes the content thread is dropped and counted, and the content of other calls is stored', async () => {
   const { log, dropped } = openLog({ heapMb: 20 })
   const culprit = { ...callOf(1), what: 'redacted' as const }
   const others = [callOf(1), callOf(2), callOf(3), callOf(3)]
@@ -219,7 +219,7 @@ test('a call with which the thread ends is dropped, and counted; what was said b
   expect(await log.read(culprit.id)).toBeUndefined()
 }, 60_000)
 
-test('form data that is no text is not kept at level redacted, because its fields cannot be screened', async () => {
+test('form data that is not text is not stored at level redacted, because it cannot be searched for secrets', async () => {
   const { log } = openLog()
   const call = { ...callOf(1), what: 'redacted' as const }
   say(log, call, Buffer.from([0xff, 0xfe]), Buffer.from('answer'))

@@ -10,13 +10,13 @@ test.each([
   ['a small text', Buffer.from('small '.repeat(100))],
   ['a large text', Buffer.from('large '.repeat(10_000))],
   ['bytes that cannot be compressed', randomBytes(5_000)],
-])('%s is the same after it was sealed', (_, content) => {
+])('stored content is unchanged after it was encrypted and decrypted: %s', (_, content) => {
   const sealed = sealContent(KEY, 'call', compress(content))
   expect(sealed.length).toBeLessThanOrEqual(content.length + 28)
   expect(decompress(unsealContent(KEY, 'call', sealed), content.length).equals(content)).toBe(true)
 })
 
-test('content opens neither with another key, nor for another call, nor after a change', () => {
+test('stored content cannot be decrypted with another key, for another call, or after a change', () => {
   const sealed = sealContent(KEY, 'call', Buffer.from('said'))
   expect(() => unsealContent({ ...KEY, key: randomBytes(32) }, 'call', sealed)).toThrow()
   expect(() => unsealContent({ ...KEY, id: 'other' }, 'call', sealed)).toThrow()

@@ -7,23 +7,26 @@ const list = (value: string, values: number): string =>
     .fill(value)
     .join(' ,\n')} ]`
 
-test.each(['0', '[]', '{ }', '""', '"a,[{\\"],"', 'null'])('values %s are counted', (value) => {
-  expect(hasFewValues(list(value, MAX_VALUES))).toBe(true)
-  expect(hasFewValues(list(value, MAX_VALUES + 1))).toBe(false)
-})
+test.each(['0', '[]', '{ }', '""', '"a,[{\\"],"', 'null'])(
+  'the limit of JSON values in a text counts values like %s',
+  (value) => {
+    expect(hasFewValues(list(value, MAX_VALUES))).toBe(true)
+    expect(hasFewValues(list(value, MAX_VALUES + 1))).toBe(false)
+  },
+)
 
-test('values of members and of nested lists are counted, and names are not', () => {
+test('the limit of JSON values counts members and nested lists, but not the names of members', () => {
   const members = (count: number): string => `{${Array(count).fill('"name":[1]').join()}}`
   expect(hasFewValues(members((MAX_VALUES - 2) / 2))).toBe(true)
   expect(hasFewValues(members(MAX_VALUES / 2))).toBe(false)
 })
 
-test('a text with a string that does not end has few', () => {
+test('commas inside an unterminated string do not count as JSON values', () => {
   expect(hasFewValues(`"${','.repeat(2 * MAX_VALUES)}`)).toBe(true)
   expect(hasFewValues(`"${'\\,'.repeat(2 * MAX_VALUES)}\\`)).toBe(true)
 })
 
-test('the data of events is found where it is, at the beginning of a line only', () => {
+test('the data of an event is found only at the beginning of a line', () => {
   const text = 'event: a\r\ndata: {"a":1}\r\n\r\ndata:b data: c\n: data: d\n'
   const found = [...dataOfEvents(text)]
   expect(found.map(({ data }) => data)).toEqual(['{"a":1}', 'b data: c'])

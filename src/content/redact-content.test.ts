@@ -5,7 +5,7 @@ const MAIL = 'ann.lee@example.com'
 const CARD = '4111 1111 1111 1111'
 const redacted = (text: string): string => String(redactedContent(Buffer.from(text)))
 
-test('of JSON, only the strings that say something are written anew', () => {
+test('redaction rewrites only the JSON strings that contain a match, and keeps all other bytes', () => {
   const before = `{ "model":"m",  "n":1700000000,"messages":[{"role":"user","content":"caf\\u00e9 `
   const after = ` ok"}],"plain":"caf\\u00e9"}\n`
   expect(redacted(`${before}${MAIL} and ${CARD}${after}`)).toBe(
@@ -14,7 +14,7 @@ test('of JSON, only the strings that say something are written anew', () => {
   expect(redacted(`${before}${after}`)).toBe(`${before}${after}`)
 })
 
-test('a value that is written with escapes is found, and so are names of members', () => {
+test('redaction finds matches that are written with escapes, and matches in names of members', () => {
   expect(redacted('{"a":"ann.lee\\u0040example.com","ann.lee@example.com":1}')).toBe(
     '{"a":"[REDACTED]","[REDACTED]":1}',
   )
@@ -31,7 +31,7 @@ test.each([
     (text: string) => ({ type: 'response.output_text.delta', item_id: 'i', content_index: 0, delta: text }),
   ],
   ['gemini', (text: string) => ({ candidates: [{ index: 0, content: { parts: [{ text }] } }] })],
-])('in a stream of %s, a value is found however it is cut', (_, event) => {
+])('redaction finds a match in a stream of %s, however the match is divided into events', (_, event) => {
   const said = `Write to ${MAIL}, or pay with ${CARD}.`
   for (let size = 1; size <= said.length; size += 1) {
     const pieces = said.match(new RegExp(`.{1,${size}}`, 'g')) ?? []
@@ -45,7 +45,7 @@ test.each([
   }
 })
 
-test('choices of a stream do not continue each other', () => {
+test('redaction treats the choices of a stream as separate texts', () => {
   const event = (index: number, content: string): string =>
     `data: ${JSON.stringify({ choices: [{ index, delta: { content } }] })}\n\n`
   const kept = redacted(event(0, 'ann.lee@') + event(1, 'or: ') + event(0, 'example.com') + event(1, 'x'))
@@ -53,19 +53,19 @@ test('choices of a stream do not continue each other', () => {
   expect(kept).toContain('"or: "')
 })
 
-test('a generated array of contents is screened like the events of a stream', () => {
+test('redaction treats the elements of a Gemini array like the events of a stream', () => {
   const chunk = (text: string) => ({ candidates: [{ content: { parts: [{ text }] } }] })
   const kept = redacted(JSON.stringify([chunk('to ann.lee@exa'), chunk('mple.com now')]))
   expect(JSON.parse(kept)).toEqual([chunk('to [REDACTED]'), chunk(' now')])
 })
 
-test('a text that is neither, or that was cut off, is screened as it is', () => {
+test('redaction treats text that is neither JSON nor events, or that was cut off, as plain text', () => {
   expect(redacted(`to ${MAIL}`)).toBe('to [REDACTED]')
   expect(redacted(`{"content":"to ${MAIL}`)).toBe('{"content":"to [REDACTED]')
   expect(redacted(`${'['.repeat(200_000)}${MAIL}`)).not.toContain(MAIL)
 })
 
-test('bytes that are no text are not kept, because they cannot be screened', () => {
+test('content that is not UTF-8 is not stored at level redacted, because it cannot be searched for secrets', () => {
   for (const bytes of [
     [0xff, 0xfe, 0x00],
     [0x80],
@@ -76,7 +76,7 @@ test('bytes that are no text are not kept, because they cannot be screened', () 
     expect(redactedContent(Buffer.from([...Buffer.from(MAIL), ...bytes]))).toBeUndefined()
 })
 
-test('of a stream that is cut in the middle of a character, what is whole is screened', () => {
+test('a stream that ends in the middle of a character is redacted up to its last complete event', () => {
   const event = (text: string): string =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`
   for (const character of ['é', '€', '😀']) {
@@ -88,7 +88,7 @@ test('of a stream that is cut in the middle of a character, what is whole is scr
   }
 })
 
-test('a text with more values than a request may have is not screened, however it has them', () => {
+test('content with more JSON values than a request may have is not stored at level redacted', () => {
   const many = (value: string, times: number): string => `{"x":[${Array(times).fill(value).join()}]}`
   expect(redacted(many('[]', 199_998))).toBe(many('[]', 199_998))
   for (const value of ['[]', '0', '""']) expect(redacted(many(value, 199_999))).toBe('undefined')
@@ -96,7 +96,7 @@ test('a text with more values than a request may have is not screened, however i
   expect(redacted('data: "x"\n'.repeat(500_001))).toBe('undefined')
 })
 
-test('a long stream is screened, whose strings are many more than those of a request may be', () => {
+test('redaction finds a match in a stream that has many more strings than a request may have', () => {
   const event = (text: string): string =>
     `data: ${JSON.stringify({ id: 'chatcmpl-1', model: 'm', choices: [{ index: 0, delta: { content: text } }] })}\n\n`
   const words = Array.from({ length: 30_000 }, (_, index) => event(` w${index % 977}`)).join('')
@@ -104,7 +104,7 @@ test('a long stream is screened, whose strings are many more than those of a req
   expect(kept === words + event(' [REDACTED]') + event('') + words).toBe(true)
 })
 
-test('of a stream that is cut in the middle of an event, all that is kept is without the value', () => {
+test('a stream that ends in the middle of an event is redacted completely', () => {
   const event = (text: string): string =>
     `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: text } }] })}\n\n`
   const kept = redacted(`${event('ann.lee@exa')}${event('mple.com and more')}data: {"choices":[{"del`)
@@ -113,7 +113,7 @@ test('of a stream that is cut in the middle of an event, all that is kept is wit
   expect(redacted(`${event(`a\u2028b ${MAIL}`)}data: [DONE]\n\n`)).not.toContain(MAIL)
 })
 
-test('a value behind an escape is found in JSON that is cut off', () => {
+test('redaction finds a key that follows an escape in JSON that was cut off', () => {
   const key = `sk-proj-${'aB3'.repeat(20)}`
   expect(redacted(`{"content":"first\\n${key} and`)).not.toContain(key)
 })

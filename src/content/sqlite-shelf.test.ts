@@ -37,7 +37,7 @@ const openFiles = (folder: string): string[] =>
     }
   })
 
-test('the file of a day is removed when the day has come, with its keys, and no process keeps it open', async () => {
+test('the content file of a day is removed when the day has come, with its keys, and no process keeps it open', async () => {
   const folder = `${temporaryFolder()}/content`
   const [first, other] = [new SqliteShelf(folder), new SqliteShelf(folder)]
   const [soon, later] = [entry(2), entry(8)]

@@ -34,20 +34,20 @@ describe('what a prompt cache saves and costs', () => {
     expect(cacheSavings(RATE, usage)).toEqual({ cache_saved: 0, cache_surcharge: 525 })
   })
 
-  test('a call that reads and writes has both', () => {
+  test('a call that reads and writes a cache has both a saving and a surcharge', () => {
     expect(cacheSavings(RATE, { ...NO_USAGE, cacheRead: 100, cacheWrite5m: 100 })).toEqual({
       cache_saved: 135,
       cache_surcharge: 38,
     })
   })
 
-  test('audio that was read is compared with audio that was not', () => {
+  test('the saving of cached audio is computed from the prices of audio', () => {
     const usage = { ...NO_USAGE, cacheRead: 1000, audioCacheRead: 400 }
     // 600 × (3 − 0.3) and 400 × (10 − 2) USD per million × 500,000 units per USD
     expect(cacheSavings(RATE, usage).cache_saved).toBe(810 + 1600)
   })
 
-  test('neither sum is below 0 where reading costs more and writing less than input', () => {
+  test('saving and surcharge of a cache are never below 0, whatever the prices', () => {
     const odd = completePrices({
       input: ONE,
       output: ONE,
@@ -79,7 +79,7 @@ describe('what a prompt cache saves and costs', () => {
     })
   })
 
-  test('both equal sums of whole numbers, rounded once, for any prices, ratio and counts', () => {
+  test('saving and surcharge of a cache are exact and rounded once, for any prices, ratio and counts', () => {
     const cents = fc.integer({ min: 0, max: 100_000 })
     const tokens = fc.integer({ min: 0, max: 3_000_000 })
     fc.assert(
@@ -130,7 +130,7 @@ describe('what a prompt cache saves and costs', () => {
     )
   })
 
-  test('the charge is that of plain input, less what was saved, plus the surcharge, to one unit', () => {
+  test('a charge is that of plain input, less the saving and plus the surcharge of the cache, to one unit', () => {
     const usage = { ...NO_USAGE, input: 7, cacheRead: 12_345, cacheWrite5m: 678 }
     const plain = charge(RATE, { ...NO_USAGE, input: 7 + 12_345 + 678 })
     const { cache_saved: saved, cache_surcharge: surcharge } = cacheSavings(RATE, usage)

@@ -14,7 +14,7 @@ const general = (terms: Partial<ContentLogSettings>): ContentLogSettings => ({
   ...terms,
 })
 
-test('of user, group and general setting the nearest counts, value by value', () => {
+test('each content setting of a call is that of its user, else of its group, else the general one', () => {
   const policy = contentPolicy(
     general({ what: 'none', keepMs: 5_000 }),
     { what: 'metadata', keepMs: 9_000 },
@@ -25,7 +25,7 @@ test('of user, group and general setting the nearest counts, value by value', ()
   expect(policy).toEqual({ what: 'full', keepMs: 9_000 })
 })
 
-test('a token lessens what is kept, and never adds to it', () => {
+test('the content setting of a token can reduce what is stored, and never increase it', () => {
   for (const given of CONTENT_LEVELS)
     for (const token of CONTENT_LEVELS) {
       const policy = contentPolicy(

@@ -120,7 +120,7 @@ describe('prices of other modalities', () => {
     expect(plain(again && { ...again, tiers: [] })).toBe(plain(MEDIA))
   })
 
-  test('prices of other modalities are enough where tokens have no price', () => {
+  test('ratios of images or audio give a price to a model without a price of tokens', () => {
     const price = pricedByRatios({ images: { default: d('0.04') } }, undefined)
     expect(price).toMatchObject({ image: { default: d('0.04') }, tokens: { input: d('0') } })
   })
@@ -133,7 +133,7 @@ describe('prices of other modalities', () => {
 })
 
 describe('ratios that are set beside a price', () => {
-  test('ratios do not change what they do not set', () => {
+  test('ratios leave the prices unchanged that they do not set', () => {
     expect(pricedByRatios(given({ cache: '0.5' }), SONNET)?.tokens).toEqual({
       ...SONNET.tokens,
       cache_read: d('1.5'),

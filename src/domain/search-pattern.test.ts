@@ -91,7 +91,7 @@ describe('any pattern', () => {
     )
   })
 
-  test('any pattern with % in place of a part of a text finds the text', () => {
+  test('a search pattern finds a text in which % replaces any part', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.nat(), fc.nat(), (text, a, b) => {
         fc.pre(!text.includes('%'))

@@ -86,7 +86,7 @@ describe('comparison of names', () => {
     expect(comparableName(one)).not.toBe(comparableName(other))
   })
 
-  test('names equal their comparison form, in every letter case', () => {
+  test('a user name has the same comparison form in every letter case and Unicode form', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), (name) => {
         const form = comparableName(name)

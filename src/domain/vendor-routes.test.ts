@@ -11,7 +11,7 @@ describe('vendor_routes', () => {
     )
   })
 
-  test.each(['', '  '])('empty vendor_routes (%j) is an empty map', (text) => {
+  test.each(['', '  '])('vendor_routes without entries (%j) is read as an empty map', (text) => {
     expect(parseVendorRoutes(text)).toEqual(new Map())
   })
 

@@ -14,7 +14,7 @@ test.each([
 })
 
 test.runIf(process.platform === 'linux')(
-  'the limit of open files is the one that the process was started with',
+  'the gateway reads the limit of open files with which its process was started',
   () => {
     const module = fileURLToPath(new URL('./listen.ts', import.meta.url))
     const program = `import { openFilesLimit } from '${module}'; console.log(openFilesLimit(), openFilesLimit('/nowhere'))`

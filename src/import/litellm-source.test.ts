@@ -153,7 +153,7 @@ model_list:
     expect(configuration.left).toMatchObject([{ kind: 'price', name: 'b', fate: 'left' }])
   })
 
-  test('every entry that does not carry over is a line of the report', () => {
+  test('every entry of a LiteLLM configuration that cannot be imported is a line of the report', () => {
     const source = read(`
 model_list:
   - model_name: "openai/*"
@@ -177,7 +177,7 @@ mystery: true
   })
 
   test.each(['', 'a: 1', '- 1', 'model_list: text', '<html></html>', 'port: 4000\nchannels: []'])(
-    'a text without a list of models is not one: %j',
+    'a text without a list of models is not a LiteLLM configuration: %j',
     (text) => expect(litellmSource(text, HTTP)).toBeUndefined(),
   )
 

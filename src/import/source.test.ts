@@ -19,7 +19,7 @@ describe('an address of MySQL', () => {
   })
 
   test.each(['one-api.db', '/srv/tcp(x).db', 'postgres://ann@db/newapi', 'https://db/newapi'])(
-    '%s is not an address of MySQL',
+    'an import source that is not an address of MySQL is recognized as such: %s',
     (place) => {
       expect(mysqlAddress(place)).toBeUndefined()
     },

@@ -116,7 +116,7 @@ test('a reopened window admits 16 more calls, however many are in flight', () =>
   expect(fill(window)).toBe(16)
 })
 
-test('as many calls may be in flight as end within twelve milliseconds', () => {
+test('the window admits as many calls in flight as end within twelve milliseconds', () => {
   const window = new CongestionWindow()
   fill(window)
   serve(window, 10_000, 0.1)

@@ -36,7 +36,7 @@ test.each([
   expect(pressureOf(given).pressure.isHigh(0)).toBe(isHigh)
 })
 
-test('garbage is collected before usage counts as high', () => {
+test('memory usage counts as high only if it stays high after a garbage collection', () => {
   const { pressure, seen } = pressureOf({ heap: 900 }, { heap: 300 })
   expect(pressure.isHigh(0)).toBe(false)
   expect(seen.collections).toBe(1)

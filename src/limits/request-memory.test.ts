@@ -48,7 +48,7 @@ test('an amount of at least 4 MiB is reported as garbage when it is returned', (
   expect(reported).toEqual([8 * MIB])
 })
 
-test('a conversion that may exceed its share keeps no answer from doing the same, and gives up in time', async () => {
+test("a conversion and an answer may each exceed their user's memory share; a second conversion waits for the first", async () => {
   const memory = room()
   const giveBack = usedUp(memory)
   const [first, second, answer] = [allocationOf(1), allocationOf(1), allocationOf(1)]

@@ -203,7 +203,7 @@ describe('a token', () => {
     expect(made).toMatchObject({ remain_quota: -3, status: 1 })
   })
 
-  test('a token that was just created is admitted', async () => {
+  test('a key authenticates calls as soon as its token is created', async () => {
     const services = await opened()
     const { key, id } = await operations.createToken(services, TOKEN)
     expect((await services.apiKeys.authenticate(key, '127.0.0.1')).token.id).toBe(id)

@@ -20,6 +20,6 @@ test.each([
   expect(pageOf(query)).toEqual({ page, pageSize })
 })
 
-test('the last page that can be requested has an integer offset', () => {
+test('the largest page number that can be requested gives a safe integer as offset', () => {
   expect(Number.isSafeInteger(offsetOf(pageOf({ p: '9'.repeat(12), page_size: '100' })))).toBe(true)
 })

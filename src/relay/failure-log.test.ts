@@ -36,7 +36,7 @@ function failureOf(fields: Partial<UpstreamFailure> = {}): UpstreamFailure {
 }
 
 describe('warnings about upstreams that failed', () => {
-  test('five warnings a minute are logged for each channel and cause, and at its end the number of the others', () => {
+  test('five warnings a minute are logged for each channel and cause, then the number of suppressed ones', () => {
     for (let i = 0; i < 8; i++) failures.report(failureOf(), 'next key', i * 1_000)
     failures.report(failureOf({ cause: 'status 503' }), 'gave up', 8_000)
     failures.report(failureOf({ channel: channelOf({ name: 'b' }) }), 'gave up', 8_000)

@@ -29,7 +29,7 @@ test('the expected tokens are used where the count of a prompt fails', async () 
   expect(prompt).toMatchObject({ tokens: 5, isPending: false })
 })
 
-test('the call is sent in the same turn, before anything is counted', async () => {
+test('a prompt is not counted in the turn of the event loop in which its call is sent', async () => {
   let counted = 0
   const prompt = new PromptCount({ plan, services, countPrompt: async () => ++counted }, NEVER)
   expect(counted).toBe(0)

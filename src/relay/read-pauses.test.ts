@@ -25,7 +25,7 @@ test('an upstream is read again when the last reason for a pause is gone', () =>
   expect(upstream.isRead).toBe(true)
 })
 
-test('the removal of a reason applies from the next decision', () => {
+test('an upstream stays paused until the next decision after the last reason was removed', () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)
   pauses.begin('count')

@@ -44,13 +44,13 @@ describe('the tier of an answer that states none', () => {
   )
 
   test.each(['embeddings', 'images', 'speech', 'transcriptions', 'moderations'] as const)(
-    'is the standard one for a hold where a provider has no tiers: %s',
+    'a hold uses the standard tier where an endpoint has no tiers: %s',
     (endpoint) => {
       expect(possibleService({ channel: openai }, endpoint, {}, false).tiers).toEqual(['standard'])
     },
   )
 
-  test('a tier that the answer states is not marked as guessed', () => {
+  test('a service tier that the answer states is not marked as guessed', () => {
     expect(chargedTier(openai, { serviceTier: 'auto' }, false, 'fast')).toEqual({
       tier: 'fast',
       isGuessed: false,

@@ -80,7 +80,7 @@ describe('when memory for bodies is short', () => {
     endAll(young, requester)
   })
 
-  test('no body is refused for one that has stalled more', () => {
+  test('a stalled body is not refused in favour of another stalled body that holds more', () => {
     const slow = new SlowBodies()
     const [stalled, worse] = [begin(slow, 1, 8 * MIB), begin(slow, 1, 9 * MIB)]
     vi.advanceTimersByTime(3_000)

@@ -48,7 +48,7 @@ test('a message of more than 7,999 bytes is neither sent nor read', () => {
   expect(opened(`${mac} ${longest}x`)).toEqual({ text: undefined, dropped: 1 })
 })
 
-test('only the key in the database signs changes of accounts', () => {
+test('a message about an account counts only if it is signed with the key that is in the database', () => {
   const signed = (text: string): string =>
     `${createHmac('sha256', databaseMessageKey(SECRETS)).update(text).digest('hex').slice(0, 32)} ${text}`
   expect(opened(signed('account u:3')).text).toBe('account u:3')

@@ -41,7 +41,7 @@ function rowsIn(path: string): { readonly log: number; readonly oldestMs: number
   return { ...row }
 }
 
-test('rows older than this number of days are deleted, the others and all sums stay', async () => {
+test('usage rows older than the configured days are deleted, and younger rows and all sums stay', async () => {
   const { store, path, tokenId } = await storeWithCalls([200, 91, 90.001, 90, 89.999, 1, 0])
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(3)
   await store.read('usageCoverage')
@@ -60,7 +60,7 @@ test('a call that began before the limit and ended after it is kept, and does no
   expect(rowsIn(path)).toMatchObject({ log: 1, oldestMs: NOW_MS })
 })
 
-test('one batch reads at most its number of rows', async () => {
+test('pruning reads a limited number of usage rows in one batch', async () => {
   const { store, path } = await storeWithCalls(Array.from({ length: 50 }, () => 100))
   expect((await store.write('prune', { beforeMs: NOW_MS, limit: 20 })).rows).toBe(20)
   expect(rowsIn(path).log).toBe(30)

@@ -3,7 +3,7 @@ import { addGuardSums, delayP95, GuardFigures, NO_GUARDED_CALLS } from './guard-
 
 const HOUR_MS = 3_600_000
 
-test('calls of the last 24 hours are counted, older ones are not', () => {
+test('the statistics of a guard cover the calls of the last 24 hours', () => {
   let nowMs = 1_000 * HOUR_MS
   const figures = new GuardFigures(() => nowMs)
   figures.note('a', { verdict: 'blocked', matches: 2, delayMs: 1 })
@@ -17,7 +17,7 @@ test('calls of the last 24 hours are counted, older ones are not', () => {
   expect(figures.of('a')).toMatchObject({ calls: 0 })
 })
 
-test('95 % of the calls have at most the stated delay, within a tenth', () => {
+test('the p95 delay of a guard is right to within a tenth', () => {
   const figures = new GuardFigures(() => 0)
   for (let call = 1; call <= 100; call += 1)
     figures.note('a', { verdict: 'allowed', matches: 0, delayMs: call })
@@ -27,7 +27,7 @@ test('95 % of the calls have at most the stated delay, within a tenth', () => {
   expect(delayP95(NO_GUARDED_CALLS)).toBeNull()
 })
 
-test('the sums of two nodes are those of all their calls', () => {
+test('the guard statistics of two nodes add up to those of all their calls', () => {
   const [one, other, both] = [0, 1, 2].map(() => new GuardFigures(() => 0))
   for (const [index, delayMs] of [0.2, 3, 40, 0.001].entries()) {
     const call = { verdict: 'redacted', matches: index, delayMs } as const

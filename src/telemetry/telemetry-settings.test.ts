@@ -38,7 +38,7 @@ describe('which signals are exported', () => {
   })
 })
 
-test('the variable of a signal has priority over the one for all', () => {
+test('an OTEL_ variable of one signal has priority over the variable for all signals', () => {
   const { signals } = read({
     ...ALL,
     OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
@@ -69,7 +69,7 @@ test.each([
   expect(reported).toEqual([])
 })
 
-test('values that are not known are reported and ignored', () => {
+test('unknown values of OTEL_ variables are reported and ignored', () => {
   const settings = read({
     ...ALL,
     OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
@@ -89,7 +89,7 @@ test('values that are not known are reported and ignored', () => {
   expect(settings.signals.get('TRACES')?.protocol).toBe('http/protobuf')
 })
 
-test('a timeout of metrics is never longer than their interval, nor a batch larger than the queue', () => {
+test('the export timeout of metrics is at most their interval, and a batch at most as large as the queue', () => {
   expect(read({ OTEL_METRIC_EXPORT_INTERVAL: '200', OTEL_BSP_MAX_QUEUE_SIZE: '4' })).toMatchObject({
     metricIntervalMs: 200,
     metricTimeoutMs: 200,

@@ -19,7 +19,7 @@ function stating(requests: number, tokens: number) {
   return { clock, limits, canTake: (tokens: number) => limits.canTake(CHANNEL, KEY, 'm', { tokens }) }
 }
 
-test('a key can take a call whose bound its provider has left, and any after the reset', () => {
+test("a key can take a call whose bound is within the provider's remaining limit, and any call after the reset", () => {
   const { clock, canTake } = stating(1, 100)
   expect(canTake(100)).toBe(true)
   expect(canTake(101)).toBe(false)
@@ -27,14 +27,14 @@ test('a key can take a call whose bound its provider has left, and any after the
   expect(canTake(101)).toBe(true)
 })
 
-test('a key without requests is spent for its model alone', () => {
+test('an upstream key without remaining requests is spent only for that model', () => {
   const { limits, canTake } = stating(0, 100)
   expect(canTake(1)).toBe(false)
   expect(limits.canTake(CHANNEL, KEY, 'other', { tokens: 1 })).toBe(true)
   expect(limits.canTake(CHANNEL, { value: 'two' }, 'm', { tokens: 1 })).toBe(true)
 })
 
-test('calls under way count against what was stated, until they are answered', () => {
+test('calls in flight count against the limits that a provider stated, until they are answered', () => {
   const { limits, canTake } = stating(2, 100)
   const answered = limits.begin(CHANNEL, KEY, 'm', { tokens: 60 })
   expect(canTake(41)).toBe(false)
@@ -46,7 +46,7 @@ test('calls under way count against what was stated, until they are answered', (
   expect(canTake(100)).toBe(true)
 })
 
-test('calls that began before the first statement count against it as well', () => {
+test('calls that began before a provider first stated its limits count against them, too', () => {
   const limits = new ProviderLimits(() => NOW)
   const [first] = [1, 2, 3].map(() => limits.begin(CHANNEL, KEY, 'm', { tokens: 1 }))
   first?.({ retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '2' } })
@@ -72,7 +72,7 @@ test.each([
   expect(limits.ofChannel('main').size).toBe(0)
 })
 
-test('of the models of a key, the one that has the least left is shown', () => {
+test('the shown limit of an upstream key is that of the model with the least left', () => {
   const limits = new ProviderLimits(() => NOW)
   for (const [model, remaining] of [
     ['a', 50],
@@ -97,7 +97,7 @@ test('limits of at most 10,000 keys and models are kept, and the oldest are forg
   expect(models[0]).toBe('m2')
 })
 
-test('the metrics have at most 1,000 keys and models, those that have the least left', () => {
+test('the metrics of provider limits have the 1,000 pairs of key and model with the least left', () => {
   const limits = new ProviderLimits(() => NOW)
   for (let left = 1_500; left > 0; left -= 1)
     limits.begin(CHANNEL, KEY, `m${left}`, { tokens: 1 })({
@@ -114,7 +114,7 @@ test('the metrics have at most 1,000 keys and models, those that have the least 
   expect(limits.samples([{ ...CHANNEL, keys: ['two'] }])).toEqual([])
 })
 
-test('what another node announces holds no longer than what a response states: 31 days, and a pause of five minutes', () => {
+test('a limit announced by another node holds 31 days at most, and a pause five minutes', () => {
   const clock = { ms: NOW }
   const limits = new ProviderLimits(() => clock.ms)
   const far = NOW + 400 * 86_400_000

@@ -24,7 +24,7 @@ test.each([
   expect(requests).toEqual({ limit: 100, remaining: 7, resetsMs: NOW + ms })
 })
 
-test('of the limits on input, output and both, the one that has the least left is read', () => {
+test("of a provider's limits on input, output and all tokens, the one with the least left is read", () => {
   const headers = {
     'anthropic-ratelimit-tokens-limit': '90000',
     'anthropic-ratelimit-tokens-remaining': '80000',
@@ -37,10 +37,16 @@ test('of the limits on input, output and both, the one that has the least left i
   })
 })
 
-test.each(['-1', '1e3', 'many', '', '9'.repeat(40)])('a remainder of %j is ignored', (remaining) => {
-  expect(read({ 'x-ratelimit-remaining-requests': remaining })).toEqual({})
-})
+test.each(['-1', '1e3', 'many', '', '9'.repeat(40)])(
+  "a provider's header with %j remaining requests is ignored",
+  (remaining) => {
+    expect(read({ 'x-ratelimit-remaining-requests': remaining })).toEqual({})
+  },
+)
 
-test.each(['soon', '-1', '1e3', '', ' ', '9'.repeat(13)])('a pause of %j ms is ignored', (pause) => {
-  expect(read({ 'retry-after-ms': pause })).toEqual({})
-})
+test.each(['soon', '-1', '1e3', '', ' ', '9'.repeat(13)])(
+  "a provider's retry-after-ms header with the value %j is ignored",
+  (pause) => {
+    expect(read({ 'retry-after-ms': pause })).toEqual({})
+  },
+)

@@ -54,7 +54,7 @@ test.each([
   expect(withoutRefusedMembers(ASKED, { protocol: 'chat' }, { base_url: baseUrl }).toString()).toBe(expected)
 })
 
-test('requests of other dialects are unchanged', () => {
+test('members that a provider refuses are removed from chat requests only', () => {
   const channel = { base_url: 'https://api.mistral.ai/v1' }
   expect(withoutRefusedMembers(ASKED, { protocol: 'messages' }, channel)).toBe(ASKED)
 })

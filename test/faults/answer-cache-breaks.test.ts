@@ -37,7 +37,7 @@ const chargesOf = (model: string): number[] =>
     .map(({ quota }) => quota)
 
 describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
-  test('ends for those that have received a part of it, and the others get the answer of one of them', async () => {
+  test('after a break, clients that have received a part get its end, and the others share a second upstream call', async () => {
     const breaks = Promise.withResolvers<void>()
     fixture.upstream.script(
       'breaking',
@@ -68,7 +68,7 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
     expect(chargesOf('breaking')).toContain(COST)
   })
 
-  test('is no longer waited for, although its first client has not read it', async () => {
+  test('equal calls do not wait for a broken stream, even if its first client has not read it', async () => {
     const breaks = Promise.withResolvers<void>()
     fixture.upstream.script(
       'unread',
@@ -102,7 +102,7 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
     first.destroy()
   })
 
-  test('is not given to those that come after its end', async () => {
+  test('a call that comes after a broken stream is sent upstream, and gets nothing of the broken one', async () => {
     fixture.upstream.script(
       'begun',
       { kind: 'stream', events: 3, word: 'lost ', ending: 'reset' },
@@ -115,7 +115,7 @@ describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
   })
 })
 
-test('an upstream that refuses all calls is asked three times, and the others get its error', async () => {
+test('50 equal calls to an upstream that refuses them cause three upstream calls, and all get its error', async () => {
   const release = Promise.withResolvers<void>()
   const refusal = { kind: 'status', status: 400, body: errorBody('never this') } as const
   fixture.upstream.script('refusing', { ...refusal, after: release.promise }, refusal, refusal)
@@ -130,7 +130,7 @@ test('an upstream that refuses all calls is asked three times, and the others ge
 })
 
 describe('1,000 equal calls whose first client leaves', () => {
-  test('in the middle of the stream: the others get the rest of one upstream call', async () => {
+  test('when the first client leaves in the middle of a stream, the others get the rest of its upstream call', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('left', { kind: 'stream', events: 3, endsAfter: release.promise, usage: USAGE })
     const first = await open(fixture.gateway.url, askStream('left'), { key: 'ann' })
@@ -149,7 +149,7 @@ describe('1,000 equal calls whose first client leaves', () => {
     expect(chargesOf('left').filter((quota) => quota > 0)).toEqual([COST])
   })
 
-  test('before the answer begins: the call goes on for the others', async () => {
+  test('when the first client leaves before the answer begins, its upstream call continues for the others', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('early', { kind: 'whole', usage: USAGE, after: release.promise })
     const leaving = new AbortController()

@@ -66,7 +66,7 @@ async function growthWhile(clients: () => ClientRequest[]): Promise<number> {
 }
 
 describe('answers of 30 MB for clients that do not read them', () => {
-  test('that are kept are within the share of memory of their user', async () => {
+  test('cached answers of 30 MB that clients do not read take at most the memory share of their user', async () => {
     fixture.upstream.script('kept', { kind: 'whole', content, usage: usageText(10, 5) })
     for (let question = 0; question < QUESTIONS; question += 1) {
       const first = await fixture.chat('ann', bodyOf('kept', question))
@@ -87,7 +87,7 @@ describe('answers of 30 MB for clients that do not read them', () => {
     expect([stream.headers['x-gateway-cache'], stream.bytes.length > ANSWER_BYTES]).toEqual(['hit', true])
   })
 
-  test('that come while they wait are within it, too', async () => {
+  test('an answer of 30 MB on which many slow clients wait takes at most the memory share of their user', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('live', {
       kind: 'whole',

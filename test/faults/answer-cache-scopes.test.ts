@@ -44,7 +44,7 @@ const ownerOf = (scope: string, key: Key): string => {
 }
 
 describe.each(SCOPES)('random calls of several keys, with the scope %s', (scope) => {
-  test('get an answer that was made for the same owner, model, body and prices, or one of their own', async () => {
+  test('a call gets a cached answer only if it was made for the same owner, model, body and prices', async () => {
     let made = 0
     const fixture: Fixture = await startFixture((upstream) => configuration(upstream, scope, PRICES[0]))
     fixture.upstream.decide('all', ({ text }) => {
@@ -92,7 +92,7 @@ describe.each(SCOPES)('random calls of several keys, with the scope %s', (scope)
     await fixture.close()
   })
 
-  test('at once, too: no answer is ever that of two owners, models, bodies or prices, and each has one', async () => {
+  test('simultaneous calls share an answer only if their owner, model, body and prices are equal', async () => {
     let made = 0
     const fixture: Fixture = await startFixture((upstream) => configuration(upstream, scope, PRICES[0]))
     fixture.upstream.decide('all', ({ text }) => {

@@ -78,7 +78,7 @@ const statusOf = ({ headers }: FullResponse): unknown => headers['x-gateway-cach
 const withControl = (value: string): CallOptions => ({ headers: { 'cache-control': value } })
 
 describe('an answer that is kept', () => {
-  test('is given to an equal call as it was, at no charge, with its age and a row of its own', async () => {
+  test('a cached answer is returned unchanged to an equal call, free of charge, with its age and a usage row', async () => {
     const body = { ...ask('kept'), messages: [{ role: 'user', content: PROMPT }] }
     const first = await fixture.chat('ann', body)
     const second = await fixture.chat(
@@ -109,7 +109,7 @@ describe('an answer that is kept', () => {
     })
   })
 
-  test('survives a restart, and is nowhere in the database in plain text', async () => {
+  test('a cached answer survives a restart, and is not in plain text in the database', async () => {
     const body = ask('kept', { messages: [{ role: 'user', content: 'restarted' }] })
     fixture.upstream.script('kept', { kind: 'whole', content: 'a very secret answer' })
     await fixture.chat('ann', body)
@@ -128,7 +128,7 @@ describe('an answer that is kept', () => {
     ['the message', { messages: [{ role: 'user', content: 'other' }] }],
     ['a parameter', { temperature: 0.5 }],
     ['an unknown member', { x_unknown: 1 }],
-  ])('is not given to a call that differs by %s', async (_what, fields) => {
+  ])('a cached answer is not returned to a call that differs by %s', async (_what, fields) => {
     await fixture.chat('ann', ask('other'))
     expect(statusOf(await fixture.chat('ann', ask('other', fields)))).toBe('miss')
   })
@@ -138,18 +138,18 @@ describe('an answer that is kept', () => {
     ['metadata', { metadata: { a: '1' } }],
     ['prompt_cache_key', { prompt_cache_key: 'k' }],
     ['session_id', { session_id: 's' }],
-  ])('is given to a call that differs by %s', async (_what, fields) => {
+  ])('a cached answer is returned to a call that differs only by %s', async (_what, fields) => {
     await fixture.chat('ann', ask('other'))
     expect(statusOf(await fixture.chat('ann', ask('other', fields)))).toBe('hit')
   })
 
-  test('is not given to another key, another user, or a key without permission for the model', async () => {
+  test('a cached answer is not returned to another key, another user, or a key without permission for the model', async () => {
     await fixture.chat('ann', ask('scoped'))
     for (const key of ['anntwo', 'bob']) expect(statusOf(await fixture.chat(key, ask('scoped')))).toBe('miss')
     expect((await fixture.chat('annfew', ask('scoped'))).status).toBe(403)
   })
 
-  test('is not given after a change of prices, and is again under the old ones', async () => {
+  test('a cached answer is not returned after a change of prices, and is returned again at the earlier prices', async () => {
     await fixture.chat('ann', ask('reloaded'))
     await fixture.gateway.apply(configured(fixture.upstream, {}, { input: 3, output: 3 }))
     expect(statusOf(await fixture.chat('ann', ask('reloaded')))).toBe('miss')
@@ -161,7 +161,7 @@ describe('an answer that is kept', () => {
 describe('whole and streamed calls', () => {
   const usage = usageText(10, 5)
 
-  test('share an answer, and a stream gets its usage only if it asks for it', async () => {
+  test('a whole answer in the cache is returned as a stream too, with usage only if the call requests it', async () => {
     fixture.upstream.script('shared', { kind: 'whole', content: 'Hello', usage })
     const whole = await fixture.chat('ann', ask('shared'))
     const stream = await fixture.chat('ann', askStream('shared'))
@@ -175,7 +175,7 @@ describe('whole and streamed calls', () => {
     expect(asked('shared')).toBe(1)
   })
 
-  test('share an answer that was streamed first', async () => {
+  test('a streamed answer in the cache is returned as a whole response too', async () => {
     fixture.upstream.script('forms', { kind: 'stream', events: 3, word: 'word ', usage })
     const first = await fixture.chat('ann', askStream('forms'))
     const again = await fixture.chat('ann', askStream('forms'))
@@ -224,7 +224,7 @@ describe('what is not kept', () => {
       },
     ],
     ['an error', { kind: 'status', status: 400, body: errorBody('no') }],
-  ] as const)('%s', async (_what, behaviour) => {
+  ] as const)('the cache does not keep %s', async (_what, behaviour) => {
     fixture.upstream.script('refused', behaviour)
     const one = await fixture.chat('ann', ask('refused'))
     const other = await fixture.chat('ann', ask('refused'))
@@ -236,7 +236,7 @@ describe('what is not kept', () => {
     expect(statusOf(other)).not.toBe('hit')
   })
 
-  test('a stream that broke off', async () => {
+  test('a stream that broke off is not cached', async () => {
     fixture.upstream.script('cut', { kind: 'stream', events: 3, ending: 'reset' })
     await fixture.chat('ann', askStream('cut'))
     fixture.upstream.script('cut', { kind: 'stream', events: 3 })
@@ -244,7 +244,7 @@ describe('what is not kept', () => {
     expect(statusOf(await fixture.chat('ann', askStream('cut')))).toBe('hit')
   })
 
-  test('answers of a model that is turned out, whatever the request says', async () => {
+  test('answers of a model whose caching is off are not cached, whatever the request says', async () => {
     for (const options of [{}, withControl('max-age=60')])
       expect(statusOf(await fixture.chat('ann', ask('off'), options))).toBe('bypass')
     expect(asked('off')).toBe(2)
@@ -252,26 +252,29 @@ describe('what is not kept', () => {
 })
 
 describe('by request', () => {
-  test('no-store neither reads nor keeps', async () => {
+  test('a call with no-store neither reads from the cache nor writes to it', async () => {
     const body = ask('other', { seed: 1 })
     expect(statusOf(await fixture.chat('ann', body, withControl('no-store')))).toBe('bypass')
     expect(statusOf(await fixture.chat('ann', body))).toBe('miss')
     expect(statusOf(await fixture.chat('ann', body, withControl('no-store')))).toBe('bypass')
   })
 
-  test.each(['no-cache', 'max-age=0'])('%s asks again and keeps the new answer', async (control) => {
-    const body = ask('other', { user: control })
-    fixture.upstream.script('other', { kind: 'whole', content: 'old' })
-    await fixture.chat('ann', body)
-    fixture.upstream.script('other', { kind: 'whole', content: 'new' })
-    expect((await fixture.chat('ann', body)).text).toContain('old')
-    const fresh = await fixture.chat('ann', body, withControl(control))
-    expect([statusOf(fresh), fresh.text.includes('new')]).toEqual(['miss', true])
-    const after = await fixture.chat('ann', body)
-    expect([statusOf(after), after.text.includes('new')]).toEqual(['hit', true])
-  })
+  test.each(['no-cache', 'max-age=0'])(
+    'a call with %s is sent upstream, and its answer replaces the cached one',
+    async (control) => {
+      const body = ask('other', { user: control })
+      fixture.upstream.script('other', { kind: 'whole', content: 'old' })
+      await fixture.chat('ann', body)
+      fixture.upstream.script('other', { kind: 'whole', content: 'new' })
+      expect((await fixture.chat('ann', body)).text).toContain('old')
+      const fresh = await fixture.chat('ann', body, withControl(control))
+      expect([statusOf(fresh), fresh.text.includes('new')]).toEqual(['miss', true])
+      const after = await fixture.chat('ann', body)
+      expect([statusOf(after), after.text.includes('new')]).toEqual(['hit', true])
+    },
+  )
 
-  test('an answer that is older than max-age is not given, and after its time none is', async () => {
+  test('a cached answer is not returned once it is older than max-age or than its lifetime', async () => {
     await fixture.chat('ann', ask('brief'))
     expect(statusOf(await fixture.chat('ann', ask('brief')))).toBe('hit')
     await new Promise((resolve) => setTimeout(resolve, 1_100))
@@ -306,7 +309,7 @@ describe('equal calls under way', () => {
     await expect.poll(rows).toBe(1_000)
   })
 
-  test('streams get the events from the start, and as they come', async () => {
+  test('an equal call during a stream gets its events from the start, and then as they arrive', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('left', { kind: 'stream', events: 2, word: 'live ', endsAfter: release.promise })
     const body = askStream('left')
@@ -323,7 +326,7 @@ describe('equal calls under way', () => {
     expect(asked('left')).toBe(1)
   })
 
-  test('the call goes on when its first client leaves while others wait', async () => {
+  test('a shared upstream call continues when its first client leaves while others wait', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('left', { kind: 'stream', events: 3, word: 'on ', endsAfter: release.promise })
     const body = askStream('left', { seed: 2 })
@@ -339,7 +342,7 @@ describe('equal calls under way', () => {
     expect(fixture.upstream.only('left').completed).toBe(true)
   })
 
-  test('the call ends when the last client has left', async () => {
+  test('a shared upstream call ends when its last client has left', async () => {
     fixture.upstream.script('left', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 5 })
     const body = askStream('left', { seed: 3 })
     const clients = await Promise.all([1, 2].map(() => open(fixture.gateway.url, body, { key: 'ann' })))
@@ -350,7 +353,7 @@ describe('equal calls under way', () => {
     expect([asked('left'), received?.completed]).toEqual([1, false])
   })
 
-  test('one of them goes on if the first fails', async () => {
+  test('when the first of several equal calls fails, another one is sent upstream for all', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script(
       'failing',
@@ -371,7 +374,7 @@ describe('DELETE /api/cache', () => {
   const kept = async (key: string, seed: number): Promise<unknown> =>
     statusOf(await fixture.chat(key, ask('cleared', { seed })))
 
-  test('a user removes her own answers, by what is given, and those of others stay', async () => {
+  test("DELETE /api/cache removes a user's own answers that match the filters, and none of other users", async () => {
     const { url } = fixture.gateway
     for (const key of ['ann', 'anntwo', 'bob']) expect(await kept(key, 1)).toBe('miss')
     const removed = async (account: { id: number; accessToken: string }, query: string) =>
@@ -401,7 +404,7 @@ describe('DELETE /api/cache', () => {
     })
   })
 
-  test('the answer of a call under way is not kept, and later calls do not wait for it', async () => {
+  test('after DELETE /api/cache the answer of a call in flight is not cached, and later calls do not wait for it', async () => {
     const release = Promise.withResolvers<void>()
     fixture.upstream.script(
       'cleared',
@@ -422,7 +425,7 @@ describe('DELETE /api/cache', () => {
   })
 
   test.each(['?user=', '?user=ann', '?token=x', '?model=', '?usr=2'])(
-    '%s is refused and removes nothing',
+    'DELETE /api/cache%s is refused and removes nothing',
     async (query) => {
       await kept('bob', 2)
       const { status } = await manage(fixture.gateway.url, ADMIN, `DELETE /api/cache${query}`)
@@ -432,7 +435,7 @@ describe('DELETE /api/cache', () => {
   )
 })
 
-test('without options.cache nothing is kept, and no header is stated', async () => {
+test('without options.cache no answer is cached, and no answer has the header of the cache', async () => {
   const plain = await startFixture((upstream) => ({
     models: { ...priced(['m']), n: { ...(priced(['n'])['n'] as object), cache: '10m' } },
     channels: [channel('m', upstream.baseUrl('m'), { models: ['m', 'n'] })],
@@ -455,7 +458,7 @@ test('without options.cache nothing is kept, and no header is stated', async () 
   await plain.close()
 })
 
-test('a stream that fails is not kept for its idempotency key either', async () => {
+test('a stream that fails is not replayed for its idempotency key while the cache is on', async () => {
   fixture.upstream.script(
     'failing',
     { kind: 'stream', events: 3, ending: 'error' },

@@ -128,13 +128,13 @@ async function costOf(id: number, make: () => Promise<FullResponse>) {
   }
 }
 
-test('a score at or above the threshold blocks, and the call of the guard is a row that nobody pays', async () => {
+test("a moderation score above the threshold blocks the request, and the guard's own call is a free usage row", async () => {
   const { answer, quota, rows } = await costOf(2, () => fixture.chat('in', say('hurt him')))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'in=blocked;count=1'])
   expect([quota, rows]).toEqual([0, [['judge', 0]]])
 })
 
-test('a score below the threshold passes, at the price of the call alone', async () => {
+test('a request whose moderation score is below the threshold passes, and only its own call is charged', async () => {
   const { answer, quota, rows } = await costOf(2, () => fixture.chat('in', say('hello')))
   expect(answer.status).toBe(200)
   expect([quota, rows]).toEqual([
@@ -149,42 +149,45 @@ test('a score below the threshold passes, at the price of the call alone', async
   ])
 })
 
-test('the score itself blocks where it is exactly the threshold', async () => {
+test('a moderation score that equals the threshold blocks the request', async () => {
   score = 0.5
   expect((await fixture.chat('in', say('hello'))).status).toBe(400)
 })
 
-test('without thresholds, what the model flags is a match', async () => {
+test('a moderation guard without thresholds blocks what its model flags', async () => {
   expect((await fixture.chat('flagged', say('hello'))).status).toBe(200)
   flagged = true
   expect((await fixture.chat('flagged', say('hello'))).status).toBe(400)
 })
 
-test.each([false, true])('an answer is judged before it is sent (stream: %s)', async (stream) => {
-  if (stream)
-    fixture.upstream.script('m', {
-      kind: 'stream',
-      word: 'hurt ',
-      usage: usageText(100, 50),
-      usageIn: 'always',
-    })
-  else fixture.upstream.script('m', { kind: 'whole', content: 'hurt him', usage: usageText(100, 50) })
-  const { answer, quota, rows } = await costOf(2, () =>
-    fixture.chat('out', stream ? askStream('m') : ask('m')),
-  )
-  expect(answer.text).toContain('"finish_reason":"content_filter"')
-  expect(answer.text).not.toContain('hurt')
-  expect([quota, rows]).toEqual([
-    CALL,
-    [
-      ['judge', 0],
-      ['m', CALL],
-    ],
-  ])
-})
+test.each([false, true])(
+  'a moderation guard checks an answer before it is sent (stream: %s)',
+  async (stream) => {
+    if (stream)
+      fixture.upstream.script('m', {
+        kind: 'stream',
+        word: 'hurt ',
+        usage: usageText(100, 50),
+        usageIn: 'always',
+      })
+    else fixture.upstream.script('m', { kind: 'whole', content: 'hurt him', usage: usageText(100, 50) })
+    const { answer, quota, rows } = await costOf(2, () =>
+      fixture.chat('out', stream ? askStream('m') : ask('m')),
+    )
+    expect(answer.text).toContain('"finish_reason":"content_filter"')
+    expect(answer.text).not.toContain('hurt')
+    expect([quota, rows]).toEqual([
+      CALL,
+      [
+        ['judge', 0],
+        ['m', CALL],
+      ],
+    ])
+  },
+)
 
 describe('with charge: true', () => {
-  test('the caller pays for the checks, exactly', async () => {
+  test('with charge: true the caller pays exactly the price of the moderation call in addition', async () => {
     const { quota, rows } = await costOf(2, () => fixture.chat('paidin', say('hello')))
     expect([quota, rows]).toEqual([
       CALL + CHECK,
@@ -195,24 +198,30 @@ describe('with charge: true', () => {
     ])
   })
 
-  test('a blocked request costs its check', async () => {
+  test('with charge: true a blocked request costs its moderation call', async () => {
     const { answer, quota, rows } = await costOf(2, () => fixture.chat('paidin', say('hurt him')))
     expect([answer.status, quota, rows]).toEqual([400, CHECK, [['judge', CHECK]]])
   })
 
-  test.each([false, true])('the check of an answer is paid too (stream: %s)', async (stream) => {
-    if (stream) fixture.upstream.script('m', { kind: 'stream', usage: usageText(100, 50), usageIn: 'always' })
-    const { quota, rows } = await costOf(2, () => fixture.chat('paidout', stream ? askStream('m') : ask('m')))
-    expect([quota, rows]).toEqual([
-      CALL + CHECK,
-      [
-        ['judge', CHECK],
-        ['m', CALL],
-      ],
-    ])
-  })
+  test.each([false, true])(
+    'with charge: true the caller pays for the moderation of the answer, too (stream: %s)',
+    async (stream) => {
+      if (stream)
+        fixture.upstream.script('m', { kind: 'stream', usage: usageText(100, 50), usageIn: 'always' })
+      const { quota, rows } = await costOf(2, () =>
+        fixture.chat('paidout', stream ? askStream('m') : ask('m')),
+      )
+      expect([quota, rows]).toEqual([
+        CALL + CHECK,
+        [
+          ['judge', CHECK],
+          ['m', CALL],
+        ],
+      ])
+    },
+  )
 
-  test('a caller that cannot pay for the check gets no unchecked answer, whatever on_failure is', async () => {
+  test('a caller that cannot pay for the moderation call gets no unchecked answer, whatever on_failure is', async () => {
     const asked = await costOf(4, () => fixture.chat('poori', say('hello')))
     expect([asked.answer.status, asked.quota, asked.rows]).toEqual([403, 0, []])
     expect(JSON.parse(asked.answer.text).error.code).toBe('insufficient_quota')
@@ -223,22 +232,22 @@ describe('with charge: true', () => {
   })
 })
 
-test('a category that the model does not know is a failure', async () => {
+test('a threshold for a category that the moderation model does not know is a failure of the guard', async () => {
   const answer = await fixture.chat('unknown', say('hello'))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'unknown=failed_blocked;count=0'])
 })
 
-test('a model that nobody serves is a failure', async () => {
+test('a moderation model without a channel is a failure of the guard', async () => {
   const answer = await fixture.chat('nobody', say('hello'))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'nobody=failed_blocked;count=0'])
 })
 
-test('a model that only another group may use checks all the same', async () => {
+test('a moderation guard may use a model that only another group may call', async () => {
   expect((await fixture.chat('hidden', say('hello'))).status).toBe(200)
   expect((await fixture.chat('hidden', say('hurt him'))).status).toBe(400)
 })
 
-test('a key that may not use the model itself is checked by it', async () => {
+test('a moderation guard checks calls of a key that may not call the moderation model itself', async () => {
   expect((await fixture.chat('limited', say('hello'))).status).toBe(200)
   expect((await fixture.chat('limited', say('hurt him'))).status).toBe(400)
 })

@@ -75,7 +75,7 @@ const asked = (): unknown[] =>
     body.tool_calls.map((one: Call) => one.function.arguments),
   ])
 
-test('a provider that breaks off takes nothing from an answer that is only watched', async () => {
+test('a stream that breaks off under a guard in monitor mode reaches the client up to the break', async () => {
   fixture.upstream.script('m', {
     kind: 'stream',
     frames: [roleFrame(), contentFrame('It is '), contentFrame('a long story')],
@@ -87,7 +87,7 @@ test('a provider that breaks off takes nothing from an answer that is only watch
 })
 
 test.each([false, true])(
-  'services get an answer as guards of texts have left it (stream: %s)',
+  "a guard's service gets an answer after the local guards have changed it (stream: %s)",
   async (isStream) => {
     const said = `It is ${CODE}.`
     if (isStream)
@@ -112,7 +112,7 @@ test.each([false, true])(
   },
 )
 
-test('the calls of tools go to a service as the one before it has left their arguments', async () => {
+test("a guard's service gets tool arguments after the service before it has changed them", async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'ok', usage: usageText(1, 1) })
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: JSON.stringify({ to: CODE }) } }
   await fixture.chat(
@@ -132,7 +132,7 @@ test('the calls of tools go to a service as the one before it has left their arg
 })
 
 test.each(['whole', 'streamed'])(
-  'a call of a tool without arguments and texts is asked about (%s)',
+  "a guard's service is sent a tool call without arguments in an answer without text (%s)",
   async (form) => {
     const given = { text: '', calls: [{ name: 'delete_all', args: '{}' }] }
     fixture.upstream.script('gem', form === 'whole' ? wholeGemini(given) : streamedGemini(given))
@@ -147,7 +147,7 @@ test.each(['whole', 'streamed'])(
   },
 )
 
-test('an item that a stream has in no pieces has a verdict, once', async () => {
+test('a stream item that arrives in one event is checked by the guards once', async () => {
   let number = 0
   const event = (type: string, members: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, sequence_number: number++, ...members })}\n\n`
@@ -178,7 +178,7 @@ test('an item that a stream has in no pieces has a verdict, once', async () => {
   expect(row['guards']).toBe('seen=flagged;count=1')
 })
 
-test('the header has the most severe verdicts of many guards, and how many others there are', async () => {
+test('x-gateway-guards has at most 4,096 bytes: the most severe verdicts, and the number of the others', async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'ok', usage: usageText(1, 1) })
   const { headers } = await fixture.chat(
     'many',

@@ -86,7 +86,7 @@ async function rowOf({ headers }: Pick<FullResponse, 'headers'>): Promise<Record
 const stream = (...frames: string[]) =>
   fixture.upstream.script('m', { kind: 'stream', frames, ending: 'no done' })
 
-test('each choice of a stream is judged by itself', async () => {
+test("a guard's service checks each choice of a stream separately", async () => {
   const piece = (index: number, content: string): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index, delta: { content }, finish_reason: null }] })}\n\n`
   const end = (index: number): string =>
@@ -108,40 +108,54 @@ test('each choice of a stream is judged by itself', async () => {
   expect(services.asked.map(({ body }) => body.texts)).toEqual([['a code-4711-x!', 'b code-1y-x']])
 })
 
-test.each(['gem', 'm'])('a stream that is one array of JSON is judged (channel %s)', async (to) => {
-  if (to === 'gem') fixture.upstream.script('gem', streamedGemini({ text: `It is ${CODE}, yes.` }))
-  else
-    stream(roleFrame(), contentFrame('It is code-'), contentFrame('4711-x, yes.'), finishFrame(), DONE_FRAME)
-  const answer = await call(
-    fixture.gateway.url,
-    JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }),
-    { path: `/v1beta/models/${to}:streamGenerateContent`, headers: { 'x-goog-api-key': 'sk-mask' } },
-  )
-  const chunks = JSON.parse(answer.text) as { candidates: { content?: { parts?: { text?: string }[] } }[] }[]
-  const text = chunks.flatMap(
-    ({ candidates }) => candidates[0]?.content?.parts?.map((part) => part.text ?? '') ?? [],
-  )
-  expect(text.join('')).toBe('It is <code>, yes.')
-})
+test.each(['gem', 'm'])(
+  "a guard's service checks a Gemini stream that is one JSON array (channel %s)",
+  async (to) => {
+    if (to === 'gem') fixture.upstream.script('gem', streamedGemini({ text: `It is ${CODE}, yes.` }))
+    else
+      stream(
+        roleFrame(),
+        contentFrame('It is code-'),
+        contentFrame('4711-x, yes.'),
+        finishFrame(),
+        DONE_FRAME,
+      )
+    const answer = await call(
+      fixture.gateway.url,
+      JSON.stringify({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }),
+      { path: `/v1beta/models/${to}:streamGenerateContent`, headers: { 'x-goog-api-key': 'sk-mask' } },
+    )
+    const chunks = JSON.parse(answer.text) as {
+      candidates: { content?: { parts?: { text?: string }[] } }[]
+    }[]
+    const text = chunks.flatMap(
+      ({ candidates }) => candidates[0]?.content?.parts?.map((part) => part.text ?? '') ?? [],
+    )
+    expect(text.join('')).toBe('It is <code>, yes.')
+  },
+)
 
-describe('what the gateway or a provider keeps', () => {
+describe('stored responses under a guard with a service', () => {
   const respond = (key: string, body: object): Promise<FullResponse> =>
     call(fixture.gateway.url, JSON.stringify(body), { path: '/v1/responses', key })
   const read = (key: string, id: string): Promise<FullResponse> =>
     call(fixture.gateway.url, '', { path: `/v1/responses/${id}`, key, method: 'GET' })
 
-  test.each([false, true])('is kept as the service let it pass (stream: %s)', async (isStream) => {
-    if (isStream) fixture.upstream.script('m', { kind: 'stream', word: `${CODE} ` })
-    else fixture.upstream.script('claude', wholeMessage([{ text: `it is ${CODE}` }]))
-    const made = await respond('mask', { model: isStream ? 'm' : 'claude', input: 'hi', stream: isStream })
-    expect(made.text).not.toContain(CODE)
-    const id = /"id":"(resp_[^"]+)"/.exec(made.text)?.[1] ?? ''
-    const kept = await read('free', id)
-    expect(kept.text).toContain('<code>')
-    expect(kept.text).not.toContain(CODE)
-  })
+  test.each([false, true])(
+    "a response that the gateway stores has the text that the guard's service left (stream: %s)",
+    async (isStream) => {
+      if (isStream) fixture.upstream.script('m', { kind: 'stream', word: `${CODE} ` })
+      else fixture.upstream.script('claude', wholeMessage([{ text: `it is ${CODE}` }]))
+      const made = await respond('mask', { model: isStream ? 'm' : 'claude', input: 'hi', stream: isStream })
+      expect(made.text).not.toContain(CODE)
+      const id = /"id":"(resp_[^"]+)"/.exec(made.text)?.[1] ?? ''
+      const kept = await read('free', id)
+      expect(kept.text).toContain('<code>')
+      expect(kept.text).not.toContain(CODE)
+    },
+  )
 
-  test('is judged for the key that reads it', async () => {
+  test('reading a stored response applies the guards of the key that reads it', async () => {
     fixture.upstream.script('claude', wholeMessage([{ text: `it is ${CODE}` }]))
     const { id } = JSON.parse((await respond('free', { model: 'claude', input: 'hi' })).text) as {
       id: string
@@ -155,7 +169,7 @@ describe('what the gateway or a provider keeps', () => {
     expect(stopped.text).not.toContain(CODE)
   })
 
-  test('is judged where a provider has it, whole and streamed again', async () => {
+  test('a response that its provider stores is checked when it is read, whole or as a stream', async () => {
     fixture.upstream.script('native', wholeResponse({ text: `it is ${CODE}` }))
     const { id } = JSON.parse((await respond('free', { model: 'native', input: 'hi' })).text) as {
       id: string
@@ -168,7 +182,7 @@ describe('what the gateway or a provider keeps', () => {
   })
 })
 
-test('an answer of the cache was judged once, and never without its service', async () => {
+test("a cached answer is checked by the guard's service once, and is not cached if the service fails", async () => {
   const match = { webhook: { url: services.url } }
   const cached = await startFixture((upstream) => ({
     ...plainConfiguration(upstream.baseUrl('m')),
@@ -190,7 +204,7 @@ test('an answer of the cache was judged once, and never without its service', as
   expect([later.headers['x-gateway-cache'], later.text.includes(CODE)]).toEqual(['miss', false])
 })
 
-test('guards of texts come first, then services that change texts, then those that judge them', async () => {
+test('local guards run first, then services that change texts, then services that only judge them', async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'ok' })
   const content = `a plum and ${CODE}`
   const answer = await fixture.chat('three', ask('m', { messages: [{ role: 'user', content }] }))
@@ -209,7 +223,7 @@ describe('a stream in windows', () => {
   const filler = (length: number): string =>
     Array.from({ length }, (_, index) => String.fromCharCode(97 + (index % 26))).join('')
 
-  test('ends at the window that is blocked, with nothing after it', async () => {
+  test('a stream that is checked in windows ends before the blocked window', async () => {
     const before = filler(600)
     const text = `${before}${CODE}${filler(600)}`
     const pieces = text.match(/.{1,20}/gs) ?? []
@@ -228,7 +242,7 @@ describe('a stream in windows', () => {
     expect(row['quota']).toBeGreaterThan(0)
   })
 
-  test('is redacted alike however it is cut', async () => {
+  test('a stream that is checked in windows is redacted in the same way, however it is divided', async () => {
     const text = Array.from({ length: 40 }, (_, n) => `${filler(n * 3)} ${CODE} `).join('')
     for (const size of [1, 7, 50, 5_000]) {
       const pieces = text.match(new RegExp(`.{1,${size}}`, 'gs')) ?? []
@@ -241,7 +255,7 @@ describe('a stream in windows', () => {
 
 describe('a call that is stopped while a service is asked', () => {
   test.each([false, true])(
-    'ends at once, and is charged for what was generated (stream: %s)',
+    "an administrator can stop a call that waits for a guard's service; it is charged as generated (stream: %s)",
     async (isStream) => {
       services.trouble = 'silent'
       fixture.upstream.script(
@@ -273,22 +287,25 @@ describe('a call that is stopped while a service is asked', () => {
 test.each([
   ['stop', 'content_filter', 0],
   ['pass', 'stop', 66],
-] as const)('more than can be held is a failure: the guard %s decides', async (key, finish, mib) => {
-  const piece = 'x'.repeat(2 ** 20)
-  fixture.upstream.script('m', {
-    kind: 'stream',
-    frames: [
-      roleFrame(),
-      ...Array.from({ length: 66 }, () => contentFrame(piece)),
-      finishFrame(),
-      DONE_FRAME,
-    ],
-    ending: 'no done',
-  })
-  const answer = await fixture.chat(key, askStream('m'))
-  expect(answer.text).toContain(`"finish_reason":"${finish}"`)
-  expect(Math.round(answer.text.length / 2 ** 20)).toBe(mib)
-  expect((await rowOf(answer))['guards']).toMatch(
-    new RegExp(`^${key}=failed_${key === 'stop' ? 'blocked' : 'passed'};`),
-  )
-})
+] as const)(
+  "an answer that is too large to be held for a guard's service is a failure: the guard %s decides",
+  async (key, finish, mib) => {
+    const piece = 'x'.repeat(2 ** 20)
+    fixture.upstream.script('m', {
+      kind: 'stream',
+      frames: [
+        roleFrame(),
+        ...Array.from({ length: 66 }, () => contentFrame(piece)),
+        finishFrame(),
+        DONE_FRAME,
+      ],
+      ending: 'no done',
+    })
+    const answer = await fixture.chat(key, askStream('m'))
+    expect(answer.text).toContain(`"finish_reason":"${finish}"`)
+    expect(Math.round(answer.text.length / 2 ** 20)).toBe(mib)
+    expect((await rowOf(answer))['guards']).toMatch(
+      new RegExp(`^${key}=failed_${key === 'stop' ? 'blocked' : 'passed'};`),
+    )
+  },
+)

@@ -77,28 +77,31 @@ describe.each(ROADS)('a %s client of a %s channel, %s', (client, to, form) => {
   const kinds = client === to ? KINDS : (['webhook'] as const)
   const redacting = client === to ? (['webhook', 'presidio', 'bedrock'] as const) : (['webhook'] as const)
 
-  test.each(redacting)('gets what %s has redacted', async (kind) => {
+  test.each(redacting)('the client gets the answer as the service %s redacted it', async (kind) => {
     const { text, raw, args } = await said(`${kind}outputredact`, SAID, JSON.stringify(ARGS))
     expect(text).toBe(SAID.replaceAll(CODE, WRITTEN[kind]))
     expect(args).toEqual({ to: `a "${WRITTEN[kind]}"\n`, x: 1 })
     expect(raw).not.toContain(CODE)
   })
 
-  test.each(kinds)('gets a refusal for what %s blocks', async (kind) => {
-    const given = await said(`${kind}outputblock`)
-    expect([given.status, given.finish, given.text]).toEqual([200, REFUSED[client], ''])
-    expect(given.raw).not.toContain(CODE)
-    expect(given.raw).not.toContain('yes')
-  })
+  test.each(kinds)(
+    'the client gets a refusal in place of an answer that the service %s blocks',
+    async (kind) => {
+      const given = await said(`${kind}outputblock`)
+      expect([given.status, given.finish, given.text]).toEqual([200, REFUSED[client], ''])
+      expect(given.raw).not.toContain(CODE)
+      expect(given.raw).not.toContain('yes')
+    },
+  )
 
-  test.each(kinds)('gets what %s lets pass as the model said it', async (kind) => {
+  test.each(kinds)('the client gets an answer unchanged if the service %s lets it pass', async (kind) => {
     const plain = await said('plain', 'It is fine.')
     const given = await said(`${kind}outputblock`, 'It is fine.')
     expect(withoutIds(given.raw)).toBe(withoutIds(plain.raw))
     expect(services.asked).toHaveLength(1)
   })
 
-  test.each(kinds)('gets what %s flags', async (kind) => {
+  test.each(kinds)('the client gets an answer unchanged if the guard of %s only flags it', async (kind) => {
     expect((await said(`${kind}outputflag`)).text).toBe(SAID)
   })
 })
@@ -111,26 +114,29 @@ function withoutIds(raw: string): string {
 }
 
 describe.each(KINDS)('%s', (kind) => {
-  test.each(PROTOCOLS)('blocks a request of a %s client, which reaches nobody', async (client) => {
-    const given = await askGuarded(
-      fixture,
-      client,
-      'chat',
-      'whole',
-      `${kind}inputblock`,
-      { text: 'ok' },
-      SAID,
-    )
-    expect(given.status).toBe(400)
-    expect(given.raw).toContain(`${kind}-input-block`)
-    expect(given.raw).not.toContain(CODE)
-    expect(given.verdicts).toBe(
-      `${kind}-input-block=blocked;count=${kind === 'presidio' || kind === 'bedrock' ? 2 : 1}`,
-    )
-    expect(fixture.upstream.received('chat')).toEqual([])
-  })
+  test.each(PROTOCOLS)(
+    'a request of a %s client that the service blocks is not sent upstream',
+    async (client) => {
+      const given = await askGuarded(
+        fixture,
+        client,
+        'chat',
+        'whole',
+        `${kind}inputblock`,
+        { text: 'ok' },
+        SAID,
+      )
+      expect(given.status).toBe(400)
+      expect(given.raw).toContain(`${kind}-input-block`)
+      expect(given.raw).not.toContain(CODE)
+      expect(given.verdicts).toBe(
+        `${kind}-input-block=blocked;count=${kind === 'presidio' || kind === 'bedrock' ? 2 : 1}`,
+      )
+      expect(fixture.upstream.received('chat')).toEqual([])
+    },
+  )
 
-  test('is asked on behalf of the caller without anything of the caller', async () => {
+  test("the request to a guard's service has no header and no data that identifies the caller", async () => {
     await askGuarded(fixture, 'chat', 'chat', 'whole', `${kind}inputblock`, { text: 'ok' }, 'fine')
     expect(services.asked).toHaveLength(1)
     const [{ headers, text, path } = { headers: {}, text: '', path: '' }] = services.asked
@@ -157,43 +163,49 @@ const OWN_HEADERS: Readonly<Record<string, readonly string[]>> = {
 }
 
 describe.each(['webhook', 'presidio', 'bedrock'] as const)('%s', (kind) => {
-  test.each(PROTOCOLS)('redacts a request of a %s client', async (client) => {
-    const given = await askGuarded(
-      fixture,
-      client,
-      'chat',
-      'whole',
-      `${kind}inputredact`,
-      { text: 'ok' },
-      SAID,
-    )
-    expect([given.status, given.text]).toEqual([200, 'ok'])
-    expect(fixture.upstream.received('chat')[0]?.text).toContain(
-      JSON.stringify(SAID.replaceAll(CODE, WRITTEN[kind])),
-    )
-    expect(given.verdicts).toMatch(new RegExp(`^${kind}-input-redact=redacted;count=[12]$`))
-  })
+  test.each(PROTOCOLS)(
+    'a request of a %s client is sent upstream as the service redacted it',
+    async (client) => {
+      const given = await askGuarded(
+        fixture,
+        client,
+        'chat',
+        'whole',
+        `${kind}inputredact`,
+        { text: 'ok' },
+        SAID,
+      )
+      expect([given.status, given.text]).toEqual([200, 'ok'])
+      expect(fixture.upstream.received('chat')[0]?.text).toContain(
+        JSON.stringify(SAID.replaceAll(CODE, WRITTEN[kind])),
+      )
+      expect(given.verdicts).toMatch(new RegExp(`^${kind}-input-redact=redacted;count=[12]$`))
+    },
+  )
 
-  test.each(FORMS)('puts a replaced value back, %s', async (form) => {
-    const key = `${kind}inputreplace`
-    await askGuarded(fixture, 'chat', 'chat', form, key, { text: 'ok' }, `mail ${CODE} now`)
-    const sent = fixture.upstream.received('chat')[0]?.text ?? ''
-    const mark = /\[\[[A-Z0-9_]+_[0-9a-f]{8}\]\]/.exec(sent)?.[0] ?? ''
-    expect(sent).not.toContain(CODE)
-    expect(sent).toContain(`mail ${mark} now`)
-    const given = await askGuarded(
-      fixture,
-      'chat',
-      'chat',
-      form,
-      key,
-      { text: `To ${mark}.` },
-      `mail ${CODE} now`,
-    )
-    expect(given.text).toBe(`To ${CODE}.`)
-  })
+  test.each(FORMS)(
+    'a value that a service replaced in the request is restored in the answer, %s',
+    async (form) => {
+      const key = `${kind}inputreplace`
+      await askGuarded(fixture, 'chat', 'chat', form, key, { text: 'ok' }, `mail ${CODE} now`)
+      const sent = fixture.upstream.received('chat')[0]?.text ?? ''
+      const mark = /\[\[[A-Z0-9_]+_[0-9a-f]{8}\]\]/.exec(sent)?.[0] ?? ''
+      expect(sent).not.toContain(CODE)
+      expect(sent).toContain(`mail ${mark} now`)
+      const given = await askGuarded(
+        fixture,
+        'chat',
+        'chat',
+        form,
+        key,
+        { text: `To ${mark}.` },
+        `mail ${CODE} now`,
+      )
+      expect(given.text).toBe(`To ${CODE}.`)
+    },
+  )
 
-  test('redacts results and arguments of tools in a request, which stay JSON', async () => {
+  test('a service redacts results and arguments of tools in a request, and the arguments stay JSON', async () => {
     fixture.upstream.script('chat', { kind: 'whole' })
     const messages = [
       { role: 'user', content: 'go' },
@@ -218,7 +230,7 @@ describe.each(['webhook', 'presidio', 'bedrock'] as const)('%s', (kind) => {
 })
 
 describe('a webhook gets', () => {
-  test('texts, calls of tools, addresses of images, the side and the id, and nothing else', async () => {
+  test('a webhook gets texts, tool calls, image addresses, the side and the call id, and nothing else', async () => {
     fixture.upstream.script('chat', { kind: 'whole', content: 'fine' })
     const messages = [
       {
@@ -254,7 +266,7 @@ describe('a webhook gets', () => {
   })
 
   test.each(PROTOCOLS.flatMap((client) => FORMS.map((form) => [client, form] as const)))(
-    'the calls in an answer to a %s client, %s',
+    'a webhook gets the tool calls of an answer to a %s client, %s',
     async (client, form) => {
       await askGuarded(fixture, client, 'chat', form, 'webhookoutputblock', {
         text: 'ok',
@@ -271,7 +283,7 @@ describe('a webhook gets', () => {
 })
 
 describe.each(['block', 'redact', 'replace'] as const)('a webhook that answers BLOCKED to %s', (action) => {
-  test('blocks the request', async () => {
+  test('a webhook that answers BLOCKED blocks the request, whatever the action of the guard', async () => {
     services.action = 'BLOCKED'
     const given = await askGuarded(
       fixture,
@@ -286,9 +298,12 @@ describe.each(['block', 'redact', 'replace'] as const)('a webhook that answers B
     expect(given.verdicts).toBe(`webhook-input-${action}=blocked;count=1`)
   })
 
-  test.each(FORMS)('blocks the answer, %s', async (form) => {
-    services.action = 'BLOCKED'
-    const given = await askGuarded(fixture, 'chat', 'chat', form, `webhookoutput${action}`, { text: SAID })
-    expect([given.status, given.finish, given.text]).toEqual([200, 'content_filter', ''])
-  })
+  test.each(FORMS)(
+    'a webhook that answers BLOCKED blocks the answer, whatever the action of the guard: %s',
+    async (form) => {
+      services.action = 'BLOCKED'
+      const given = await askGuarded(fixture, 'chat', 'chat', form, `webhookoutput${action}`, { text: SAID })
+      expect([given.status, given.finish, given.text]).toEqual([200, 'content_filter', ''])
+    },
+  )
 })

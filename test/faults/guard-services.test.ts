@@ -131,39 +131,48 @@ async function rowOf({ headers }: Pick<FullResponse, 'headers'>): Promise<Record
 describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
   const kinds = trouble === 'silent' || trouble === 'endless' ? (['webhook'] as const) : KINDS
 
-  test.each(kinds)('refuses the request by %s, which nobody gets', async (kind) => {
-    services.trouble = trouble
-    const began = performance.now()
-    const answer = await fixture.chat(`${kind}inputblock`, ask('m'))
-    expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([400, 'guard_blocked'])
-    expect(answer.headers['x-gateway-guards']).toBe(`${kind}-input-block=failed_blocked;count=0`)
-    expect(fixture.upstream.received('m')).toEqual([])
-    expect(performance.now() - began).toBeLessThan(TIMEOUT_MS + 5_000)
-  })
+  test.each(kinds)(
+    'a request is refused and not sent upstream where the service %s of its guard fails',
+    async (kind) => {
+      services.trouble = trouble
+      const began = performance.now()
+      const answer = await fixture.chat(`${kind}inputblock`, ask('m'))
+      expect([answer.status, JSON.parse(answer.text).error.code]).toEqual([400, 'guard_blocked'])
+      expect(answer.headers['x-gateway-guards']).toBe(`${kind}-input-block=failed_blocked;count=0`)
+      expect(fixture.upstream.received('m')).toEqual([])
+      expect(performance.now() - began).toBeLessThan(TIMEOUT_MS + 5_000)
+    },
+  )
 
-  test.each(kinds)('lets the request pass %s where the operator says so', async (kind) => {
-    services.trouble = trouble
-    const answer = await fixture.chat(`${kind}inputpass`, ask('m'))
-    expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([
-      200,
-      `${kind}-input-pass=failed_passed;count=0`,
-    ])
-    expect(answer.text).toContain('All is fine.')
-  })
+  test.each(kinds)(
+    'a request passes although the service %s of its guard fails, where on_failure is pass',
+    async (kind) => {
+      services.trouble = trouble
+      const answer = await fixture.chat(`${kind}inputpass`, ask('m'))
+      expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([
+        200,
+        `${kind}-input-pass=failed_passed;count=0`,
+      ])
+      expect(answer.text).toContain('All is fine.')
+    },
+  )
 
-  test.each(kinds)('refuses the answer by %s, which is charged and has a row', async (kind) => {
-    services.trouble = trouble
-    const answer = await fixture.chat(`${kind}outputblock`, ask('m'))
-    expect(JSON.parse(answer.text).choices[0]).toMatchObject({ finish_reason: 'content_filter' })
-    expect(answer.text).not.toContain('fine')
-    expect(await rowOf(answer)).toMatchObject({
-      quota: 300,
-      note: 'guard_blocked',
-      guards: `${kind}-output-block=failed_blocked;count=0`,
-    })
-  })
+  test.each(kinds)(
+    'an answer is withheld where the service %s of its guard fails, and is charged',
+    async (kind) => {
+      services.trouble = trouble
+      const answer = await fixture.chat(`${kind}outputblock`, ask('m'))
+      expect(JSON.parse(answer.text).choices[0]).toMatchObject({ finish_reason: 'content_filter' })
+      expect(answer.text).not.toContain('fine')
+      expect(await rowOf(answer)).toMatchObject({
+        quota: 300,
+        note: 'guard_blocked',
+        guards: `${kind}-output-block=failed_blocked;count=0`,
+      })
+    },
+  )
 
-  test.each(kinds)('ends the stream by %s', async (kind) => {
+  test.each(kinds)('a stream ends as a refusal where the service %s of its guard fails', async (kind) => {
     services.trouble = trouble
     fixture.upstream.script('m', {
       kind: 'stream',
@@ -180,7 +189,7 @@ describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
     })
   })
 
-  test('lets the answer and the stream pass where the operator says so', async () => {
+  test('answers and streams pass although the service of their guard fails, where on_failure is pass', async () => {
     services.trouble = trouble
     const whole = await fixture.chat('webhookoutputpass', ask('m'))
     expect(whole.text).toContain('All is fine.')
@@ -193,7 +202,7 @@ describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
     expect(streamedContent(streamed.text)).toBe('fine '.repeat(5))
   })
 
-  test('lets everything pass in monitor mode', async () => {
+  test('in monitor mode a call passes although the service of its guard fails', async () => {
     services.trouble = trouble
     const answer = await fixture.chat('watch', ask('m'))
     expect(answer.text).toContain('All is fine.')
@@ -201,18 +210,18 @@ describe.each(TROUBLES)('a service that is or answers: %s', (trouble) => {
   })
 })
 
-test('a service that cannot be reached refuses the request', async () => {
+test('a request is refused where the service of its guard cannot be reached', async () => {
   const answer = await fixture.chat('away', ask('m'))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'away=failed_blocked;count=0'])
 })
 
-test('a redirect is not followed', async () => {
+test("a redirect by a guard's service is not followed", async () => {
   services.trouble = 'redirect'
   await fixture.chat('webhookinputblock', ask('m'))
   expect(services.asked).toHaveLength(1)
 })
 
-test('failures are told in the log, the metrics and the statistics, without texts and keys', async () => {
+test("a failure of a guard's service is in the log, the metrics and the statistics, without texts and keys", async () => {
   services.trouble = 'status 500'
   const said = 'a text that only I know'
   await fixture.chat('webhookinputblock', ask('m', { messages: [{ role: 'user', content: said }] }))
@@ -234,7 +243,7 @@ test('failures are told in the log, the metrics and the statistics, without text
 })
 
 describe('a client that leaves while a service is asked', () => {
-  test('about its request ends the question, and nothing is sent', async () => {
+  test('when the client leaves while its request is checked, the check is aborted, and nothing is sent upstream', async () => {
     services.trouble = 'silent'
     const leaving = await abandoned('asking', ask('m'))
     await vi.waitFor(() => expect(services.asked).toHaveLength(1), PATIENT)
@@ -244,7 +253,7 @@ describe('a client that leaves while a service is asked', () => {
   })
 
   test.each([false, true])(
-    'about its answer ends the question, and the answer is charged (stream: %s)',
+    'when the client leaves while its answer is checked, the check is aborted, and the answer charged (stream: %s)',
     async (stream) => {
       services.trouble = 'silent'
       if (stream)
@@ -264,7 +273,7 @@ describe('a stream that is checked in windows', () => {
   const letters = (length: number, from = 0): string =>
     Array.from({ length }, (_, index) => String.fromCharCode(97 + ((from + index) % 26))).join('')
 
-  test('is sent while it arrives, behind by a window, with matches across windows redacted', async () => {
+  test('a stream that is checked in windows is sent one window late, and matches across windows are redacted', async () => {
     const text = `${letters(390)}${CODE}${letters(700)}`
     const pieces = text.match(/.{1,10}/gs) ?? []
     let goOn = (): void => {}
@@ -295,7 +304,7 @@ describe('a stream that is checked in windows', () => {
   })
 })
 
-test('a stream that waits for a service stays alive', async () => {
+test("a stream that waits for a guard's service gets comments that keep it alive", async () => {
   let goOn = (): void => {}
   const after = new Promise<void>((resolve) => (goOn = resolve))
   fixture.upstream.script('m', {

@@ -55,7 +55,7 @@ describe.each([
   ['/v1/responses', { model: 'chat', input: 'hi' }],
   ['/v1/chat/completions', { model: 'messages', max_tokens: 9, messages: [ROOT_MESSAGE] }],
 ] as const)('converted calls of %s', (path, body) => {
-  test('share an answer, whole and streamed', async () => {
+  test('whole and streamed converted calls share a cached answer', async () => {
     const lane = body.model
     if (lane === 'messages')
       fixture.upstream.script(lane, {
@@ -97,7 +97,7 @@ describe('Gemini', () => {
     modelVersion: 'g',
   }
 
-  test('whole answers, events and arrays share an answer', async () => {
+  test('whole, streamed and array calls of Gemini share a cached answer', async () => {
     fixture.upstream.script('gemini', { kind: 'whole', body: JSON.stringify(whole) })
     const first = await ask('/v1beta/models/gemini:generateContent', body)
     const events = await ask('/v1beta/models/gemini:streamGenerateContent?alt=sse', body)
@@ -141,7 +141,7 @@ describe('endpoints without streams', () => {
       { model: 'moderate', input: 'hi' },
       { id: 'm', model: 'moderate', results: [{ flagged: false, categories: {}, category_scores: {} }] },
     ],
-  ] as const)('%s keeps its answers', async (path, lane, body, answer) => {
+  ] as const)('answers of %s are cached', async (path, lane, body, answer) => {
     fixture.upstream.script(lane, { kind: 'whole', body: JSON.stringify(answer) })
     const [first, second] = [await ask(path, body), await ask(path, body)]
     expect([first.status, statusOf(first), statusOf(second)]).toEqual([200, 'miss', 'hit'])
@@ -149,7 +149,7 @@ describe('endpoints without streams', () => {
     expect(asked(lane)).toBe(1)
   })
 
-  test('the two paths of rerank share nothing', async () => {
+  test('/v1/rerank and /v2/rerank do not share cached answers', async () => {
     expect(statusOf(await ask('/v2/rerank', { model: 'ranks', query: 'q', documents: ['a', 'b'] }))).toBe(
       'miss',
     )
@@ -158,7 +158,7 @@ describe('endpoints without streams', () => {
   test.each([
     ['/v1/messages/count_tokens', { model: 'messages', messages: [ROOT_MESSAGE] }],
     ['/v1/responses/compact', { model: 'stored', input: 'hi' }],
-  ])('%s bypasses the cache', async (path, body) => {
+  ])('a call of %s bypasses the cache', async (path, body) => {
     fixture.upstream.script('messages', { kind: 'whole', body: '{"input_tokens":3}' })
     fixture.upstream.script('stored', {
       kind: 'whole',
@@ -194,13 +194,13 @@ describe('responses that somebody may continue', () => {
       'that continues another one',
       { model: 'chat', input: 'a', store: false, previous_response_id: 'resp_unknown' },
     ],
-  ])('one %s is not kept', async (_what, body) => {
+  ])('a response %s is not cached', async (_what, body) => {
     fixture.upstream.script('stored', { kind: 'whole', body: answer(true) })
     const [first, second] = [await ask('/v1/responses', body), await ask('/v1/responses', body)]
     for (const one of [first, second]) expect(['bypass', undefined]).toContain(statusOf(one))
   })
 
-  test('one with store: false is kept, and each hit has an id of its own', async () => {
+  test('a response with store: false is cached, and each cached copy has its own id', async () => {
     fixture.upstream.script('stored', { kind: 'whole', body: answer(false) })
     const body = { model: 'stored', input: 'b', store: false }
     const answers = [
@@ -222,7 +222,7 @@ describe('what a hit costs', () => {
   const rowOf = async ({ headers }: FullResponse): Promise<Row> =>
     (await manage<Row>(fixture.gateway.url, ADMIN, `GET /api/log/${String(headers['x-request-id'])}`)).data
 
-  test('is the stated part of the original charge, rounded', async () => {
+  test('a cached answer costs the configured part of the original charge, rounded', async () => {
     const body = { model: 'priced', messages: [ROOT_MESSAGE] }
     fixture.upstream.script('priced', {
       kind: 'whole',
@@ -239,7 +239,7 @@ describe('what a hit costs', () => {
     expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])
   })
 
-  test('calls under way pay it too, once the answer is complete', async () => {
+  test('a call that waits for the answer of an equal call is charged like a cache hit, once the answer is complete', async () => {
     const body = { model: 'priced', messages: [{ role: 'user', content: 'under way' }], stream: true }
     const release = Promise.withResolvers<void>()
     fixture.upstream.script('priced', {
@@ -260,7 +260,7 @@ describe('what a hit costs', () => {
   })
 })
 
-test('users of a group share answers, and those of another group do not', async () => {
+test('with the scope group, the users of a group share cached answers, and users of other groups do not', async () => {
   const body = { model: 'chat', messages: [{ role: 'user', content: 'by group' }] }
   const answers = [
     await ask('/v1/chat/completions', body),
@@ -270,7 +270,7 @@ test('users of a group share answers, and those of another group do not', async 
   expect(answers.map(statusOf)).toEqual(['miss', 'hit', 'miss'])
 })
 
-test('the answer of a fallback is not kept', async () => {
+test('the answer of a fallback model is not cached', async () => {
   fixture.upstream.script('first', { kind: 'status', status: 503 })
   const body = { model: 'first', messages: [ROOT_MESSAGE] }
   const answers = [await ask('/v1/chat/completions', body), await ask('/v1/chat/completions', body)]
@@ -282,7 +282,7 @@ test('the answer of a fallback is not kept', async () => {
   ])
 })
 
-test('a call with an idempotency key is answered once, whatever the cache says', async () => {
+test('a call that repeats its idempotency key is replayed rather than answered from the cache', async () => {
   const body = { model: 'chat', messages: [{ role: 'user', content: 'once' }] }
   const more = { headers: { 'idempotency-key': 'once' } }
   const [first, second] = [

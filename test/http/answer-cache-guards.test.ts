@@ -35,7 +35,7 @@ const seen = ({ headers, text }: FullResponse) => ({
   isPlain: text.includes('plum'),
 })
 
-test('calls share an answer only with calls that the same guards check', async () => {
+test('calls share a cached answer only with calls that the same guards check', async () => {
   fixture.upstream.script('masked', { kind: 'whole', content: 'A plum is blue.' })
   const call = (key: string) => fixture.chat(key, ask('masked'))
   const first = await call('bob')
@@ -57,7 +57,7 @@ test('calls share an answer only with calls that the same guards check', async (
   expect(data).toMatchObject({ guards: verdicts, cache: 'hit' })
 })
 
-test('a stream gets the answer as the guards left it, whole or streamed when it was kept', async () => {
+test('a cached answer, whole or streamed, has the text as the guards changed it', async () => {
   // In two events, with the word in both.
   fixture.upstream.script('streamed', streamedChat({ text: 'A plum is blue.' }))
   const first = await fixture.chat('ann', askStream('streamed'))
@@ -70,7 +70,7 @@ test('a stream gets the answer as the guards left it, whole or streamed when it 
   expect(asked('streamed')).toBe(1)
 })
 
-test('an answer that a guard blocks is not kept', async () => {
+test('an answer that a guard blocks is not cached', async () => {
   fixture.upstream.script('blocked', { kind: 'whole', content: 'A cherry is red.' })
   for (const count of [1, 2]) {
     const answer = await fixture.chat('ann', ask('blocked'))
@@ -79,14 +79,14 @@ test('an answer that a guard blocks is not kept', async () => {
   }
 })
 
-test('a request that a guard blocks gets no kept answer', async () => {
+test('a request that a guard blocks gets no answer from the cache', async () => {
   const body = ask('prompted', { messages: [{ role: 'user', content: 'Is a cherry red?' }] })
   expect((await fixture.chat('bob', body)).status).toBe(200)
   expect((await fixture.chat('ann', body)).status).toBe(400)
   expect(asked('prompted')).toBe(1)
 })
 
-test('values that a guard has replaced come back to their own user alone', async () => {
+test('requests with values that a guard replaces share no cached answer between users', async () => {
   fixture.upstream.script('swapped', { kind: 'whole', content: 'Written.' })
   const body = ask('swapped', { messages: [{ role: 'user', content: 'Write to ann@example.com.' }] })
   const caches = []
@@ -97,7 +97,7 @@ test('values that a guard has replaced come back to their own user alone', async
   )
 })
 
-test('nobody gets the values of another by sending the token that stands for them', async () => {
+test("a client that sends the token of another user's replaced value does not get that value", async () => {
   const call = (key: string, to: string) =>
     fixture.chat(key, ask('swapped', { messages: [{ role: 'user', content: `Greet ${to}.` }] }))
   fixture.upstream.script('swapped', { kind: 'whole', content: 'Hello.' })

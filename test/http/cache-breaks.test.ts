@@ -206,7 +206,7 @@ function baseOf(client: Client, reason: string): object {
 describe('which messages are compared', () => {
   const turns = (text: string): object[] => [said(text), ANSWER, said('on')]
 
-  test('all of the call before, and none of those that follow', async () => {
+  test('only the messages of the previous call are compared: added messages are not a change, and other earlier ones are', async () => {
     const session = newSession()
     const messages = turns(long(1_500))
     await ask('claude', session, { messages })
@@ -221,7 +221,7 @@ describe('which messages are compared', () => {
     )
   })
 
-  test('a conversation that was shortened has changed', async () => {
+  test('a conversation that was shortened gives the reason messages_changed', async () => {
     const session = newSession()
     const base = { system: undefined }
     await ask('claude', session, { ...base, messages: turns(long(1_500)) })
@@ -230,7 +230,7 @@ describe('which messages are compared', () => {
     )
   })
 
-  test('none of a conversation of which the provider may leave out a part', async () => {
+  test('messages are not compared where the provider may truncate the conversation', async () => {
     const session = newSession()
     const base = { truncation: 'auto' }
     await ask('responses', session, base)
@@ -240,7 +240,7 @@ describe('which messages are compared', () => {
 })
 
 describe('where a session moved', () => {
-  test('another channel or another key is named before everything that changed in the request', async () => {
+  test('a move to another channel or key is the reason given before any change in the request', async () => {
     const changed = { model: 'claude-sonnet-4-5', tools: [] }
     for (const [place, reason] of [
       [{ name: 'two' }, 'channel_moved'],
@@ -259,7 +259,7 @@ describe('where a session moved', () => {
 })
 
 describe('what time does to a cache', () => {
-  test('lifetime_passed: most of what the call before had cached lives shorter than the time since', async () => {
+  test('the reason is lifetime_passed where most of the cached prompt has expired since the previous call', async () => {
     const session = newSession()
     const more = {
       system: [
@@ -274,7 +274,7 @@ describe('what time does to a cache', () => {
     expect(row.cache_break).toBe('lifetime_passed')
   })
 
-  test('what is read counts as that which lives longest', async () => {
+  test('tokens that a call reads from a cache count as those with the longest lifetime', async () => {
     const session = newSession()
     const ttl = { ...EPHEMERAL, ttl: '1h' }
     const system = [{ type: 'text', text: `${session} ${long(1_500)}`, cache_control: ttl }]
@@ -286,14 +286,14 @@ describe('what time does to a cache', () => {
     expect((await ask('claude', session, later)).cache_break).toBe('provider')
   })
 
-  test('a call after the longest lifetime of its session did not have to hit', async () => {
+  test('a call after the longest lifetime of its session is not a cache break', async () => {
     const session = newSession()
     await ask('claude', session)
     pass(5 * MINUTE_S + 1)
     expect(await ask('claude', session)).toMatchObject({ cache_break: '', cached_tokens: 0 })
   })
 
-  test('each use begins the lifetime anew', async () => {
+  test('each use of a cache begins its lifetime again', async () => {
     const session = newSession()
     for (let turn = 0; turn < 3; turn++) {
       expect((await ask('claude', session)).cache_break).toBe('')
@@ -302,7 +302,7 @@ describe('what time does to a cache', () => {
     expect((await ask('claude', session, { tools: [] })).cache_break).toBe('tools_changed')
   })
 
-  test('a prompt that is kept for a day should be read until then', async () => {
+  test('a miss of a prompt that the provider retains for 24 hours is a cache break within that time', async () => {
     const retained = { model: 'gpt-5.1', prompt_cache_retention: '24h' }
     for (const [more, reason] of [
       [retained, 'provider'],
@@ -316,7 +316,7 @@ describe('what time does to a cache', () => {
     }
   })
 
-  test('provider: nothing that the gateway sees changed', async () => {
+  test('the reason is provider where nothing that the gateway sees has changed', async () => {
     const session = newSession()
     await ask('claude', session)
     pass(6 * MINUTE_S, MINUTE_S)
@@ -347,7 +347,7 @@ describe('what time does to a cache', () => {
 })
 
 describe('what is no break', () => {
-  test('a conversation that goes on, with its mark at the new end', async () => {
+  test('a conversation that continues, with its cache mark at the new end, is not a cache break', async () => {
     const session = newSession()
     const messages: object[] = [said('hello')]
     for (let turn = 0; turn < 4; turn++) {
@@ -365,7 +365,7 @@ describe('what is no break', () => {
     }
   })
 
-  test('half of what was cached is enough', async () => {
+  test('a call that reads at least half of the cached prompt is not a cache break', async () => {
     const session = newSession()
     const system = [{ type: 'text', text: long(1_500), cache_control: EPHEMERAL }]
     await ask('claude', session, { system, messages: [said(long(1_000))] })
@@ -378,7 +378,7 @@ describe('what is no break', () => {
     )
   })
 
-  test('the first call of a user whose session has the same name as that of another user', async () => {
+  test('the first call of a user is not a cache break, though another user has a session of the same name', async () => {
     const session = newSession()
     const ann = await ask('claude', session)
     const bob = await ask('claude', session, { tools: [], model: 'claude-sonnet-4-5' }, 'bob')
@@ -386,7 +386,7 @@ describe('what is no break', () => {
     expect(bob.session).not.toBe(ann.session)
   })
 
-  test('a prompt that no provider caches', async () => {
+  test('a changed prompt that is too short to be cached is not a cache break', async () => {
     const session = newSession()
     for (const text of ['hello', 'good day'])
       expect(
@@ -409,23 +409,26 @@ describe('what the provider says', () => {
     ['tools_changed', () => ({}), () => ({ tools: [] })],
     ['system_changed', () => ({}), () => ({ system: [{ type: 'text', text: unlike() }] })],
     ['messages_changed', LONG, LONG],
-  ])('of messages, whole and streamed, it gives the same reason: %s', async (reason, base, changed) => {
-    for (const stream of [false, true]) {
-      const session = newSession()
-      const before = { ...base(), stream }
-      const first = await ask('claude', session, before)
-      expect(first.cache_verdict).toBe('')
-      const second = await ask('claude', session, { ...before, ...changed() })
-      expect(second.cache_break).toBe(reason)
-      expect(verdictOf(second)).toMatchObject({ cache_miss_reason: { type: reason } })
-    }
-  })
+  ])(
+    'a provider of messages gives the same reason for a cache miss, whole and streamed: %s',
+    async (reason, base, changed) => {
+      for (const stream of [false, true]) {
+        const session = newSession()
+        const before = { ...base(), stream }
+        const first = await ask('claude', session, before)
+        expect(first.cache_verdict).toBe('')
+        const second = await ask('claude', session, { ...before, ...changed() })
+        expect(second.cache_break).toBe(reason)
+        expect(verdictOf(second)).toMatchObject({ cache_miss_reason: { type: reason } })
+      }
+    },
+  )
 
   test.each<[string, object, string]>([
     ['model_changed', { model: 'gpt-5.6-sol' }, 'model_changed'],
     ['tools_changed', { tools: [] }, 'tools_changed'],
     ['messages_changed', { input: [{ role: 'user', content: long(1_500, 'x') }] }, 'input_changed'],
-  ])('of responses it gives the same reason: %s', async (reason, changed, said) => {
+  ])('a provider of responses gives the same reason for a cache miss: %s', async (reason, changed, said) => {
     for (const stream of [false, true]) {
       const session = newSession()
       await ask('responses', session, { stream })
@@ -440,7 +443,7 @@ describe('what the provider says', () => {
     }
   })
 
-  test('of a converted request it says it, too', async () => {
+  test('a provider gives the reason for a cache miss of a converted request, too', async () => {
     for (const stream of [false, true]) {
       const session = newSession()
       const text = { type: 'text', text: unlike(), cache_control: EPHEMERAL }
@@ -456,7 +459,7 @@ describe('what the provider says', () => {
     }
   })
 
-  test('a conversation that goes on has no verdict', async () => {
+  test('a conversation that continues has no verdict of the provider', async () => {
     const session = newSession()
     await ask('claude', session)
     const row = await ask('claude', session, {
@@ -467,7 +470,7 @@ describe('what the provider says', () => {
 })
 
 describe('what is kept of breaks', () => {
-  test('rows, sessions, sums and the metric have them, after a restart too', async () => {
+  test('rows, sessions, sums and a metric have the cache breaks, and rows keep them over a restart', async () => {
     const session = newSession()
     await ask('claude', session)
     await ask('claude', session, { tools: [] })

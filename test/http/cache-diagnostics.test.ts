@@ -114,7 +114,7 @@ let sessions = 0
 const newSession = (): string => `diagnosed-${++sessions}`
 
 describe('what a provider of messages is asked', () => {
-  test('the first request of a session asks to be remembered, and the next ones name the previous answer', async () => {
+  test('with cache_diagnostics, each request of a session to messages names the id of its previous answer', async () => {
     const session = newSession()
     for (const [id, previous] of [
       ['msg_1', null],
@@ -128,7 +128,7 @@ describe('what a provider of messages is asked', () => {
     }
   })
 
-  test('the other bytes of the request stay, and features of the client are kept', async () => {
+  test("with cache_diagnostics, the other bytes of a request and the client's beta features are unchanged", async () => {
     const session = newSession()
     await ask('silent', session, { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } })
     await ask('messages', session, { headers: { 'anthropic-beta': 'context-1m-2025-08-07' } })
@@ -142,7 +142,7 @@ describe('what a provider of messages is asked', () => {
     expect(betaSent('silent')).toBe('context-1m-2025-08-07')
   })
 
-  test('a question of the client stays as it is', async () => {
+  test("the client's own request for cache diagnostics is forwarded unchanged", async () => {
     const session = newSession()
     await ask('messages', session)
     const diagnostics = { previous_message_id: 'msg_of_the_client' }
@@ -150,7 +150,7 @@ describe('what a provider of messages is asked', () => {
     expect(sent('messages')['diagnostics']).toEqual(diagnostics)
   })
 
-  test('the answer of another channel is not named', async () => {
+  test('a request for cache diagnostics does not name an answer of another channel', async () => {
     const session = newSession()
     await ask('two', session)
     expect(sent('first')['diagnostics']).toEqual({ previous_message_id: null })
@@ -159,7 +159,7 @@ describe('what a provider of messages is asked', () => {
     expect(sent('second')['diagnostics']).toEqual({ previous_message_id: null })
   })
 
-  test('an id that is not a plain name is not sent back', async () => {
+  test('an answer id with other characters than those of a name is not sent in a request for cache diagnostics', async () => {
     const session = newSession()
     for (const id of ['msg "1"', 'm'.repeat(201), '']) {
       fixture.upstream.script('messages', answer('messages', id))
@@ -169,7 +169,7 @@ describe('what a provider of messages is asked', () => {
     }
   })
 
-  test('a channel without cache_diagnostics is asked nothing, and its rows have no verdict', async () => {
+  test('a channel without cache_diagnostics gets no request for them, and its rows have no verdict', async () => {
     const session = newSession()
     const verdict = { cache_miss_reason: { type: 'tools_changed' } }
     fixture.upstream.script('silent', answer('silent', 'msg_1', verdict))
@@ -181,7 +181,7 @@ describe('what a provider of messages is asked', () => {
 })
 
 describe('what a provider of responses is asked', () => {
-  test('from the second request of a session on, to compare it with the previous answer', async () => {
+  test('from the second request of a session on, a provider of responses is asked to compare it with the previous answer', async () => {
     const session = newSession()
     fixture.upstream.script('responses', answer('responses', 'resp_1'), answer('responses', 'resp_2'))
     await ask('responses', session)
@@ -195,7 +195,7 @@ describe('what a provider of responses is asked', () => {
     expect(sent('responses')['prompt_cache_options']).toEqual({ comparison_response_id: 'resp_2' })
   })
 
-  test('a question of the client stays as it is', async () => {
+  test("the client's own request for cache diagnostics is forwarded unchanged", async () => {
     const session = newSession()
     await ask('responses', session)
     const prompt_cache_options = { comparison_response_id: 'resp_of_the_client' }
@@ -206,7 +206,7 @@ describe('what a provider of responses is asked', () => {
 
 describe('the verdict of a provider', () => {
   test.each(['messages', 'responses'] as const)(
-    'of %s is in the row as it came, up to 2,048 characters',
+    'the verdict of a provider of %s is in the row unchanged, up to 2,048 characters',
     async (lane) => {
       const session = newSession()
       // `{"why":""}` has ten characters.
@@ -222,14 +222,14 @@ describe('the verdict of a provider', () => {
     },
   )
 
-  test('is empty where the provider gives none', async () => {
+  test('the verdict in a row is empty where the provider gives none', async () => {
     const session = newSession()
     expect((await ask('messages', session)).cache_verdict).toBe('')
     expect((await ask('responses', session)).cache_verdict).toBe('')
   })
 })
 
-test('of a conversation that continues a kept response, tools are compared, and messages are not', async () => {
+test('a cache miss of a call that continues a stored response is explained by its tools, not by its messages', async () => {
   const headers = { 'x-session-id': newSession() }
   const tools = [{ type: 'function', name: 'look', parameters: { type: 'object' }, strict: false }]
   const turn = async (previous: string | undefined, read: number, more: object = {}) => {
@@ -275,11 +275,11 @@ describe('an answer that is not compared', () => {
   test.each<[string, Behaviour]>([
     ['without a usage', { kind: 'whole', body: completionText('said', null) }],
     ['whose usage does not have the prompt', { kind: 'whole', usage: '{"completion_tokens":5}' }],
-  ])('is one %s; the next is compared with the one before it', async (_, uncertain) => {
+  ])('a call is not compared with an answer %s, but with the one before it', async (_, uncertain) => {
     expect(await reasonsAfter(uncertain)).toEqual(['', 'provider'])
   })
 
-  test('is one that its provider broke off; the next is compared with the one before it', async () => {
+  test('a call is not compared with an answer that its provider broke off, but with the one before it', async () => {
     const counts = { input_tokens: 4_100, output_tokens: 5, cache_read_input_tokens: 0 }
     const frames = messageFrames([{ text: 'Hello' }], { counts }).slice(0, 4)
     const cut = { kind: 'stream', ending: 'reset', frames } as const

@@ -109,25 +109,28 @@ const CASES: Readonly<
 }
 
 describe('a call that only fills a cache', () => {
-  test.each(NAMES)('on %s it is complete, and charged for what it wrote', async (name) => {
-    const { path, body, answers, charge } = CASES[name]
-    for (const answer of answers) {
-      fixture.upstream.script(name, answer as never)
-      const stream = (answer as { kind: string }).kind === 'stream'
-      const { status, headers, text } = await call(
-        fixture.gateway.url,
-        { model: name, ...body, ...(stream && { stream }) },
-        { key: 'ann', path },
-      )
-      expect(status, text).toBe(200)
-      const { data } = await manage<Fields>(
-        fixture.gateway.url,
-        ADMIN,
-        `GET /api/log/${String(headers['x-request-id'])}`,
-      )
-      expect(data).toMatchObject({ reason: 'complete', quota: charge, completion_tokens: 0 })
-    }
-  })
+  test.each(NAMES)(
+    'a call on %s that only fills a cache is complete, and charged for the tokens that it wrote',
+    async (name) => {
+      const { path, body, answers, charge } = CASES[name]
+      for (const answer of answers) {
+        fixture.upstream.script(name, answer as never)
+        const stream = (answer as { kind: string }).kind === 'stream'
+        const { status, headers, text } = await call(
+          fixture.gateway.url,
+          { model: name, ...body, ...(stream && { stream }) },
+          { key: 'ann', path },
+        )
+        expect(status, text).toBe(200)
+        const { data } = await manage<Fields>(
+          fixture.gateway.url,
+          ADMIN,
+          `GET /api/log/${String(headers['x-request-id'])}`,
+        )
+        expect(data).toMatchObject({ reason: 'complete', quota: charge, completion_tokens: 0 })
+      }
+    },
+  )
 })
 
 describe('a breakpoint that conversion lengthens', () => {

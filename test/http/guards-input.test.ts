@@ -33,6 +33,7 @@ const guards = [
   guard('group-only', { do: 'block', tokens: ['token-grouped'], groups: ['elsewhere'] }),
   guard('added', { do: 'block', tokens: ['nobody'] }),
   guard('for-model', { do: 'block', tokens: undefined, models: ['guarded'] }),
+  guard('number', { match: { regex: '4711[0-9]{4}' }, where: ['tool_arguments', 'tool_results'] }),
   guard('never', { do: 'block', tokens: ['token-never'], sample: 0 }),
 ]
 const NAMES = [...guards.map(({ name }) => String(name)), 'grouped', 'plain']
@@ -154,14 +155,14 @@ describe.each(CLIENTS)('a %s client', (client) => {
       expect(first).toBe(expected)
     })
 
-    test('a flagged text is sent as it came', async () => {
+    test('a flagged text is sent upstream unchanged', async () => {
       const [path, body] = request(CODE, place, client)
       const { answer, sent } = await post(path, body, key('flag'), client)
       expect(answer.headers['x-gateway-guards']).toMatch(/=flagged;count=[12]$/)
       expect(sent).toEqual([body])
     })
 
-    test('a guard of this place does not see the others', async () => {
+    test('a guard of one place in a request, such as tool results, does not check the other places', async () => {
       for (const other of PLACES.filter((one) => one !== place)) {
         const [path, body] = request(CODE, other, client)
         const { answer, sent } = await post(path, body, key('block'), client)
@@ -172,7 +173,7 @@ describe.each(CLIENTS)('a %s client', (client) => {
   })
 
   test.each(CLIENTS.filter((one) => one !== client))(
-    'is guarded too where its call goes to %s',
+    'a request that is converted to %s is guarded, too',
     async (to) => {
       for (const place of PLACES) {
         const [path, body] = request(CODE, place, to)
@@ -185,21 +186,21 @@ describe.each(CLIENTS)('a %s client', (client) => {
     },
   )
 
-  test('in monitor mode nothing changes, and a match is flagged', async () => {
+  test('a guard in monitor mode flags a match in a request, and changes nothing', async () => {
     const [path, body] = request(CODE, 'input', client)
     const { answer, sent } = await post(path, body, 'watch', client)
     expect(answer.headers['x-gateway-guards']).toBe('watch=flagged;count=2')
     expect(sent).toEqual([body])
   })
 
-  test('an escaped match is found, as the model would read it', async () => {
+  test('a match that is written with JSON escapes is found', async () => {
     const [path, body] = request('\\u0063ode-4711-\\u0078', 'input', client)
     const { sent } = await post(path, body, 'everything', client)
     expect(sent[0]).toContain('say *** now')
   })
 })
 
-test('a long text is checked like a short one, wherever the match is', async () => {
+test('a guard finds its match anywhere in a long text', async () => {
   for (const before of [16_380, 16_390, 100_000]) {
     const text = `${'x '.repeat(before / 2)}${CODE}${' y'.repeat(20_000)}`
     const body = JSON.stringify({ model: 'chat', messages: [{ role: 'user', content: text }] })
@@ -225,7 +226,7 @@ describe('other endpoints', () => {
     ],
   ] as const
 
-  test.each(OTHERS)('%s is guarded', async (path, lane, body) => {
+  test.each(OTHERS)('a guard checks requests at %s', async (path, lane, body) => {
     const { answer } = await post(path, JSON.stringify(body), 'blockinput', lane)
     expect([answer.status, fixture.upstream.received(lane)]).toEqual([400, []])
     expect(answer.text).toContain('guard_blocked')
@@ -234,7 +235,7 @@ describe('other endpoints', () => {
     expect(sent[0]).not.toContain(CODE)
   })
 
-  test('the fields of a form are guarded, and its files stay as they are', async () => {
+  test('a guard checks the fields of a form, and leaves its files unchanged', async () => {
     const body = formBytes([
       { name: 'model', content: 'chat' },
       { name: 'prompt', content: `draw ${CODE}` },
@@ -256,25 +257,25 @@ describe('scopes', () => {
   const chat = async (key: string, model = 'chat'): Promise<FullResponse> =>
     (await post('/v1/chat/completions', body(model), key, model)).answer
 
-  test('a call that no guard applies to has no header of guards', async () => {
+  test('a call to which no guard applies has no header x-gateway-guards', async () => {
     const answer = await chat('plain')
     expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([200, undefined])
   })
 
-  test('all scopes that are given must fit', async () => {
+  test('a guard with several scopes applies only to calls that fit all of them', async () => {
     expect((await chat('grouped')).status).toBe(200)
   })
 
-  test('a guard of a model checks its calls alone', async () => {
+  test('a guard with a model as its scope checks only the calls of that model', async () => {
     expect((await chat('plain', 'guarded')).status).toBe(400)
   })
 
-  test('a token adds a guard whatever its scopes', async () => {
+  test('a guard that a token names checks its calls, whatever the scopes of the guard', async () => {
     const answer = await chat('withadded')
     expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'added=blocked;count=1'])
   })
 
-  test('a group adds a guard whatever its scopes', async () => {
+  test('a guard that a group names checks its calls, whatever the scopes of the guard', async () => {
     const answer = await chat('special', 'grouped')
     expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'added=blocked;count=1'])
   })
@@ -321,10 +322,104 @@ test.each<[string, string, string]>([
     '/v1/chat/completions',
     `{"model":"chat","messages":[{"role":"user","type":"x_tool_result","content":"${CODE}"}]}`,
   ],
+  ...(
+    [
+      ['the name of a property', `"properties":{"${CODE}":{"type":"string"}}`],
+      ['a property that must be given', `"properties":{},"required":["${CODE}"]`],
+      ['a schema without members', `"properties":{"a":{"type":"object","properties":{"${CODE}":true}}}`],
+      [
+        'the name of a definition',
+        `"$defs":{"${CODE}":{"type":"string"}},"properties":{"a":{"$ref":"#/$defs/a"}}`,
+      ],
+      ['a reference', `"properties":{"a":{"$ref":"#/$defs/${CODE}"}}`],
+      ['a property that is called properties', `"properties":{"properties":{"properties":{"${CODE}":{}}}}`],
+      ['the order of properties', `"properties":{},"propertyOrdering":["${CODE}"]`],
+    ] as const
+  ).flatMap(([what, members]): [string, string, string][] => {
+    const schema = `{"type":"object",${members}}`
+    return [
+      [
+        `${what} (chat)`,
+        '/v1/chat/completions',
+        `{"model":"chat","messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function","function":{"name":"f","parameters":${schema}}}]}`,
+      ],
+      [
+        `${what} (messages)`,
+        '/v1/messages',
+        `{"model":"messages","max_tokens":5,"messages":[{"role":"user","content":"hi"}],"tools":[{"name":"f","input_schema":${schema}}]}`,
+      ],
+      [
+        `${what} (responses)`,
+        '/v1/responses',
+        `{"model":"responses","input":"hi","tools":[{"type":"function","name":"f","parameters":${schema}}]}`,
+      ],
+      [
+        `${what} (gemini)`,
+        '/v1beta/models/gemini:generateContent',
+        `{"contents":[{"role":"user","parts":[{"text":"hi"}]}],"tools":[{"functionDeclarations":[{"name":"f","parameters":${schema}}]}]}`,
+      ],
+    ]
+  }),
+  ...['city', 'format', 'language', 'id', 'type', 'name', 'image_url'].map(
+    (name): [string, string, string] => [
+      `a variable of a prompt that is called ${name}`,
+      '/v1/responses',
+      `{"model":"responses","prompt":{"id":"pmpt_1","variables":{"${name}":"${CODE}"}}}`,
+    ],
+  ),
+  [
+    'the name of a variable of a prompt',
+    '/v1/responses',
+    `{"model":"responses","prompt":{"id":"pmpt_1","variables":{"${CODE}":"x"}}}`,
+  ],
+  [
+    'a text that is a variable of a prompt',
+    '/v1/responses',
+    `{"model":"responses","prompt":{"id":"pmpt_1","variables":{"city":{"type":"input_text","text":"${CODE}"}}}}`,
+  ],
 ])('a guard of the input finds its match in %s', async (_what, path, body) => {
-  const lane = path === '/v1/messages' ? 'messages' : 'chat'
+  const lane = CLIENTS.find((name) => body.includes(`"model":"${name}"`)) ?? 'gemini'
   const { answer, sent } = await post(path, body, keyOf('redact-input'), lane)
   expect(answer.status).toBe(200)
   expect(sent).toHaveLength(1)
   expect(sent[0]).not.toContain(CODE)
+})
+
+test.each<[string, string, string]>([
+  [
+    'arguments',
+    '/v1/chat/completions',
+    '{"model":"chat","messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\\"n\\": [47110815]}"}}]},{"role":"tool","tool_call_id":"c","content":"1"}]}',
+  ],
+  [
+    'arguments that are an object',
+    '/v1/chat/completions',
+    '{"model":"chat","messages":[{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{"n": [47110815]}}}]},{"role":"tool","tool_call_id":"c","content":"1"}]}',
+  ],
+  [
+    'the input of a tool',
+    '/v1/messages',
+    '{"model":"messages","max_tokens":5,"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"f","input":{"n": [47110815]}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"1"}]}]}',
+  ],
+  [
+    'arguments',
+    '/v1/responses',
+    '{"model":"responses","input":[{"type":"function_call","call_id":"c","name":"f","arguments":"{\\"n\\": [47110815]}"},{"type":"function_call_output","call_id":"c","output":"1"}]}',
+  ],
+  [
+    'arguments of a call',
+    '/v1beta/models/gemini:generateContent',
+    '{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{"n": [47110815]}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r":1}}}]}]}',
+  ],
+  [
+    'the result of a call',
+    '/v1beta/models/gemini:generateContent',
+    '{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r": 47110815}}}]}]}',
+  ],
+])('a number in %s is a text (%s)', async (_what, path, body) => {
+  const lane = CLIENTS.find((name) => body.includes(`"model":"${name}"`)) ?? 'gemini'
+  const { answer, sent } = await post(path, body, 'number', lane)
+  expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([200, 'number=redacted;count=1'])
+  const isText = body.includes('\\"n')
+  expect(sent).toEqual([body.replace('47110815', isText ? '\\"[REDACTED]\\"' : '"[REDACTED]"')])
 })

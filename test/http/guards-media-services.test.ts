@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { Behaviour } from '../fixtures/behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
 import { channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
@@ -43,6 +43,8 @@ beforeAll(async () => {
       where: ['output'],
       match: { webhook: { url: `${url}/${name === 'passing' ? 'failing' : name}` } },
       on_failure: name === 'passing' ? 'pass' : 'block',
+      // A busy machine takes longer than the default.
+      timeout: '30s',
       tokens: [`token-${name}`],
     })),
     users: [
@@ -86,7 +88,7 @@ const textsOf = ({ text }: FullResponse): unknown[] =>
     .map((data) => JSON.parse(data) as { type: string; delta?: string; text?: string })
     .map(({ delta, text }) => delta ?? { done: text })
 
-test('a service blocks a whole transcript, which is charged', async () => {
+test("a transcript that a guard's service blocks is empty, and is charged", async () => {
   const answer = await transcribe('block', json(TRANSCRIPT))
   expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { text: '', segments: [] }])
   expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', guards: 'block=blocked;count=1' })
@@ -94,7 +96,7 @@ test('a service blocks a whole transcript, which is charged', async () => {
   expect(asked.at(-1)).toMatchObject({ texts: [`Say ${CODE} now.`], input_type: 'response' })
 })
 
-test('a service changes a whole transcript, without what repeats it', async () => {
+test("a transcript that a guard's service changes loses its segments, which repeat the text", async () => {
   const answer = await transcribe('redact', json(TRANSCRIPT))
   expect(JSON.parse(answer.text)).toEqual({ text: 'Say # now.', segments: [] })
   expect(answer.headers['x-gateway-guards']).toBe('redact=redacted;count=1')
@@ -102,7 +104,7 @@ test('a service changes a whole transcript, without what repeats it', async () =
   expect((await transcribe('redact', answered('application/json', plain))).text).toBe(plain)
 })
 
-test('a service judges transcripts as text and as subtitles', async () => {
+test("a guard's service checks transcripts that are plain text or subtitles", async () => {
   const text = (key: string, body: string) => transcribe(key, answered('text/plain', body))
   expect((await text('block', `Say ${CODE}.\n`)).text).toBe('')
   expect((await text('redact', `Say ${CODE}.\n`)).text).toBe('Say #.\n')
@@ -110,7 +112,7 @@ test('a service judges transcripts as text and as subtitles', async () => {
   expect((await text('block', 'Nothing.\n')).text).toBe('Nothing.\n')
 })
 
-test('a streamed transcript waits for the service', async () => {
+test("a streamed transcript is sent only after the guard's service has checked it", async () => {
   expect(textsOf(await transcribe('redact', STREAM, true))).toEqual(['Say # now.', { done: 'Say # now.' }])
   const blocked = await transcribe('block', STREAM, true)
   expect(textsOf(blocked)).toEqual([{ done: '' }])
@@ -119,7 +121,7 @@ test('a streamed transcript waits for the service', async () => {
   expect(textsOf(await transcribe('block', free, true))).toEqual(['Not', 'hing.', { done: 'Nothing.' }])
 })
 
-test('a service that fails blocks or lets pass, as the guard says', async () => {
+test("where a guard's service fails, on_failure decides whether the transcript is sent", async () => {
   const blocked = await transcribe('failing', json(TRANSCRIPT))
   expect(JSON.parse(blocked.text)).toEqual({ text: '', segments: [] })
   expect(rowOf(blocked).guards).toBe('failing=failed_blocked;count=0')
@@ -128,7 +130,7 @@ test('a service that fails blocks or lets pass, as the guard says', async () => 
   expect(rowOf(passed).guards).toBe('passing=failed_passed;count=0')
 })
 
-test('a service judges the revised prompt of a picture', async () => {
+test("a guard's service checks the revised prompt of a generated picture", async () => {
   fixture.upstream.script(
     'pictures',
     json({ created: 1, data: [{ b64_json: 'aGk=', revised_prompt: CODE }] }),
@@ -140,4 +142,52 @@ test('a service judges the revised prompt of a picture', async () => {
   )
   expect(JSON.parse(answer.text)).toEqual({ created: 1, data: [] })
   expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', quota: 10_000 })
+})
+
+describe('in a stream of pictures, a service judges the revised prompt', () => {
+  const PARTIAL = { type: 'image_generation.partial_image', b64_json: 'aGk=', partial_image_index: 0 }
+  const COMPLETED = { type: 'image_generation.completed', b64_json: 'aGVsbG8=' }
+  const draw = (key: string, ...more: object[]): Promise<FullResponse> => {
+    fixture.upstream.script('pictures', events(PARTIAL, ...more.map((one) => ({ ...COMPLETED, ...one }))))
+    return call(
+      fixture.gateway.url,
+      { model: 'pictures', prompt: 'x', stream: true, partial_images: 1 },
+      { path: '/v1/images/generations', key },
+    )
+  }
+  const eventsIn = ({ text }: FullResponse): unknown[] =>
+    text.split('\n\n').flatMap((frame) => {
+      const [, data] = /^data: (.+)$/m.exec(frame) ?? []
+      return data === undefined ? [] : [JSON.parse(data)]
+    })
+
+  test('and nothing of a blocked stream is sent, which is charged', async () => {
+    const answer = await draw('block', { revised_prompt: `A ${CODE}` })
+    expect(answer.text).not.toMatch(/aGk=|aGVsbG8=|four/)
+    expect(eventsIn(answer)).toEqual([
+      { error: expect.objectContaining({ code: 'guard_blocked' }) as unknown },
+    ])
+    expect(rowOf(answer)).toMatchObject({
+      note: 'guard_blocked',
+      guards: 'block=blocked;count=1',
+      quota: 10_000,
+    })
+    expect(asked.at(-1)).toMatchObject({ texts: [`A ${CODE}`], input_type: 'response' })
+  })
+
+  test('and what it changes takes its place; all other events are as they came', async () => {
+    const answer = await draw('redact', { revised_prompt: `A ${CODE}` })
+    expect(eventsIn(answer)).toEqual([PARTIAL, { ...COMPLETED, revised_prompt: 'A #' }])
+    expect(rowOf(answer)).toMatchObject({ guards: 'redact=redacted;count=1' })
+    const free = await draw('redact', { revised_prompt: 'A square' })
+    expect(eventsIn(free)).toEqual([PARTIAL, { ...COMPLETED, revised_prompt: 'A square' }])
+  })
+
+  test('and if it fails, the pictures are sent only where the guard says so', async () => {
+    const blocked = await draw('failing', { revised_prompt: 'A square' })
+    expect(blocked.text).not.toMatch(/aGk=|square/)
+    expect(rowOf(blocked).guards).toBe('failing=failed_blocked;count=0')
+    const passed = await draw('passing', { revised_prompt: 'A square' })
+    expect(eventsIn(passed)).toEqual([PARTIAL, { ...COMPLETED, revised_prompt: 'A square' }])
+  })
 })

@@ -88,7 +88,7 @@ const SRT =
   '1\r\n00:00:00,000 --> 00:00:01,000\r\nSay four\r\n\r\n2\r\n00:00:01,000 --> 00:00:02,500\r\ntwo now.\r\n'
 
 describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcript of %s', (path) => {
-  test('in JSON is redacted, and so is all that repeats it', async () => {
+  test('a match in a JSON transcript is redacted in its text, segments, words and log probabilities', async () => {
     const answer = await transcribe('redact', json(VERBOSE), { response_format: 'verbose_json' }, path)
     const { segments, words, ...rest } = JSON.parse(answer.text) as typeof VERBOSE
     expect(rest).toEqual({ task: 'transcribe', duration: 2.5, text: 'Say [REDACTED] now.', logprobs: [] })
@@ -101,7 +101,7 @@ describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcr
     expect(rowOf(answer)).toMatchObject({ guards: 'redact-output=redacted;count=1', note: '' })
   })
 
-  test('in JSON is empty if it is blocked, and is charged', async () => {
+  test('a blocked JSON transcript is empty, and is charged', async () => {
     const answer = await transcribe('block', json(VERBOSE), {}, path)
     expect([answer.status, JSON.parse(answer.text)]).toEqual([
       200,
@@ -111,7 +111,7 @@ describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcr
     expect(rowOf(answer).quota).toBeGreaterThan(0)
   })
 
-  test('that is flagged, or that no guard checks, keeps its bytes', async () => {
+  test('a transcript that is only flagged, or that no guard checks, is unchanged byte for byte', async () => {
     const text = JSON.stringify(VERBOSE, undefined, 1)
     const flagged = await transcribe('flag', answered('application/json', text), {}, path)
     expect([flagged.text, verdictsOf(flagged)]).toEqual([text, 'flag-output=flagged;count=1'])
@@ -119,7 +119,7 @@ describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcr
     expect([plain.text, verdictsOf(plain)]).toEqual([text, undefined])
   })
 
-  test('as text is redacted or empty', async () => {
+  test('a plain-text transcript is redacted, or empty if it is blocked', async () => {
     const said = `Say ${CODE} now.\n`
     const redacted = await transcribe('redact', answered('text/plain', said), {}, path)
     expect(redacted.text).toBe('Say [REDACTED] now.\n')
@@ -129,7 +129,7 @@ describe.each(['/v1/audio/transcriptions', '/v1/audio/translations'])('a transcr
     expect(flagged.text).toBe(said)
   })
 
-  test('as subtitles is redacted over the end of a cue, and keeps its times', async () => {
+  test('a match across two cues of subtitles is redacted, and the times of the cues stay', async () => {
     const redacted = await transcribe('redact', answered('text/plain', SRT), { response_format: 'srt' }, path)
     expect(redacted.text).toBe(SRT.replace('four', '[REDACTED]').replace('two now', ' now'))
     const blocked = await transcribe('block', answered('text/plain', SRT), { response_format: 'srt' }, path)
@@ -151,7 +151,7 @@ const DONE = {
 const STREAM = events(said('Say f'), said('our t'), said('wo now.'), DONE)
 
 describe('a streamed transcript', () => {
-  test('is redacted across events, and its end repeats what was sent', async () => {
+  test('a match across events of a streamed transcript is redacted, and the last event has the redacted text', async () => {
     const answer = await transcribe('redact', STREAM, { stream: 'true' })
     const given = eventsIn(answer)
     const deltas = given.filter(({ type }) => type === 'transcript.text.delta')
@@ -161,7 +161,7 @@ describe('a streamed transcript', () => {
     expect(rowOf(answer)).toMatchObject({ guards: 'redact-output=redacted;count=1', reason: 'complete' })
   })
 
-  test('ends before a blocked match with its last event', async () => {
+  test('a streamed transcript ends before a blocked match, with its last event', async () => {
     const answer = await transcribe('block', STREAM, { stream: 'true' })
     const given = eventsIn(answer)
     expect(given.at(-1)).toEqual({ type: 'transcript.text.done', text: 'Say ' })
@@ -176,7 +176,7 @@ describe('a streamed transcript', () => {
     expect(rowOf(answer).quota).toBeGreaterThan(0)
   })
 
-  test('that is blocked does not wait for its provider', async () => {
+  test('a blocked transcript stream ends at once, even if its provider does not end it', async () => {
     const frames = ['Say f', 'our t', 'wo now.'].map((text) => `data: ${JSON.stringify(said(text))}\n\n`)
     const answer = await transcribe(
       'block',
@@ -187,7 +187,7 @@ describe('a streamed transcript', () => {
     expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', reason: 'cut' })
   })
 
-  test('that ends like the beginning of a match is sent in full', async () => {
+  test('a streamed transcript that ends like the beginning of a match is sent in full', async () => {
     const text = 'Say four'
     const answer = await transcribe('redact', events(said(text), { ...DONE, text }), { stream: 'true' })
     const given = eventsIn(answer)
@@ -203,7 +203,7 @@ describe('a streamed transcript', () => {
     ).toBe(text)
   })
 
-  test('has its segments checked as one text', async () => {
+  test('the segments of a streamed transcript are checked as one text', async () => {
     const segment = (text: string, id: string) => ({
       type: 'transcript.text.segment',
       id,
@@ -221,7 +221,7 @@ describe('a streamed transcript', () => {
     expect(given.at(-1)?.['text']).toBe('Say [REDACTED] now.')
   })
 
-  test('whose only text is in its last event is checked', async () => {
+  test('a streamed transcript whose only text is in its last event is checked', async () => {
     const redacted = await transcribe('redact', events(DONE), { stream: 'true' })
     expect(eventsIn(redacted)).toEqual([{ ...DONE, text: 'Say [REDACTED] now.' }])
     const blocked = await transcribe('block', events(DONE), { stream: 'true' })
@@ -239,7 +239,7 @@ const PICTURES = {
 }
 
 describe('the revised prompt of a picture', () => {
-  test('is redacted; the pictures stay', async () => {
+  test('a match in the revised prompt of a picture is redacted, and the pictures stay', async () => {
     const answer = await draw('redact', json(PICTURES), { n: 2 })
     expect(JSON.parse(answer.text)).toEqual({
       ...PICTURES,
@@ -251,13 +251,13 @@ describe('the revised prompt of a picture', () => {
     expect(verdictsOf(answer)).toBe('redact-output=redacted;count=1')
   })
 
-  test('takes the pictures with it if it is blocked; they are charged', async () => {
+  test('pictures whose revised prompt is blocked are not sent, but charged', async () => {
     const answer = await draw('block', json(PICTURES), { n: 2 })
     expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { created: 1, data: [] }])
     expect(rowOf(answer)).toMatchObject({ note: 'guard_blocked', quota: 20_000 })
   })
 
-  test('shows the value that was replaced in the prompt', async () => {
+  test('the revised prompt of a picture has the original value that a guard replaced in the prompt', async () => {
     await draw('swap', json(PICTURES), { prompt: `paint ${CODE}` })
     const sent = JSON.parse(fixture.upstream.received('pictures').at(-1)?.text ?? '') as { prompt: string }
     expect(sent.prompt).toMatch(/^paint \[\[SWAP_[0-9a-f]{8}\]\]$/)
@@ -269,14 +269,14 @@ describe('the revised prompt of a picture', () => {
     })
   })
 
-  test('without a match keeps the bytes of the answer', async () => {
+  test('an answer whose revised prompts have no match is unchanged byte for byte', async () => {
     const text = JSON.stringify({ ...PICTURES, data: PICTURES.data.slice(1) }, undefined, 2)
     const answer = await draw('redact', answered('application/json', text))
     expect(answer.text).toBe(text)
   })
 })
 
-test('an answer whose texts cannot be found is not sent', async () => {
+test('an answer with pictures whose JSON is too deep to be checked by a guard is not sent', async () => {
   const deep = '['.repeat(20_000) + ']'.repeat(20_000)
   const body = `{"data":[{"b64_json":"aGk=","revised_prompt":"${CODE}"}],"deep":${deep}}`
   expect((await draw('plain', answered('application/json', body))).status).toBe(200)
@@ -324,7 +324,7 @@ test('the transcript of spoken chat answers is redacted across events', async ()
   expect(blocked.text).toContain('content_filter')
 })
 
-test('content in blocks is redacted across events, its thoughts by themselves', async () => {
+test('matches across events of content blocks are redacted, separately in texts and thoughts', async () => {
   const block = (text: string) => ({ content: [{ type: 'text', text }] })
   const thought = (text: string) => ({
     content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }],
@@ -350,7 +350,7 @@ test('content in blocks is redacted across events, its thoughts by themselves', 
   expect(text).not.toMatch(/ur two/)
 })
 
-test('documents that rerank returns have the values that were replaced', async () => {
+test('the documents in a rerank response have the original values that a guard replaced in the request', async () => {
   const result = (document: unknown) => ({
     id: 'r',
     results: [{ index: 0, relevance_score: 0.9, document }],

@@ -92,7 +92,7 @@ const ORDER: Record<Protocol, { piece: (event: Loose) => unknown; end: (event: L
 describe.each(PROTOCOLS.flatMap((client) => PROTOCOLS.map((to) => [client, to] as const)))(
   'a stream of a %s client from a %s channel',
   (client, to) => {
-    test('that ends like the beginning of a match is sent in full, before its end', async () => {
+    test('a stream that ends like the beginning of a match is sent in full, before its last events', async () => {
       const text = 'It is code-47'
       const given = await ask(client, to, 'streamed', 'redacttext', { text })
       expect([given.text, given.status]).toEqual([text, 200])
@@ -107,14 +107,14 @@ describe.each(PROTOCOLS.flatMap((client) => PROTOCOLS.map((to) => [client, to] a
 )
 
 describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
-  test('a redacted answer is what the model said without the matches', async () => {
+  test('a redacted answer has the text of the model with its matches replaced', async () => {
     const given = await ask(client, to, form, 'redacttext', { text: SAID })
     expect(given.text).toBe('It is [REDACTED], yes: "[REDACTED]"')
     expect(given.raw).not.toContain(CODE)
     expect(given.verdicts).toBe(form === 'whole' ? 'redact-text=redacted;count=2' : undefined)
   })
 
-  test('a blocked answer ends as refusals of its dialect do, with nothing of the match', async () => {
+  test("a blocked answer ends like a refusal of the client's dialect, and has nothing of the match", async () => {
     const given = await ask(client, to, form, 'blocktext', { text: SAID })
     expect([given.status, given.finish]).toEqual([200, REFUSED[client]])
     expect(given.raw).not.toContain(CODE)
@@ -122,24 +122,33 @@ describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
     expect(['', 'It is ']).toContain(given.text)
   })
 
+  test('a match that is replaced in an answer gives way to its kind', async () => {
+    const given = await ask(client, to, form, 'replacetext', { text: SAID })
+    expect(given.text).toBe('It is [[REPLACE_TEXT]], yes: "[[REPLACE_TEXT]]"')
+    expect(given.raw).not.toContain(CODE)
+    const args = await ask(client, to, form, 'replaceargs', { text: 'ok', input: JSON.stringify(ARGS) })
+    expect(args.args).toEqual({ to: 'a "[[REPLACE_ARGS]]"\n', x: 1 })
+    expect(args.raw).not.toContain(CODE)
+  })
+
   test('a flagged answer is what the model said', async () => {
     const given = await ask(client, to, form, 'flagtext', { text: SAID })
     expect(given.text).toBe(SAID)
   })
 
-  test('redacted arguments are JSON without the match', async () => {
+  test('redacted tool arguments are valid JSON without the match', async () => {
     const given = await ask(client, to, form, 'redactargs', { text: 'ok', input: JSON.stringify(ARGS) })
     expect(given.args).toEqual({ to: 'a "[REDACTED]"\n', x: 1 })
     expect(given.raw).not.toContain(CODE)
   })
 
-  test('blocked arguments end the answer as a refusal', async () => {
+  test('a match in tool arguments that is blocked ends the answer like a refusal', async () => {
     const given = await ask(client, to, form, 'blockargs', { text: 'ok', input: JSON.stringify(ARGS) })
     expect(given.finish).toBe(REFUSED[client])
     expect(given.raw).not.toContain(CODE)
   })
 
-  test('a replaced value is put back in the text and in the arguments', async () => {
+  test('a value that a guard replaced in the request is restored in the text and in the tool arguments of the answer', async () => {
     fixture.upstream.script(to, answerOf(to, form, { text: 'x' }))
     const [path, body] = requestOf(client, to, form, `mail ${CODE}`)
     await call(fixture.gateway.url, JSON.stringify(body), {
@@ -157,13 +166,13 @@ describe.each(ROADS)('a %s client and a %s channel, %s', (client, to, form) => {
     expect(stranger.text).toBe(`To ${mark}.`)
   })
 
-  test('in monitor mode nothing changes', async () => {
+  test('a guard in monitor mode changes neither the text nor the tool arguments of an answer', async () => {
     const given = await ask(client, to, form, 'watch', { text: SAID, input: JSON.stringify(ARGS) })
     expect([given.text, given.args]).toEqual([SAID, ARGS])
   })
 })
 
-test('arguments of the former function calls are guarded across events', async () => {
+test('a guard finds a match across events in the arguments of a legacy function_call', async () => {
   const chunk = (delta: object): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason: null }] })}\n\n`
   const pieces = ['{"to":"co', 'de-47', '11-x"}'].map((text) => chunk({ function_call: { arguments: text } }))

@@ -2,49 +2,92 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { manage } from '../fixtures/account.ts'
-import { contentFrame, DONE_FRAME, finishFrame, usageFrame, usageText } from '../fixtures/behaviour.ts'
+import { type AlertReceiver, startAlertReceiver } from '../fixtures/alert-receiver.ts'
+import {
+  contentFrame,
+  DONE_FRAME,
+  errorBody,
+  finishFrame,
+  usageFrame,
+  usageText,
+} from '../fixtures/behaviour.ts'
 import { wholeMessage } from '../fixtures/messages-behaviour.ts'
 import { streamedResponse, wholeResponse } from '../fixtures/responses-behaviour.ts'
 import { call, type FullResponse } from '../fixtures/client.ts'
+import { type Collector, startCollector } from '../fixtures/collector.ts'
 import { ADMIN, ADMIN_USER, channel, priced, ROOT, token, user } from '../fixtures/configuration.ts'
 import { ask, askStream, type Fixture, startFixture } from '../fixtures/fixture.ts'
 
 /** Values that guards of this file find; none of them may be left anywhere. */
-const SECRETS = ['code-4711-x', 'code-4712-x', 'code-4713-x', 'code-4714-x'] as const
-const [ASKED, SAID, KEPT, CUT] = SECRETS
+const SECRETS = [
+  'code-4711-x',
+  'code-4712-x',
+  'code-4713-x',
+  'code-4714-x',
+  'code-4715-x',
+  'code-4716-x',
+] as const
+const [ASKED, SAID, KEPT, CUT, QUOTED, CALLED] = SECRETS
 const match = { regex: 'code-[0-9]+-x' }
 
+/** The events of which a receiver is told. */
+const EVENTS = [
+  'quota.low',
+  'budget.80',
+  'budget.100',
+  'channel.resting',
+  'channel.back',
+  'price.incomplete',
+  'provider.limit',
+]
+
 let fixture: Fixture
+let collector: Collector
+let alerts: AlertReceiver
 beforeAll(async () => {
-  fixture = await startFixture((upstream) => ({
-    options: { keep_responses: '1h', error_details: true },
-    models: priced(['m', 'claude', 'native']),
-    channels: [
-      channel('m', upstream.baseUrl('m')),
-      channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
-      channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
-    ],
-    guards: [
-      { name: 'in', do: 'block', where: ['input'], match, tokens: ['token-strict'] },
-      { name: 'out', do: 'redact', where: ['output'], match, tokens: ['token-ann'] },
-      { name: 'half', do: 'redact', where: ['output'], match, tokens: ['token-half'], sample: 0.5 },
-      { name: 'stop', do: 'block', where: ['output'], match, tokens: ['token-stopped'] },
-    ],
-    users: [
-      ROOT,
-      user(2, 'ann', [token('ann'), token('strict'), token('stopped'), token('free'), token('half')]),
-      ADMIN_USER,
-    ],
-  }))
+  collector = await startCollector()
+  alerts = await startAlertReceiver()
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, OTEL_BSP_SCHEDULE_DELAY: '100' }
+  fixture = await startFixture(
+    (upstream) => ({
+      options: { keep_responses: '1h', error_details: true, retries: 0 },
+      alerts: [alerts.declared(...EVENTS)],
+      models: priced(['m', 'claude', 'native', 'broken']),
+      channels: [
+        channel('m', upstream.baseUrl('m')),
+        channel('claude', upstream.baseUrl('claude'), { protocol: 'messages' }),
+        channel('native', upstream.baseUrl('native'), { protocol: 'responses' }),
+        channel('broken', upstream.baseUrl('broken')),
+      ],
+      guards: [
+        { name: 'in', do: 'block', where: ['input'], match, tokens: ['token-strict'] },
+        { name: 'out', do: 'redact', where: ['output'], match, tokens: ['token-ann'] },
+        { name: 'half', do: 'redact', where: ['output'], match, tokens: ['token-half'], sample: 0.5 },
+        { name: 'stop', do: 'block', where: ['output'], match, tokens: ['token-stopped'] },
+        { name: 'watch', do: 'block', mode: 'monitor', match, tokens: ['token-poor'] },
+      ],
+      users: [
+        ROOT,
+        user(2, 'ann', [token('ann'), token('strict'), token('stopped'), token('free'), token('half')]),
+        user(4, 'poor', [token('poor')], { quota: 2_500_000 }),
+        ADMIN_USER,
+      ],
+    }),
+    { env },
+  )
 })
-afterAll(() => fixture?.close())
+afterAll(async () => {
+  await fixture?.close()
+  await collector?.stop()
+  await alerts?.stop()
+})
 
 const respond = (key: string, body: object): Promise<FullResponse> =>
   call(fixture.gateway.url, JSON.stringify(body), { path: '/v1/responses', key })
 const read = (key: string, id: string): Promise<FullResponse> =>
   call(fixture.gateway.url, '', { path: `/v1/responses/${id}`, key, method: 'GET' })
 
-test('a kept response is stored as it was sent, and read as the guards of the key that asks allow', async () => {
+test('a stored response is guarded when it is made and when it is read, by the guards of the reading key', async () => {
   fixture.upstream.script('claude', wholeMessage([{ text: `it is ${KEPT}` }]))
   const made = await respond('ann', { model: 'claude', input: 'hi' })
   expect(made.text).toContain('it is [REDACTED]')
@@ -60,7 +103,7 @@ test('a kept response is stored as it was sent, and read as the guards of the ke
   expect(refused.text).not.toContain('code-1-x')
 })
 
-test('a guard with a sample checks a kept response at each read, or at none', async () => {
+test('a guard with a sample checks either every read of a stored response or none', async () => {
   const verdicts = new Set<string>()
   for (let made = 0; made < 16; made += 1) {
     fixture.upstream.script('claude', wholeMessage([{ text: 'it is code-1-x' }]))
@@ -128,7 +171,7 @@ test('a blocked request costs nothing, has no row, and is among the refused call
   expect(after.used_quota).toBe(before.used_quota)
 })
 
-test('what repeats a redacted text token by token is left out', async () => {
+test('the log probabilities of a redacted text are removed from the answer', async () => {
   const logprobs = { content: [{ token: SAID, logprob: -1, bytes: [99], top_logprobs: [] }] }
   const choice = (rest: object): object => ({ index: 0, ...rest, logprobs })
   const body = { id: 'c', object: 'chat.completion', created: 1, model: 'm' }
@@ -158,7 +201,7 @@ test('what repeats a redacted text token by token is left out', async () => {
   expect(streamed.text).not.toContain(SAID)
 })
 
-test('the choices of a stream are guarded each by itself', async () => {
+test('a guard checks each choice of a stream separately', async () => {
   const piece = (index: number, content: string): string =>
     `data: ${JSON.stringify({ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm', choices: [{ index, delta: { content }, finish_reason: null }] })}\n\n`
   const end = (index: number): string =>
@@ -184,7 +227,7 @@ test('the choices of a stream are guarded each by itself', async () => {
   expect(said).toEqual(['a [REDACTED]!', 'b code-1y-x'])
 })
 
-test('a stream cut at any byte is redacted alike', async () => {
+test('a stream is redacted in the same way, at whatever bytes the network divides it', async () => {
   const text = `It is ${SAID}, and "${SAID}".`
   for (const upstream of [streamedResponse({ text }), { ...streamedResponse({ text }), drip: true }]) {
     fixture.upstream.script('native', upstream)
@@ -200,8 +243,58 @@ test('a stream cut at any byte is redacted alike', async () => {
   }
 })
 
+test('what a provider quotes of a match in its errors is only shown to the client', async () => {
+  const message = `I do not like "${QUOTED}"`
+  const asking = ask('broken', { messages: [{ role: 'user', content: QUOTED }] })
+  fixture.upstream.script('broken', { kind: 'status', status: 400, body: errorBody(message) })
+  const shown = await fixture.chat('poor', asking)
+  expect([shown.status, shown.text.includes(QUOTED)]).toEqual([400, true])
+  fixture.upstream.script('broken', {
+    kind: 'stream',
+    frames: [contentFrame('It'), `data: ${errorBody(message)}\n\n`],
+    ending: 'no done',
+  })
+  expect((await fixture.chat('poor', { ...asking, stream: true })).text).toContain(QUOTED)
+  fixture.upstream.script('broken', { kind: 'status', status: 500, body: errorBody(message) })
+  for (let calls = 0; calls < 6; calls += 1) await fixture.chat('poor', asking)
+  await alerts.atLeast(1)
+})
+
+test('what a guard sees in arguments and in what no API describes is only shown to the client', async () => {
+  const tool_calls = [
+    {
+      index: 0,
+      id: 'c',
+      type: 'function',
+      function: { name: 'f', arguments: JSON.stringify({ [CALLED]: 1 }) },
+    },
+  ]
+  const chunk = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'm' }
+  const events = [
+    { ...chunk, choices: [{ index: 0, delta: { tool_calls } }] },
+    { ...chunk, choices: [{ index: 0, delta: { x_note: CALLED } }], x_note: CALLED },
+  ]
+  const frames = [
+    ...events.map((event) => `data: ${JSON.stringify(event)}\n\n`),
+    `: ${CALLED}\n\n`,
+    finishFrame(),
+    usageFrame(usageText(10, 5)),
+    DONE_FRAME,
+  ]
+  fixture.upstream.script('m', { kind: 'stream', frames, ending: 'no done' })
+  const answer = await fixture.chat('poor', askStream('m'))
+  expect(answer.text).toContain(CALLED)
+  expect(await rowOf(answer)).toMatchObject({ guards: 'watch=flagged;count=3' })
+  await vi.waitFor(() => expect(alerts.received.map(({ type }) => type)).toContain('quota.low'), {
+    timeout: 10_000,
+    interval: 100,
+  })
+})
+
 // The last test: it searches what all others have left.
-test('nothing that the gateway has written contains a match', async () => {
+test('nothing that the gateway has written or told contains a match', async () => {
+  const spans = (): number => collector.spans().length
+  await vi.waitFor(() => expect(spans()).toBeGreaterThan(20), { timeout: 10_000, interval: 200 })
   const { data } = await manage(fixture.gateway.url, ADMIN, 'GET /api/log/?page_size=100')
   const refused = await vi.waitFor(
     async () => {
@@ -222,6 +315,8 @@ test('nothing that the gateway has written contains a match', async () => {
     guards: JSON.stringify(guards.data),
     metrics: metrics.text,
     log: fixture.gateway.logs(),
+    spans: collector.raw(),
+    alerts: alerts.received.map(({ text }) => text).join(''),
     ...Object.fromEntries(files.map((path) => [path, readFileSync(path, 'latin1')])),
   }
   for (const [place, text] of Object.entries(places))

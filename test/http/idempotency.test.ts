@@ -178,7 +178,7 @@ const ENDPOINTS: readonly (readonly [string, string, Behaviour, string, object])
 
 describe('a second attempt with the same idempotency key', () => {
   test.each(ENDPOINTS)(
-    '%s is replayed byte for byte, without a charge',
+    'a second call with the same idempotency key is replayed byte for byte, free of charge: %s',
     async (_, lane, behaviour, path, body) => {
       fixture.upstream.script(lane, behaviour)
       const [key, before] = [randomUUID(), rows()]
@@ -197,7 +197,7 @@ describe('a second attempt with the same idempotency key', () => {
     },
   )
 
-  test('counted tokens are replayed, too, whoever counted them', async () => {
+  test('a token count is replayed for its idempotency key, whether the upstream or the gateway counted', async () => {
     const body = { model: 'messages', messages: [{ role: 'user', content: 'hi' }] }
     const path = '/v1/messages/count_tokens'
     for (const behaviour of [json({ input_tokens: 77 }), { kind: 'status', status: 404 } as const]) {
@@ -212,7 +212,7 @@ describe('a second attempt with the same idempotency key', () => {
     }
   })
 
-  test('a form is replayed whatever its boundary, and another order of its parts is a conflict', async () => {
+  test('a form with the same idempotency key is replayed whatever its boundary; another order of parts is a conflict', async () => {
     const transcript = json({ text: 'hello', usage: { type: 'duration', seconds: 2 } })
     fixture.upstream.script('chat', transcript)
     const key = randomUUID()
@@ -255,7 +255,7 @@ describe('a second attempt with the same idempotency key', () => {
     expect(fixture.upstream.received('chat')).toHaveLength(2)
   })
 
-  test('the answer is the same bytes for a client that sends the same JSON in another content encoding', async () => {
+  test('a call that repeats its idempotency key is replayed although its body has another content encoding', async () => {
     fixture.upstream.script('chat', { kind: 'whole' })
     const key = randomUUID()
     const text = JSON.stringify(ask('chat'))
@@ -266,7 +266,7 @@ describe('a second attempt with the same idempotency key', () => {
     expect(second.headers['idempotency-replayed']).toBe('true')
   })
 
-  test('keys belong to the API key: another API key of the same user makes a call of its own', async () => {
+  test('an idempotency key belongs to its API key: with another API key of the user it makes a separate call', async () => {
     fixture.upstream.script('chat', { kind: 'whole' })
     const key = randomUUID()
     await attempt(ask('chat'), key)
@@ -275,7 +275,7 @@ describe('a second attempt with the same idempotency key', () => {
     expect(fixture.upstream.received('chat')).toHaveLength(2)
   })
 
-  test('another body or another path is a conflict', async () => {
+  test('an idempotency key with another body or at another path is a conflict', async () => {
     fixture.upstream.script('chat', { kind: 'whole' })
     const key = randomUUID()
     await attempt(ask('chat'), key)
@@ -286,7 +286,7 @@ describe('a second attempt with the same idempotency key', () => {
     expect(fixture.upstream.received('chat')).toHaveLength(1)
   })
 
-  test('keys have 1 to 255 characters', async () => {
+  test('an idempotency key must have 1 to 255 characters', async () => {
     fixture.upstream.script('chat', { kind: 'whole' })
     for (const key of ['', 'x'.repeat(256)]) {
       const answer = await attempt(ask('chat'), key)
@@ -297,7 +297,7 @@ describe('a second attempt with the same idempotency key', () => {
     expect((await attempt(ask('chat'), 'y')).status).toBe(200)
   })
 
-  test('no balance is needed, also of a key whose quota is exhausted, which gets nothing new', async () => {
+  test('a key whose quota is exhausted still gets the answer to its idempotency key replayed, but no new answer', async () => {
     fixture.upstream.script('chat', { kind: 'whole', usage: usageText(100_000, 1) })
     const key = randomUUID()
     const first = await attempt(ask('chat', { max_tokens: 5 }), key, { key: 'poor' })
@@ -313,7 +313,7 @@ describe('a second attempt with the same idempotency key', () => {
     expect(fixture.upstream.received('chat')).toHaveLength(1)
   })
 
-  test('the permission for the model is needed', async () => {
+  test('an answer is replayed only while the key may still call the model', async () => {
     fixture.upstream.script('second', { kind: 'whole' })
     const key = randomUUID()
     const body = ask('second')
@@ -328,37 +328,43 @@ describe('a second attempt with the same idempotency key', () => {
 })
 
 describe('what is kept', () => {
-  test.each([400, 404, 422])('a %s of the provider is kept, with its body', async (status) => {
-    fixture.upstream.script(
-      'messages',
-      {
-        kind: 'status',
-        status,
-        body: '{"type":"error","error":{"type":"invalid_request_error","message":"no"}}',
-      },
-      wholeMessage([{ text: 'Once upon' }]),
-    )
-    const body = { model: 'messages', max_tokens: 9, messages: [{ role: 'user', content: String(status) }] }
-    const key = randomUUID()
-    const first = await attempt(body, key, { path: '/v1/messages' })
-    const second = await attempt(body, key, { path: '/v1/messages' })
-    expect(first.status, first.text).toBe(status)
-    expect(second.status).toBe(status)
-    expect(second.bytes.equals(first.bytes)).toBe(true)
-    expect(second.headers['idempotency-replayed']).toBe('true')
-    expect(fixture.upstream.received('messages')).toHaveLength(1)
-  })
+  test.each([400, 404, 422])(
+    "a provider's error with status %s is replayed for its idempotency key, with its body",
+    async (status) => {
+      fixture.upstream.script(
+        'messages',
+        {
+          kind: 'status',
+          status,
+          body: '{"type":"error","error":{"type":"invalid_request_error","message":"no"}}',
+        },
+        wholeMessage([{ text: 'Once upon' }]),
+      )
+      const body = { model: 'messages', max_tokens: 9, messages: [{ role: 'user', content: String(status) }] }
+      const key = randomUUID()
+      const first = await attempt(body, key, { path: '/v1/messages' })
+      const second = await attempt(body, key, { path: '/v1/messages' })
+      expect(first.status, first.text).toBe(status)
+      expect(second.status).toBe(status)
+      expect(second.bytes.equals(first.bytes)).toBe(true)
+      expect(second.headers['idempotency-replayed']).toBe('true')
+      expect(fixture.upstream.received('messages')).toHaveLength(1)
+    },
+  )
 
-  test.each([429, 500, 503])('a %s of the provider is not kept', async (status) => {
-    fixture.upstream.script('second', { kind: 'status', status, body: '{}' }, { kind: 'whole' })
-    const key = randomUUID()
-    expect((await attempt(ask('second'), key)).status).toBeGreaterThanOrEqual(429)
-    const second = await attempt(ask('second'), key)
-    expect(second.status, second.text).toBe(200)
-    expect(second.headers['idempotency-replayed']).toBeUndefined()
-  })
+  test.each([429, 500, 503])(
+    "a provider's error with status %s is not replayed for its idempotency key",
+    async (status) => {
+      fixture.upstream.script('second', { kind: 'status', status, body: '{}' }, { kind: 'whole' })
+      const key = randomUUID()
+      expect((await attempt(ask('second'), key)).status).toBeGreaterThanOrEqual(429)
+      const second = await attempt(ask('second'), key)
+      expect(second.status, second.text).toBe(200)
+      expect(second.headers['idempotency-replayed']).toBeUndefined()
+    },
+  )
 
-  test('what the gateway refuses before it sends anything is not kept', async () => {
+  test('a refusal by the gateway itself is not replayed for its idempotency key', async () => {
     const key = randomUUID()
     const refused = await attempt(ask('unknown-model'), key)
     expect(refused.status).toBe(503)
@@ -366,7 +372,7 @@ describe('what is kept', () => {
   })
 
   test.each(['reset', 'error', 'half frame'] as const)(
-    'a stream that ends with %s is not kept',
+    'a stream that ends with %s is not replayed for its idempotency key',
     async (ending) => {
       fixture.upstream.script('second', { kind: 'stream', events: 3, ending }, CHAT_FRAMES)
       const key = randomUUID()
@@ -380,7 +386,7 @@ describe('what is kept', () => {
     },
   )
 
-  test('an answer that is larger than the maximum is not kept, and another attempt is never a second call', async () => {
+  test('a repeated call whose answer was too large to be stored is a 409, and never a second upstream call', async () => {
     fixture.upstream.script('second', { kind: 'whole', content: 'x'.repeat(70_000) })
     const key = randomUUID()
     const first = await attempt(ask('second'), key)
@@ -398,7 +404,7 @@ describe('what is kept', () => {
 })
 
 describe('a call under way', () => {
-  test('further attempts are attached to it from its start, and get equal answers for one charge', async () => {
+  test('calls that repeat the idempotency key of a running call get its whole answer, for one charge', async () => {
     const go = Promise.withResolvers<void>()
     fixture.upstream.script('slow', { kind: 'stream', events: 5, paceMs: 20, endsAfter: go.promise })
     const [key, before] = [randomUUID(), rows()]
@@ -420,7 +426,7 @@ describe('a call under way', () => {
     expect(fixture.upstream.received('slow')).toHaveLength(1)
   })
 
-  test('it is read to its end when its client leaves, and charged once in full', async () => {
+  test('a call with an idempotency key is read to its end when its client leaves, and charged once in full', async () => {
     const go = Promise.withResolvers<void>()
     fixture.upstream.script('slow', {
       kind: 'stream',
@@ -448,7 +454,7 @@ describe('a call under way', () => {
     expect(fixture.upstream.received('slow')).toHaveLength(1)
   })
 
-  test('a whole answer whose client leaves before it is there for the next attempt', async () => {
+  test('an answer whose client left before it arrived is replayed when the call is repeated', async () => {
     const go = Promise.withResolvers<void>()
     fixture.upstream.script('slow', { kind: 'whole', after: go.promise })
     const key = randomUUID()
@@ -474,7 +480,7 @@ describe('a call under way', () => {
     expect(fixture.upstream.received('slow')).toHaveLength(1)
   })
 
-  test('at most 64 left calls of a user go on; the others end as without a key', async () => {
+  test('at most 64 calls of a user continue after their clients left; others end as without an idempotency key', async () => {
     fixture.upstream.script('slow', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 50 })
     const lives = await Promise.all(
       Array.from({ length: 66 }, () =>

@@ -155,7 +155,7 @@ const rowOf = ({ headers }: FullResponse) =>
   databaseOf(fixture.gateway.dataDir).usageOf(String(headers['x-request-id']))
 
 describe('the end of a model', () => {
-  test('the list of an upstream is read within ten seconds of the start, once for each channel', () => {
+  test('the gateway reads the model list of each channel once, within ten seconds of the start', () => {
     const [first, ...more] = listings(fixture, 'soon')
     expect(first?.path).toBe('/v1/models')
     expect(first?.headers.authorization).toMatch(/^Bearer k[12]$/)
@@ -163,14 +163,14 @@ describe('the end of a model', () => {
     expect(performance.timeOrigin + (first?.at ?? 0) - readyMs).toBeLessThan(10_000)
   })
 
-  test('a list is read with another key if a key is refused', () => {
+  test('the model list of a channel is read with another key if one is refused', () => {
     expect(listings(fixture, 'keyed').map(({ headers }) => headers.authorization)).toEqual([
       'Bearer bad',
       'Bearer good',
     ])
   })
 
-  test('model lists have it as shutdown_date, by the name that clients use, and models without an end do not', async () => {
+  test("the gateway's model list has the end of a model as shutdown_date, under the name that clients use", async () => {
     const models = await modelsOf(fixture)
     expect(models['soon']).toMatchObject({ shutdown_date: SOON })
     expect(models['mapped']).toMatchObject({ shutdown_date: LATER })
@@ -183,7 +183,7 @@ describe('the end of a model', () => {
     expect(JSON.parse(one.text)).toMatchObject({ id: 'soon', shutdown_date: SOON })
   })
 
-  test("lists in the shape of Anthropic have it in that vendor's fields too", async () => {
+  test("the model list in the format of Anthropic has the end of a model in that vendor's fields, too", async () => {
     const headers = { 'x-api-key': 'sk-ann', 'anthropic-version': '2023-06-01' }
     const models = await modelsOf(fixture, headers)
     expect(models['soon']).toMatchObject({
@@ -199,17 +199,17 @@ describe('the end of a model', () => {
     expect(models['lasting']).toMatchObject({ lifecycle: 'active', retires_at: null, deprecated_at: null })
   })
 
-  test('it is the latest of those of its channels', async () => {
+  test('the end of a model is the latest one of its channels', async () => {
     expect((await modelsOf(fixture))['two']).toMatchObject({ shutdown_date: LATER })
   })
 
-  test('a model has none if one of its channels has none', async () => {
+  test('a model has no end if one of its channels has none', async () => {
     expect((await modelsOf(fixture))['shared']).not.toHaveProperty('shutdown_date')
     const { headers } = await fixture.chat('ann', ask('shared'))
     expect(headers).not.toHaveProperty('sunset')
   })
 
-  test('an end in the price data belongs to the channels of that vendor alone', async () => {
+  test('an end in the price data applies only to channels of that vendor', async () => {
     const models = await modelsOf(fixture)
     expect(models['gpt-3.5-turbo-0301']).toMatchObject({ shutdown_date: '2025-06-06' })
     expect(models['gpt-4-0314']).not.toHaveProperty('shutdown_date')
@@ -220,7 +220,7 @@ describe('the end of a model', () => {
     expect(calls(fixture, 'vendor')).toHaveLength(0)
   })
 
-  test('metrics show the ends of models and the readings of lists', async () => {
+  test('metrics show the ends of models and count the readings of model lists', async () => {
     const metrics = await metricsOf(fixture.gateway.url)
     expect(metrics.sum('sluice_model_shutdown_timestamp_seconds', { model: 'soon' })).toBe(
       Date.parse(SOON) / 1000,
@@ -233,7 +233,7 @@ describe('the end of a model', () => {
 describe('headers of answers', () => {
   const deprecated = ({ headers }: FullResponse): number => Number(String(headers['deprecation']).slice(1))
 
-  test('answers state when the end became known, and the end', async () => {
+  test('answers of a model with an end have it as sunset, and the time since it is known as deprecation', async () => {
     for (const body of [ask('soon'), askStream('soon')]) {
       const answer = await fixture.chat('ann', body)
       expect(answer.status, answer.text).toBe(200)
@@ -244,7 +244,7 @@ describe('headers of answers', () => {
     }
   })
 
-  test('the deprecation is not after the end', async () => {
+  test('the deprecation header is never later than the end of the model', async () => {
     const answer = await fixture.chat('ann', ask('past'))
     expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
     expect(deprecated(answer)).toBe(Date.parse(PAST) / 1000)
@@ -252,7 +252,7 @@ describe('headers of answers', () => {
     expect(deprecated(listed)).toBe(Date.parse('2025-06-06') / 1000)
   })
 
-  test('refusals of such a model have them too', async () => {
+  test('errors of a model with an end have the headers sunset and deprecation, too', async () => {
     fixture.upstream.script('past', { kind: 'status', status: 404, body: errorBody('this model has ended') })
     const answer = await fixture.chat('ann', ask('past'))
     serveList(fixture.upstream, 'past', LISTS['past'] as Behaviour)
@@ -260,7 +260,7 @@ describe('headers of answers', () => {
     expect(answer.headers['sunset']).toBe(new Date(`${PAST}T00:00:00Z`).toUTCString())
   })
 
-  test('answers of models without a shutdown date have neither header', async () => {
+  test('answers of models without an end have neither sunset nor deprecation', async () => {
     const { headers } = await fixture.chat('ann', ask('next'))
     expect(headers).not.toHaveProperty('sunset')
     expect(headers).not.toHaveProperty('deprecation')
@@ -268,7 +268,7 @@ describe('headers of answers', () => {
 })
 
 describe('a channel whose model has ended', () => {
-  test('it is passed over while another serves the model', async () => {
+  test('a channel whose model has ended gets no calls while another channel serves the model', async () => {
     const before = calls(fixture, 'soon').length
     const own = calls(fixture, 'self').length
     for (let count = 0; count < 5; count += 1)
@@ -277,14 +277,14 @@ describe('a channel whose model has ended', () => {
     expect(calls(fixture, 'self')).toHaveLength(own + 5)
   })
 
-  test('it is still tried if no other serves the model, and there is no successor', async () => {
+  test('a channel whose model has ended is still called if there is no other channel and no successor', async () => {
     const before = calls(fixture, 'past').length
     expect((await fixture.chat('ann', ask('past'))).status).toBe(200)
     expect(calls(fixture, 'past')).toHaveLength(before + 1)
   })
 })
 
-test('a simulated call says which channels have ended, and goes to the successor', async () => {
+test('a simulated call shows the channels whose model has ended, and goes to the successor', async () => {
   const simulated = async (model: string) => {
     const { data } = await manage<{
       route: { model: string; channels: { name: string; share: number; why_not: string | null }[] }[]
@@ -305,7 +305,7 @@ test('a simulated call says which channels have ended, and goes to the successor
 })
 
 describe('the successor of a model', () => {
-  test('calls go to it once every channel of the model has ended, at its price', async () => {
+  test('calls go to the successor at its price once the model has ended at every channel', async () => {
     const before = calls(fixture, 'past').length
     const answer = await fixture.chat('ann', ask('over', { max_tokens: 20 }))
     expect(answer.status, answer.text).toBe(200)
@@ -321,14 +321,14 @@ describe('the successor of a model', () => {
     })
   })
 
-  test('calls go to it if the model has no channel, and the model is listed', async () => {
+  test('calls of a model without a channel go to its successor, and the model stays listed', async () => {
     const answer = await fixture.chat('ann', ask('gone'))
     expect(answer.headers['x-gateway-model']).toBe('next')
     expect(rowOf(answer)).toMatchObject({ model: 'next', requested_model: 'gone' })
     expect(await modelsOf(fixture)).toHaveProperty('gone')
   })
 
-  test('the key needs permission for the requested model alone', async () => {
+  test('a call that goes to a successor needs the permission for the requested model only', async () => {
     for (const model of ['over', 'gone']) {
       const answer = await fixture.chat('narrow', ask(model))
       expect(answer.status, answer.text).toBe(200)
@@ -337,19 +337,19 @@ describe('the successor of a model', () => {
     expect((await fixture.chat('narrow', ask('next'))).status).toBe(403)
   })
 
-  test('calls stay with the model before its end', async () => {
+  test('calls go to the model itself before its end, and not to its successor', async () => {
     const answer = await fixture.chat('ann', ask('soon'))
     expect(answer.headers['x-gateway-model']).toBe('soon')
     expect(rowOf(answer)).toMatchObject({ model: 'soon', requested_model: 'soon' })
   })
 
-  test('the successor of a successor takes its place where that has no channel left', async () => {
+  test('calls go to the successor of a successor that has no channel left', async () => {
     const answer = await fixture.chat('ann', ask('first'))
     expect(answer.status, answer.text).toBe(200)
     expect(rowOf(answer)).toMatchObject({ model: 'next', requested_model: 'first' })
   })
 
-  test('a successor without a channel leaves the call to the model and its fallbacks', async () => {
+  test('calls of a model whose successor has no channel go to the model and its fallbacks', async () => {
     const answer = await fixture.chat('ann', ask('heirless'))
     expect(answer.status, answer.text).toBe(200)
     expect(rowOf(answer)).toMatchObject({ model: 'next', requested_model: 'heirless' })
@@ -378,7 +378,7 @@ describe('a list that changes', () => {
     (await modelsOf(of))[model]?.shutdown_date
   const soon = { timeout: 20_000 }
 
-  test('it is read again after a day, and an end stays known when the list no longer names the model', async () => {
+  test('a model list is read again after a day, and the end of a model that it no longer lists stays known', async () => {
     const one = await dated({ m: SOON, n: SOON })
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
@@ -412,7 +412,7 @@ describe('a list that changes', () => {
     ],
     ['an entry with an impossible day', list({ m: '2030-02-31' })],
   ] as const)(
-    '%s in its place changes nothing',
+    '%s in place of a model list changes no end',
     async (_, answer) => {
       const one = await dated({ m: SOON })
       try {
@@ -436,7 +436,7 @@ describe('a list that changes', () => {
     120_000,
   )
 
-  test('a list that names the model without an end withdraws it', async () => {
+  test('a model list that has the model without an end removes its end', async () => {
     const one = await dated({ m: SOON })
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)
@@ -448,7 +448,7 @@ describe('a list that changes', () => {
     }
   }, 120_000)
 
-  test('the channel is passed over from the first second of the day on', async () => {
+  test('a channel gets no calls of a model from the first second of the day of its end', async () => {
     const one = await dated({ m: day(2) })
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(day(2))
@@ -473,7 +473,7 @@ describe('a list that changes', () => {
     }
   }, 120_000)
 
-  test('with model_dates: false no list is read and no end is known', async () => {
+  test('with model_dates: false no model list is read, and no model has an end', async () => {
     const one = await dated({ m: SOON })
     try {
       await expect.poll(dateOf(one, 'm'), soon).toBe(SOON)

@@ -52,7 +52,7 @@ const keyOf = ({ headers }: Received): string => (headers.authorization ?? '').r
 const keysSeen = (lane: string): string[] => fixture.upstream.received(lane).map(keyOf)
 
 describe.each(Object.keys(LEFT))('a channel that answers %s', (answer) => {
-  test('is left at once, and the session stays with the channel that answered instead', async () => {
+  test('a session leaves a channel that fails at once, and stays with the channel that answered instead', async () => {
     const { upstream } = fixture
     const model = modelOf(answer)
     const lanes = pairOf(answer)
@@ -74,7 +74,7 @@ describe.each(Object.keys(LEFT))('a channel that answers %s', (answer) => {
 })
 
 describe('what binds a session', () => {
-  test('a stream that its client leaves, if the provider reported its cache', async () => {
+  test('a stream that its client left binds its session to the key if the provider had reported a cache', async () => {
     const frame = (usage: string): string =>
       `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":null}],"usage":${usage}}\n\n`
     const frames = [frame(usageText(5_000, 1, 4_000)), ...Array.from({ length: 2_000 }, () => frame('null'))]
@@ -85,7 +85,7 @@ describe('what binds a session', () => {
     expect(second).toBe(first)
   })
 
-  test('a stream that its client leaves, if its prompt has 1,024 tokens', async () => {
+  test('a stream that its client left binds its session to the key if its prompt has 1,024 tokens', async () => {
     fixture.upstream.script('leave-unreported', { kind: 'stream', events: Infinity, paceMs: 5 }, CACHED)
     const content = 'cache '.repeat(3_000)
     await leave('leave-unreported', 'left', { messages: [{ role: 'user', content }] })
@@ -94,7 +94,7 @@ describe('what binds a session', () => {
     expect(second).toBe(first)
   })
 
-  test('a kept response that is continued keeps the key of its conversation', async () => {
+  test('a call that continues a stored response goes to the key of its conversation', async () => {
     fixture.upstream.script('chain', CACHED)
     let previous: string | undefined
     for (let turn = 0; turn < 4; turn++) {
@@ -120,7 +120,7 @@ describe('what binds a session', () => {
   }
 })
 
-test('nothing is remembered of a session that only one key can serve', async () => {
+test('a session that only one key can serve is not remembered', async () => {
   const counted = async (): Promise<string[]> => {
     const text = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
     return text.match(/^sluice_session_calls_total.*$/gm) ?? []
@@ -131,7 +131,7 @@ test('nothing is remembered of a session that only one key can serve', async () 
   expect(await counted()).toEqual(before)
 })
 
-test('the share of a key counts the keys that can be used', async () => {
+test('the share of a key is computed from the keys that can be used, without refused ones', async () => {
   fixture.upstream.decide('usable', (request) =>
     FOUR_KEYS.indexOf(keyOf(request)) < 2
       ? { kind: 'status', status: 401, body: errorBody('unknown key') }
@@ -144,7 +144,7 @@ test('the share of a key counts the keys that can be used', async () => {
   expect(new Set(keysSeen('usable')).size).toBe(1)
 })
 
-test('a prompt_cache_key leaves what follows the object as it was', async () => {
+test('adding a prompt_cache_key keeps the bytes after the JSON object', async () => {
   const text = '{"model":"spaced","messages":[{"role":"user","content":"hi"}] }\r\n \n'
   await call(fixture.gateway.url, Buffer.from(text), { key: 'ann', headers: { 'x-session-id': 'a' } })
   const sent = fixture.upstream.only('spaced').text
@@ -158,26 +158,29 @@ describe('options of affinity', () => {
     ['enabled: false', OFF, { keys: 3, hasCacheKey: false }],
     ['cache_key: false', { cache_key: false }, { keys: 1, hasCacheKey: false }],
     ['the default', {}, { keys: 1, hasCacheKey: true }],
-  ])('%s', async (_, affinity, expected) => {
-    const own = await startFixture((upstream) => ({
-      options: { affinity },
-      models: priced(['m']),
-      channels: [channel('m', upstream.baseUrl('m'), { keys: KEYS, allow: ['prompt_cache_key'] })],
-      users: [ROOT, user(2, 'ann', [token('ann')])],
-    }))
-    onTestFinished(() => own.close())
-    own.upstream.script('m', CACHED)
-    const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }] }
-    for (let turn = 0; turn < 3; turn++)
-      await call(own.gateway.url, body, { key: 'ann', headers: { 'x-session-id': 'a' } })
-    const received = own.upstream.received('m')
-    expect({
-      keys: new Set(received.map(keyOf)).size,
-      hasCacheKey: received.every(({ text }) => text.includes('"prompt_cache_key"')),
-    }).toEqual(expected)
-  })
+  ])(
+    'the affinity options decide how many keys a session uses and whether it sends a cache key: %s',
+    async (_, affinity, expected) => {
+      const own = await startFixture((upstream) => ({
+        options: { affinity },
+        models: priced(['m']),
+        channels: [channel('m', upstream.baseUrl('m'), { keys: KEYS, allow: ['prompt_cache_key'] })],
+        users: [ROOT, user(2, 'ann', [token('ann')])],
+      }))
+      onTestFinished(() => own.close())
+      own.upstream.script('m', CACHED)
+      const body = { model: 'm', messages: [{ role: 'user', content: 'hello' }] }
+      for (let turn = 0; turn < 3; turn++)
+        await call(own.gateway.url, body, { key: 'ann', headers: { 'x-session-id': 'a' } })
+      const received = own.upstream.received('m')
+      expect({
+        keys: new Set(received.map(keyOf)).size,
+        hasCacheKey: received.every(({ text }) => text.includes('"prompt_cache_key"')),
+      }).toEqual(expected)
+    },
+  )
 
-  test('beyond most, the session that was used longest ago gives way', async () => {
+  test('beyond options.affinity.most sessions, the least recently used one is forgotten', async () => {
     const own = await startFixture((upstream) => ({
       options: { affinity: { most: 2 } },
       models: priced(['m']),

@@ -62,7 +62,7 @@ const keysSeen = (lane: string): string[] =>
   fixture.upstream.received(lane).map(({ headers }) => (headers.authorization ?? '').replace('Bearer ', ''))
 
 describe('the account of a session', () => {
-  test('calls of a session stay with one key, and those of others take turns', async () => {
+  test('calls of one session all use the same key, and several sessions use all keys', async () => {
     for (let turn = 0; turn < 4; turn++) for (const session of ['a', 'b', 'c']) await ask('keys', { session })
     const seen = keysSeen('keys')
     for (const at of [0, 1, 2]) {
@@ -78,7 +78,7 @@ describe('the account of a session', () => {
     expect(counts.toSorted((a, b) => a - b)).toEqual([0, 12])
   })
 
-  test('a conversation is its own session where nothing names one', async () => {
+  test('a conversation is a session of its own where the request names none', async () => {
     const turns = [{ role: 'user', content: 'what is the weather?' }]
     for (let turn = 0; turn < 5; turn++) {
       await ask('digest', { more: { messages: turns, temperature: turn / 10 } })
@@ -97,7 +97,7 @@ describe('the account of a session', () => {
     expect(new Set(seen.filter((_, index) => index % 2 === 0)).size).toBe(1)
   })
 
-  test('a key that answers 429 is left at once, and the session stays with the one that answered', async () => {
+  test('a session leaves a key that answers 429 at once, and stays with the key that answered instead', async () => {
     await ask('moves', { session: 'a' })
     const [first] = keysSeen('moves')
     fixture.upstream.decide('moves', ({ headers }) =>
@@ -115,7 +115,7 @@ describe('the account of a session', () => {
     expect(keysSeen('moves').slice(-3)).toEqual([second, second, second])
   })
 
-  test('a small prompt without a cache binds nothing', async () => {
+  test('a prompt below 1,024 tokens that is not cached does not bind its session to a key', async () => {
     fixture.upstream.script('small', { kind: 'whole', usage: usageText(1_023, 5) })
     for (let turn = 0; turn < 3; turn++) await ask('small', { session: 'a' })
     expect(new Set(keysSeen('small')).size).toBe(3)
@@ -132,7 +132,7 @@ describe('the account of a session', () => {
     expect(Math.min(...counts)).toBeGreaterThan(0)
   })
 
-  test('priority goes before a session', async () => {
+  test('a session moves back to a channel of higher priority as soon as that works again', async () => {
     fixture.upstream.script('ranks-high', { kind: 'status', status: 503, body: errorBody('down') })
     await ask('ranks', { session: 'a' })
     expect(fixture.upstream.received('ranks-low')).toHaveLength(1)
@@ -141,7 +141,7 @@ describe('the account of a session', () => {
     expect(fixture.upstream.received('ranks-low')).toHaveLength(1)
   })
 
-  test('a cache that is written binds a session on messages channels, too', async () => {
+  test('a cache write binds a session to its key on messages channels, too', async () => {
     fixture.upstream.script(
       'native',
       wholeMessage([{ text: 'hi' }], {
@@ -170,7 +170,7 @@ describe('the account of a session', () => {
     expect(new Set(seen).size).toBe(1)
   })
 
-  test('calls of sessions are counted', async () => {
+  test('a metric counts the calls of sessions that stayed with their key and those that moved', async () => {
     const text = await (await fetch(`${fixture.gateway.url}/metrics`)).text()
     expect(text).toMatch(/^sluice_session_calls_total\{result="kept"\} \d+/m)
     expect(text).toMatch(/^sluice_session_calls_total\{result="moved"\} \d+/m)
@@ -197,7 +197,7 @@ describe('what a channel is sent of a session', () => {
     expect(last('allowed').body['prompt_cache_key']).not.toBe(body['prompt_cache_key'])
   })
 
-  test('the other bytes of the request stay', async () => {
+  test('adding a prompt_cache_key to a request keeps all its other bytes', async () => {
     await ask('allowed', { session: 'bytes' })
     const sent = String(fixture.upstream.received('allowed').at(-1)?.body)
     expect(sent.replace(/,"prompt_cache_key":"[0-9a-f]{32}"\}$/, '}')).toBe(
@@ -205,12 +205,12 @@ describe('what a channel is sent of a session', () => {
     )
   })
 
-  test('a prompt_cache_key of the client stays as it is', async () => {
+  test("the client's own prompt_cache_key is forwarded unchanged", async () => {
     await ask('allowed', { session: 'a', more: { prompt_cache_key: 'mine' } })
     expect(last('allowed').body['prompt_cache_key']).toBe('mine')
   })
 
-  test('a call that names no session, or goes to another channel, is sent no cache key', async () => {
+  test('no prompt_cache_key is added to a call without a named session, or to a channel that does not allow it', async () => {
     await ask('allowed')
     expect(last('allowed').body).not.toHaveProperty('prompt_cache_key')
     await ask('plain', { session: 'a' })

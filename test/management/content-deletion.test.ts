@@ -73,7 +73,7 @@ function filesWith(bytes: readonly (string | Buffer)[], folder = fixture.gateway
   })
 }
 
-test('a user deletes what she said; neither keys nor contents are left in any file, nor in a backup', async () => {
+test("a user's deleted content and its keys are left in no file and no backup", async () => {
   const ids = [await say('ann'), await say('ann')]
   const kept = await say('ben')
   for (const id of ids) await contentOf(url(), ANN, id)
@@ -102,7 +102,7 @@ test('a user deletes what she said; neither keys nor contents are left in any fi
   expect(row.data).toMatchObject({ content_address: '', content_sha256: '' })
 })
 
-test('of one key, its content is deleted, and the rest is encrypted anew', async () => {
+test("deleting the content of one API key re-encrypts the user's other content with a new key", async () => {
   const [gone, kept] = [await say('ann'), await say('other')]
   for (const id of [gone, kept]) await contentOf(url(), ANN, id)
   const before = stored(ANN.id)
@@ -113,7 +113,7 @@ test('of one key, its content is deleted, and the rest is encrypted anew', async
   expect(filesWith([...before.ciphers, ...before.contents])).toEqual([])
 })
 
-test('of a period, what began in it is deleted; its end does not belong to it', async () => {
+test('deleting the content of a period deletes the calls that began in it, without those at its end', async () => {
   const first = await say('ann')
   await new Promise((resolve) => setTimeout(resolve, 1_100))
   const second = await say('ann')
@@ -128,7 +128,7 @@ test('of a period, what began in it is deleted; its end does not belong to it', 
   expect(wrong.status).toBe(400)
 })
 
-test('content that is still in the queue is deleted, and what is said afterwards is kept', async () => {
+test('a deletion covers content that is not written yet, and not that of later calls', async () => {
   const id = await say('ann')
   await manage(url(), ANN, 'DELETE /api/content')
   const after = await say('ann')
@@ -136,7 +136,7 @@ test('content that is still in the queue is deleted, and what is said afterwards
   expect((await lookAt(url(), ANN, id)).status).toBe(404)
 })
 
-test('administrators delete the content of users below them, and users that of nobody else', async () => {
+test('administrators may delete the content of users below their role, and users only their own', async () => {
   const id = await say('cyd')
   await contentOf(url(), OPERATOR, id)
   const refused = await manage(url(), BEN, 'DELETE /api/content?user=5')
@@ -169,7 +169,7 @@ test('deleting an account deletes its content', async () => {
   expect(filesWith([...ciphers, ...contents])).toEqual([])
 })
 
-test('what was said with a key that is revoked is deleted by its id, by its holder or an administrator', async () => {
+test("the content of a deleted API key can be deleted by the key's id, by its holder or an administrator", async () => {
   const ids = [await say('other'), await say('other')]
   const kept = await say('ann')
   for (const id of [...ids, kept]) await contentOf(url(), ANN, id)

@@ -71,7 +71,7 @@ const keyOf = async (id: number): Promise<string> =>
   (await manage<{ key: string }>(url(), BEN, `POST /api/token/${id}/key`)).data.key.replace('sk-', '')
 
 describe('what is kept of a call', () => {
-  test('of a native call, the request and the answer are kept once, byte for byte', async () => {
+  test('the content of a native call is its request and its answer, each stored once, byte for byte', async () => {
     const body = completionText('Caf\u00e9', usageText(3, 2))
     fixture.upstream.script('m', { kind: 'whole', body })
     const { id, text } = await say('ann', REQUEST)
@@ -90,7 +90,7 @@ describe('what is kept of a call', () => {
     })
   })
 
-  test('of a stream, its bytes are kept as they came', async () => {
+  test('the content of a streamed call has the bytes of the stream unchanged', async () => {
     const frames = [contentFrame('one'), ': a comment\n\n', contentFrame('two'), finishFrame(), DONE_FRAME]
     fixture.upstream.script('m', { kind: 'stream', frames, drip: true })
     const request = REQUEST.replace(' }', ',"stream":true}')
@@ -104,7 +104,7 @@ describe('what is kept of a call', () => {
     expect(parts.answer_sent?.text ?? parts.answer_received?.text).toBe(text)
   })
 
-  test('of a converted call, all four parts are kept', async () => {
+  test('the content of a converted call has both requests and both answers', async () => {
     const body = JSON.stringify({
       id: 'msg_1',
       type: 'message',
@@ -129,7 +129,7 @@ describe('what is kept of a call', () => {
     expect((await rowOf(ANN, id))['content_sha256']).toBe(sha256(request, sent, body, text))
   })
 
-  test("of a refused call, the provider's error and the one that the client got are kept", async () => {
+  test("the content of a refused call has the provider's error and the client's", async () => {
     const error =
       '{"error":{"message":"no such thing","type":"invalid_request_error","code":null,"param":null}}'
     fixture.upstream.script('m', { kind: 'status', status: 400, body: error })
@@ -140,7 +140,7 @@ describe('what is kept of a call', () => {
     expect(parts.answer_sent?.text ?? parts.answer_received?.text).toBe(text)
   })
 
-  test('of a stream that breaks off, what there was is kept', async () => {
+  test('the content of a stream that broke off has the part that arrived', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: 3, ending: 'reset' })
     const live = await fixture.live('ann', askStream('m'))
     const { text } = await live.end()
@@ -150,7 +150,7 @@ describe('what is kept of a call', () => {
     expect(text).toContain('error')
   })
 
-  test('of a stream that its client leaves, what there was is kept', async () => {
+  test('the content of a stream that its client left has the part that arrived', async () => {
     fixture.upstream.script('m', { kind: 'stream', events: Infinity, paceMs: 5, word: 'word' })
     const live = await fixture.live('ann', askStream('m'))
     await live.until('word')
@@ -159,7 +159,7 @@ describe('what is kept of a call', () => {
     expect(parts.answer_received?.text).toContain('word')
   })
 
-  test('bytes that are no text are kept as base64', async () => {
+  test('content that is not text is shown as base64', async () => {
     const body = Buffer.from([0x52, 0x49, 0x46, 0x46, 0xff, 0xfe])
     fixture.upstream.script('m', { kind: 'whole', body, headers: { 'content-type': 'audio/wav' } })
     const { id, bytes } = await say('ann', { model: 'm', input: 'hi', voice: 'alloy' }, '/v1/audio/speech')
@@ -170,7 +170,7 @@ describe('what is kept of a call', () => {
 })
 
 describe('how much is kept', () => {
-  test('level metadata keeps sizes, digests, roles, names of tools, parameters and the finish reason, and no text', async () => {
+  test('level metadata stores sizes, digests, roles, tool names, parameters and the finish reason, and no text', async () => {
     const body = completionText('a secret answer', usageText(3, 2))
     fixture.upstream.script('m', { kind: 'whole', body })
     const request = JSON.stringify({
@@ -201,7 +201,7 @@ describe('how much is kept', () => {
     expect(JSON.stringify(content)).not.toContain('secret')
   })
 
-  test('level redacted keeps everything but secrets and personal data, in streams too', async () => {
+  test('level redacted stores everything except secrets and personal data, whole and streamed', async () => {
     const key = `sk-proj-${'aB3'.repeat(16)}`
     const frames = [
       contentFrame('write to ann.lee@exa'),
@@ -231,7 +231,7 @@ describe('how much is kept', () => {
     ['a token that says none', 'none', 2],
     ['a token with a sample of 0', 'never', 2],
     ['a group that says none', 'cyd', 5],
-  ])('%s keeps nothing, and the row says so', async (_, key, userId) => {
+  ])('no content is stored for %s, and the row names none', async (_, key, userId) => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say(key, REQUEST)
     await sleep(1_500)
@@ -240,19 +240,19 @@ describe('how much is kept', () => {
     expect(row.data).toMatchObject({ user_id: userId, content_address: '', content_sha256: '' })
   })
 
-  test('a token never says more than its group', async () => {
+  test('a token cannot set a higher content level than its group', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('dan', REQUEST)
     expect((await contentOf(url(), OPERATOR, id)).what).toBe('metadata')
   })
 
-  test('what is said of a user counts before its group', async () => {
+  test('the content level of a user counts before that of its group', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('eve', REQUEST)
     expect((await contentOf(url(), OPERATOR, id)).what).toBe('full')
   })
 
-  test('content past its time is not readable', async () => {
+  test('content cannot be read once its time to keep is over', async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('moment', REQUEST)
     await sleep(1_700)
@@ -260,7 +260,7 @@ describe('how much is kept', () => {
     expect(await rowOf(ANN, id)).toMatchObject({ content_address: '', content_sha256: '' })
   })
 
-  test('the fields of a token and of a user say the same over HTTP', async () => {
+  test('the content level of a token and of a user can be set over HTTP', async () => {
     const created = await createToken(url(), BEN, 'brief', {
       unlimited_quota: true,
       content_log_what: 'metadata',
@@ -286,7 +286,7 @@ describe('how much is kept', () => {
 })
 
 describe('who reads', () => {
-  test('the holder of the key, and the lowest role of readers; to others it does not exist', async () => {
+  test("content can be read by the key's holder and from the configured role on; for others it is a 404", async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('ann', REQUEST)
     await contentOf(url(), ANN, id)
@@ -297,7 +297,7 @@ describe('who reads', () => {
     expect((await lookAt(url(), OPERATOR, id)).status).toBe(200)
   })
 
-  test("each look at another's content is in the audit log, without the content", async () => {
+  test("each read of another user's content is in the audit log, without the content", async () => {
     fixture.upstream.script('m', { kind: 'whole' })
     const { id } = await say('ann', REQUEST)
     await contentOf(url(), ANN, id)

@@ -57,7 +57,7 @@ const url = (): string => fixture.gateway.url
 const idOf = ({ headers }: { readonly headers: Readonly<Record<string, unknown>> }): string =>
   String(headers['x-request-id'])
 
-test('the request as received is what the client sent, and that as sent what guards have made of it', async () => {
+test("the content of a guarded call has the client's request, and the request that the guards changed", async () => {
   fixture.upstream.script('guarded', { kind: 'whole' })
   const request = { model: 'guarded', messages: [{ role: 'user', content: 'it is number 42' }] }
   const answer = await fixture.chat('ann', request)
@@ -71,33 +71,39 @@ test('the request as received is what the client sent, and that as sent what gua
 test.each([
   ['quieter', 'less', 404],
   ['louder', 'more', 200],
-])('a fallback that another group serves is kept as that group says: %s keeps %s', async (key, _, status) => {
-  fixture.upstream.script('first', { kind: 'status', status: 503, body: errorBody('away') })
-  fixture.upstream.script('second', { kind: 'whole' })
-  const answer = await fixture.chat(key, ask('first'))
-  expect(answer.headers['x-gateway-model']).toBe('second')
-  const later = await fixture.chat('ann', { ...ask('m'), user: `after ${key}` })
-  await contentOf(url(), OPERATOR, idOf(later))
-  expect((await lookAt(url(), OPERATOR, idOf(answer))).status).toBe(status)
-})
+])(
+  'the group that serves a fallback decides whether its content is stored: %s stores %s',
+  async (key, _, status) => {
+    fixture.upstream.script('first', { kind: 'status', status: 503, body: errorBody('away') })
+    fixture.upstream.script('second', { kind: 'whole' })
+    const answer = await fixture.chat(key, ask('first'))
+    expect(answer.headers['x-gateway-model']).toBe('second')
+    const later = await fixture.chat('ann', { ...ask('m'), user: `after ${key}` })
+    await contentOf(url(), OPERATOR, idOf(later))
+    expect((await lookAt(url(), OPERATOR, idOf(answer))).status).toBe(status)
+  },
+)
 
-test.each([false, true])('a hit of the cache has its own content, streamed: %s', async (stream) => {
-  const body = completionText('kept once', usageText(3, 2))
-  fixture.upstream.decide('m', () => (stream ? { kind: 'stream' } : { kind: 'whole', body }))
-  const request = { model: 'm', messages: [{ role: 'user', content: `streamed ${stream}` }], stream }
-  const first = await fixture.chat('ann', request)
-  const hit = await fixture.chat('ann', { ...request })
-  expect([first.headers['x-gateway-cache'], hit.headers['x-gateway-cache']]).toEqual(['miss', 'hit'])
-  expect(idOf(hit)).not.toBe(idOf(first))
-  const { parts } = await contentOf(url(), OPERATOR, idOf(hit))
-  const sent = JSON.stringify(request)
-  expect(parts).toEqual({
-    request_received: { text: sent, sha256: sha256(sent) },
-    answer_sent: { text: hit.text, sha256: sha256(hit.text) },
-  })
-})
+test.each([false, true])(
+  'a call that is answered from the cache has its own content, streamed: %s',
+  async (stream) => {
+    const body = completionText('kept once', usageText(3, 2))
+    fixture.upstream.decide('m', () => (stream ? { kind: 'stream' } : { kind: 'whole', body }))
+    const request = { model: 'm', messages: [{ role: 'user', content: `streamed ${stream}` }], stream }
+    const first = await fixture.chat('ann', request)
+    const hit = await fixture.chat('ann', { ...request })
+    expect([first.headers['x-gateway-cache'], hit.headers['x-gateway-cache']]).toEqual(['miss', 'hit'])
+    expect(idOf(hit)).not.toBe(idOf(first))
+    const { parts } = await contentOf(url(), OPERATOR, idOf(hit))
+    const sent = JSON.stringify(request)
+    expect(parts).toEqual({
+      request_received: { text: sent, sha256: sha256(sent) },
+      answer_sent: { text: hit.text, sha256: sha256(hit.text) },
+    })
+  },
+)
 
-test('of a form, the request as received and as sent are kept, byte for byte', async () => {
+test('the content of a form call has the received and the sent request, byte for byte', async () => {
   fixture.upstream.script('scribe', { kind: 'whole', body: '{"text":"heard"}' })
   const form = formBytes(recordingParts('scribe', Buffer.from([0x52, 0x49, 0xff, 0xfe])))
   const answer = await call(url(), form, formCall('/v1/audio/transcriptions', 'ann', form))
@@ -110,7 +116,7 @@ test('of a form, the request as received and as sent are kept, byte for byte', a
   expect(parts.answer_received?.text).toBe('{"text":"heard"}')
 })
 
-test('of a form that waits on disk, and of one at level redacted, the answer is kept alone', async () => {
+test('only the answer is stored for a form that is buffered on disk, or at level redacted', async () => {
   for (const [key, recording] of [
     ['ann', Buffer.alloc(2 * MIB, 0xff)],
     ['redacted', Buffer.from([0xff, 0xfe])],

@@ -36,14 +36,14 @@ describe('a gateway of two workers', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('keeps a session with one key, whichever worker gets its calls', async () => {
+  test('a session stays with one key, whichever of two workers gets its calls', async () => {
     script(fixture.upstream)
     for (let n = 0; n < 16; n++) await turn(fixture.gateway.url, 'a')
     await expect.poll(() => workersIn(fixture.gateway.logs()).size, { timeout: 10_000 }).toBe(2)
     expect(new Set(keysSeen(fixture.upstream)).size).toBe(1)
   })
 
-  test('compares a call with the previous one of its session, whichever worker had it', async () => {
+  test('a call is compared with the previous one of its session, whichever of two workers had that', async () => {
     script(fixture.upstream)
     const missed = { kind: 'whole', usage: usageText(5_000, 5, 0) } as const
     for (let n = 0; n < 8; n++) {
@@ -104,7 +104,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(keysSeen(shared.nodes.upstream).slice(-3)).toEqual([moved, moved, moved])
   })
 
-  test('an entry that no node has sealed is ignored, and a call is answered all the same', async () => {
+  test('a session entry in Redis that no node has signed is ignored, and the call is answered', async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await shared.server.command(['FLUSHALL'])
@@ -118,7 +118,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(metrics).toMatch(/sluice_known_prompts_total\{result="untrusted"\} 1/)
   })
 
-  test('what is lost with the data of Redis is where a session was, and nothing else', async () => {
+  test('when Redis loses its data, calls are answered, and a node that remembers a session keeps it', async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await turn(first, 'lost')
@@ -131,7 +131,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     await expect.poll(entries).toHaveLength(1)
   })
 
-  test('without Redis, calls are answered', async () => {
+  test('calls of sessions are answered while Redis is unreachable', async () => {
     script(shared.nodes.upstream)
     await shared.server.kill()
     for (const url of urls()) await turn(url, 'c')

@@ -75,7 +75,7 @@ describe('texts are exported only if they are kept, and if the variable says so'
     ['only metadata are kept', 'metadata', CAPTURE, 'ann'],
     ['the key lessens it', 'full', CAPTURE, 'less'],
     ['the variable is not set', 'full', {}, 'ann'],
-  ])('not if %s', async (_, what, env, key) => {
+  ])('the texts of a call are not exported if %s', async (_, what, env, key) => {
     let id = ''
     const { collector, spanOf } = await traced(what, env, async (say) => {
       id = await say('/v1/chat/completions', HELLO, key)
@@ -89,31 +89,34 @@ describe('texts are exported only if they are kept, and if the variable says so'
 describe('an event for each call whose content is exported', () => {
   const LOGS = { ...CAPTURE, OTEL_LOGS_EXPORTER: 'otlp' }
 
-  test.each(['http/json', 'http/protobuf'])('is within the trace of its span, over %s', async (protocol) => {
-    let [full, less] = ['', '']
-    const env = { ...LOGS, OTEL_EXPORTER_OTLP_PROTOCOL: protocol }
-    const { collector, spanOf } = await traced('full', env, async (say) => {
-      full = await say('/v1/chat/completions', HELLO)
-      less = await say('/v1/chat/completions', HELLO, 'less')
-    })
-    const events = collector.events()
-    expect(events.map(({ attributes }) => attributes['sluice.request_id'])).toEqual([full])
-    const [event] = events
-    const span = spanOf(full)
-    expect(event).toMatchObject({ traceId: span.traceId, spanId: span.spanId, severity: 5 })
-    if (protocol === 'http/json') expect(event?.name).toBe('gen_ai.client.inference.operation.details')
-    expect(event?.attributes).toMatchObject({
-      'gen_ai.operation.name': 'chat',
-      'gen_ai.request.model': 'm',
-      'gen_ai.usage.input_tokens': 40,
-      'gen_ai.input.messages': [{ role: 'user', parts: [{ type: 'text', content: 'canaryprompt' }] }],
-      'gen_ai.output.messages': [{ role: 'assistant', parts: [{ type: 'text', content: 'canaryanswer' }] }],
-    })
-    expect(Object.keys(event?.attributes ?? {}).join()).not.toMatch(/langfuse|sluice\.quota|user\.id/)
-    expect(spanOf(less).attributes).not.toHaveProperty(['gen_ai.input.messages'])
-  })
+  test.each(['http/json', 'http/protobuf'])(
+    "the event with the texts of a call belongs to the trace of the call's span, over %s",
+    async (protocol) => {
+      let [full, less] = ['', '']
+      const env = { ...LOGS, OTEL_EXPORTER_OTLP_PROTOCOL: protocol }
+      const { collector, spanOf } = await traced('full', env, async (say) => {
+        full = await say('/v1/chat/completions', HELLO)
+        less = await say('/v1/chat/completions', HELLO, 'less')
+      })
+      const events = collector.events()
+      expect(events.map(({ attributes }) => attributes['sluice.request_id'])).toEqual([full])
+      const [event] = events
+      const span = spanOf(full)
+      expect(event).toMatchObject({ traceId: span.traceId, spanId: span.spanId, severity: 5 })
+      if (protocol === 'http/json') expect(event?.name).toBe('gen_ai.client.inference.operation.details')
+      expect(event?.attributes).toMatchObject({
+        'gen_ai.operation.name': 'chat',
+        'gen_ai.request.model': 'm',
+        'gen_ai.usage.input_tokens': 40,
+        'gen_ai.input.messages': [{ role: 'user', parts: [{ type: 'text', content: 'canaryprompt' }] }],
+        'gen_ai.output.messages': [{ role: 'assistant', parts: [{ type: 'text', content: 'canaryanswer' }] }],
+      })
+      expect(Object.keys(event?.attributes ?? {}).join()).not.toMatch(/langfuse|sluice\.quota|user\.id/)
+      expect(spanOf(less).attributes).not.toHaveProperty(['gen_ai.input.messages'])
+    },
+  )
 
-  test('is not exported where nobody asks for it, nor for a call that is not sampled', async () => {
+  test('no event is exported for a call without an exporter of logs, or for a call that is not sampled', async () => {
     for (const env of [CAPTURE, { ...LOGS, OTEL_TRACES_SAMPLER: 'always_off' }]) {
       const { collector } = await traced('full', env, async (say) => {
         await say('/v1/chat/completions', HELLO)
@@ -123,7 +126,7 @@ describe('an event for each call whose content is exported', () => {
     }
   })
 
-  test('comes without a span where there is an address for events alone', async () => {
+  test('an event is exported without a span where only the endpoint of logs is set', async () => {
     let id = ''
     const collector = await startCollector()
     const env = {
@@ -139,7 +142,7 @@ describe('an event for each call whose content is exported', () => {
   })
 })
 
-test('a hit of the cache is one call, without tokens, and has what was said', async () => {
+test('a cache hit is exported as one span without tokens, with the texts of the call', async () => {
   const ids: string[] = []
   const work = async (say: (path: string, body: object) => Promise<string>): Promise<void> => {
     for (let time = 0; time < 2; time += 1) ids.push(await say('/v1/chat/completions', HELLO))
@@ -160,7 +163,7 @@ test('a hit of the cache is one call, without tokens, and has what was said', as
     expect(textIn(attributes, 'gen_ai.output.messages')).toContain('canaryanswer')
 })
 
-test('of content that is kept redacted, no secret and no personal data are exported, in streams neither', async () => {
+test('at level redacted no secret and no personal data are exported, whole or streamed', async () => {
   const ids: string[] = []
   const messages = [{ role: 'user', content: 'canaryprompt of ann@example.com' }]
   const { collector, spanOf } = await traced('redacted', CAPTURE, async (say) => {
@@ -252,7 +255,7 @@ describe('what was said in calls whose content is kept in full', () => {
   })
 
   test.each(['chat', 'messages'])(
-    '%s: messages, calls of tools and their results, in their order',
+    'the exported input of a call of %s has messages, tool calls and results in their order',
     (name) => {
       expect(said(name, 'gen_ai.input.messages')).toEqual(STEP)
       expect(said(name, 'gen_ai.tool.definitions')).toEqual([
@@ -262,29 +265,29 @@ describe('what was said in calls whose content is kept in full', () => {
   )
 
   test.each(['chat', 'messages', 'responses', 'gemini'])(
-    '%s: instructions are apart, and the answer has its end',
+    'the exported texts of a call of %s have the instructions separately, and the answer with its finish reason',
     (name) => {
       expect(said(name, 'gen_ai.system_instructions')).toEqual([{ type: 'text', content: 'Be short.' }])
       expect(said(name, 'gen_ai.output.messages')).toEqual([answer('canaryanswer', 'stop')])
     },
   )
 
-  test.each(['responses', 'gemini'])('%s: messages', (name) => {
+  test.each(['responses', 'gemini'])('the exported input of a call of %s has its messages', (name) => {
     expect(said(name, 'gen_ai.input.messages')).toEqual([QUESTION])
   })
 
-  test.each(['stream', 'messages stream'])('a %s is put together', (name) => {
+  test.each(['stream', 'messages stream'])('the answer of a %s is exported as one text', (name) => {
     expect(said(name, 'gen_ai.output.messages')).toEqual([answer('canaryanswer '.repeat(3), 'stop')])
     expect(said(name, 'gen_ai.input.messages')).toEqual([QUESTION])
   })
 
-  test('a call of more than 1 MiB is exported without what was said', () => {
+  test('a call of more than 1 MiB is exported without its texts', () => {
     const { attributes } = spanOf(ids['long'] ?? '')
     for (const name of SAID) expect(attributes).not.toHaveProperty([name])
     expect(attributes['gen_ai.usage.input_tokens']).toBeGreaterThan(0)
   })
 
-  test('calls that are no conversations are exported without what was said', () => {
+  test('calls that are not conversations, such as embeddings, are exported without their texts', () => {
     const { attributes } = spanOf(ids['embeddings'] ?? '')
     for (const name of SAID) expect(attributes).not.toHaveProperty([name])
   })

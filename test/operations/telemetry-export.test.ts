@@ -81,7 +81,7 @@ const inputOf = (points: readonly Point[]): number =>
   )
 
 describe('the variables of OpenTelemetry', () => {
-  test('choose JSON, compression, headers, name and attributes', async () => {
+  test('the OTEL_ variables set the format, compression, headers, service name and attributes of exports', async () => {
     const collector = await collect()
     const program = await run({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -105,7 +105,7 @@ describe('the variables of OpenTelemetry', () => {
     expect(inputOf(collector.points())).toBe(80)
   })
 
-  test('turn traces off, while metrics count every call', async () => {
+  test('OTEL_TRACES_SAMPLER=always_off stops traces, and metrics still count every call', async () => {
     const collector = await collect()
     const program = await run({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -117,7 +117,7 @@ describe('the variables of OpenTelemetry', () => {
     expect(inputOf(collector.points())).toBe(120)
   })
 
-  test('are reported if a value is not known, and the gateway starts', async () => {
+  test('an OTEL_ variable with an unknown value is reported, and the gateway starts', async () => {
     const collector = await collect()
     const program = await run({
       OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -148,7 +148,7 @@ test("a client's trace decides whether a call is sampled, and attempts belong to
 })
 
 describe('a collector that does not take what is sent', () => {
-  test('is counted, shown with its status, and reported once a minute; calls go on', async () => {
+  test('refused exports are counted, shown with their status and logged once a minute, and calls continue', async () => {
     const collector = await collect()
     collector.answer(401)
     const program = await run({
@@ -179,7 +179,7 @@ describe('a collector that does not take what is sent', () => {
     expect((await shown(program))['traces']?.sent).toBeGreaterThan(0)
   })
 
-  test('that hangs fills the queue: what has no room is dropped and counted, and calls do not wait', async () => {
+  test('while a collector hangs, spans beyond the queue are dropped and counted, and calls do not wait', async () => {
     const collector = await collect()
     collector.hang()
     const program = await run({
@@ -199,7 +199,7 @@ describe('a collector that does not take what is sent', () => {
   })
 })
 
-test('a background response is one span with the usage of its end, in the trace of its request', async () => {
+test('a background response is one span with its final usage, in the trace of its request', async () => {
   const provider = storingUpstream('later')
   upstream.decide('later', (received) => provider.decision(received))
   const collector = await collect()
@@ -237,7 +237,7 @@ test('a background response is one span with the usage of its end, in the trace 
   expect(inputOf(collector.points())).toBe(100)
 })
 
-test('two workers export each call once, as processes with ids of their own', async () => {
+test('two workers export each call once, under separate instance ids', async () => {
   const collector = await collect()
   const program = await run({
     OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
@@ -256,7 +256,7 @@ test('two workers export each call once, as processes with ids of their own', as
   for (const instance of instances) expect(instance).toMatch(/^node-1-\d+$/)
 })
 
-test('streams under way are exported with what they are charged, when the gateway stops', async () => {
+test('running streams are exported with their charge when the gateway stops', async () => {
   const collector = await collect()
   const program = await run({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url })
   const streams = Array.from({ length: 5 }, () => chat(program, askStream('m')))

@@ -177,14 +177,14 @@ const ofPoints = (name: string): number =>
 const callSpans = (): Span[] => spans.filter(({ attributes }) => 'gen_ai.operation.name' in attributes)
 
 describe('the sums of spans, metrics, rows and usage agree', () => {
-  test('each row has one span, and each span of a call a row', () => {
+  test('each row of the usage log has one exported span, and each span of a call has a row', () => {
     expect(rows).toHaveLength(CALLS)
     const ids = callSpans().map(({ attributes }) => textIn(attributes, 'sluice.request_id'))
     expect(ids).toHaveLength(CALLS)
     expect(new Set(ids)).toEqual(new Set(rows.map(({ request_id }) => request_id)))
   })
 
-  test('the span of a call has the tokens, the charge and the duration of its row', () => {
+  test('the span of a call has the tokens, the charge and the duration of its usage row', () => {
     for (const row of rows) {
       const span = callSpans().find(({ attributes }) => attributes['sluice.request_id'] === row.request_id)
       expect(span?.attributes, row.kind).toMatchObject({
@@ -201,7 +201,7 @@ describe('the sums of spans, metrics, rows and usage agree', () => {
     }
   })
 
-  test('a call that got the answer of another one has a span with its charge, without tokens and without attempts', () => {
+  test('the span of a call that is answered from the cache has its charge, no tokens and no attempts', () => {
     const [hit, ...others] = callSpans().filter(({ attributes }) => attributes['sluice.cache'] === 'hit')
     expect(others).toEqual([])
     expect(hit?.attributes).toMatchObject({
@@ -214,7 +214,7 @@ describe('the sums of spans, metrics, rows and usage agree', () => {
     expect(Number(hit?.attributes['sluice.quota'])).toBeGreaterThan(0)
   })
 
-  test('tokens', () => {
+  test('the tokens of spans, metrics, usage rows and usage totals have equal sums', () => {
     const input = sum(rows.map((row) => row.prompt_tokens))
     const output = sum(rows.map((row) => row.completion_tokens))
     const cached = sum(rows.map((row) => row.cached_tokens))
@@ -228,7 +228,7 @@ describe('the sums of spans, metrics, rows and usage agree', () => {
     expect(ofPoints('gen_ai.client.inference.usage.cache_read.input_tokens')).toBe(cached)
   })
 
-  test('charges', () => {
+  test('the charges of spans, metrics, usage rows and usage totals have equal sums', () => {
     const quota = sum(rows.map((row) => row.quota))
     expect(quota).toBeGreaterThan(0)
     expect(ofSpans('sluice.quota')).toBe(quota)
@@ -237,7 +237,7 @@ describe('the sums of spans, metrics, rows and usage agree', () => {
     expect(totals.quota).toBe(quota)
   })
 
-  test('calls and durations', () => {
+  test('the metrics of durations have the count and the sum of the usage rows', () => {
     const durations = points.filter(({ metric }) => metric === 'gen_ai.client.inference.duration')
     expect(sum(durations.map(({ count }) => count))).toBe(CALLS)
     expect(sum(durations.map(({ value }) => value))).toBeCloseTo(
@@ -253,7 +253,7 @@ describe('calls that do not end as they should', () => {
   const attemptsOf = ({ spanId }: Span): Span[] =>
     spans.filter(({ parentSpanId }) => parentSpanId === spanId).toSorted((a, b) => a.startMs - b.startMs)
 
-  test('attempts are spans below the call, in their order, without any usage', () => {
+  test('attempts are child spans of their call, in order, without usage', () => {
     const failing = spanOf('failing')
     const attempts = attemptsOf(failing)
     expect(attempts.map(({ attributes }) => attributes['sluice.channel'])).toEqual(['failing-0', 'failing-1'])
@@ -265,7 +265,7 @@ describe('calls that do not end as they should', () => {
     expect(names.filter((name) => name.startsWith('gen_ai.'))).toEqual([])
   })
 
-  test('a call that got no answer failed, and cost nothing', () => {
+  test('the span of a call without an answer is an error with a charge of 0', () => {
     expect(spanOf('broke')).toMatchObject({
       failed: true,
       attributes: {
@@ -280,7 +280,7 @@ describe('calls that do not end as they should', () => {
     ])
   })
 
-  test('a stream that its upstream broke off failed, with the usage that it was charged for', () => {
+  test('the span of a stream that its upstream broke off is an error with the charged usage', () => {
     const { failed, attributes } = spanOf('breaking')
     expect(failed).toBe(true)
     expect(attributes).toMatchObject({
@@ -290,7 +290,7 @@ describe('calls that do not end as they should', () => {
     expect(attributes['gen_ai.usage.output_tokens']).toBeGreaterThan(0)
   })
 
-  test('a stream that its client left is no failure', () => {
+  test('the span of a stream that its client left is not an error', () => {
     const { failed, attributes } = spanOf('endless')
     expect(failed).toBe(false)
     expect(attributes).not.toHaveProperty('error.type')
@@ -326,7 +326,7 @@ describe('names by endpoint and dialect', () => {
     for (const { attributes } of own) expect(attributes['gen_ai.provider.name']).toBe(provider)
   })
 
-  test('every answer has its id, its model and why it ended, converted ones too', () => {
+  test('the span of every answer, also a converted one, has the id, the model and the finish reason', () => {
     const answered = callSpans().filter(
       ({ attributes }) =>
         CONVERSATIONS.includes(textIn(attributes, 'gen_ai.request.model')) && !('sluice.cache' in attributes),
@@ -341,7 +341,7 @@ describe('names by endpoint and dialect', () => {
   })
 })
 
-test('streams alone have a time to the first chunk, and times between chunks', () => {
+test('only streams are measured in the metrics of the time to the first chunk and between chunks', () => {
   const streams = rows.filter(({ is_stream }) => is_stream).length
   const first = points.filter(({ metric }) => metric === 'gen_ai.client.inference.time_to_first_chunk')
   expect(sum(first.map(({ count }) => count))).toBe(streams)

@@ -253,7 +253,7 @@ const accountsSeen = (name: string): string[] =>
   })
 
 describe.each(NAMES)('the prompt cache of %s', (name) => {
-  test('belongs to one account, with which a session stays', async () => {
+  test('calls of a session stay with one account of a provider, because the prompt cache belongs to the account', async () => {
     const own = ['first', 'second', 'third'].map((one) => `${one} of ${name}`)
     for (let turn = 0; turn < 3; turn++) for (const session of own) await ask(name, session)
     const seen = accountsSeen(name)
@@ -267,7 +267,7 @@ describe.each(NAMES)('the prompt cache of %s', (name) => {
     expect(cacheKeys).toEqual(cacheKeys.map(() => each))
   })
 
-  test('saves what reading it costs less than input', async () => {
+  test('the row of a call that read a prompt cache has what was saved compared with plain input', async () => {
     // 1,000 tokens of input, 4,000 at a quarter, and the output at four units.
     expect(await ask(name, `session ${++sessions}`)).toMatchObject({
       cached_tokens: 4_000,
@@ -277,7 +277,7 @@ describe.each(NAMES)('the prompt cache of %s', (name) => {
     })
   })
 
-  test('has a surcharge for writing where its provider reports that', async () => {
+  test('the row of a call that wrote a prompt cache has the surcharge, where the provider reports writes', async () => {
     counts = WRITTEN
     const row = await ask(name, `session ${++sessions}`)
     const written = PROVIDERS[name]?.writes ? 4_000 : 0
@@ -285,7 +285,7 @@ describe.each(NAMES)('the prompt cache of %s', (name) => {
     expect(row).toMatchObject({ cache_saved: 0, cache_surcharge: written / 4 })
   })
 
-  test('is missed for a reason that the row names', async () => {
+  test('the row of a call that missed the prompt cache names the reason', async () => {
     const session = `session ${++sessions}`
     expect((await ask(name, session)).cache_break).toBe('')
     expect((await ask(name, session)).cache_break).toBe('')

@@ -19,7 +19,7 @@ test('channels of one model and priority share calls by weight; disabled ones ha
   ])
 })
 
-test('a channel that serves one of two models alone has the mean of both shares', () => {
+test('the share of a channel is the mean of its shares of its models', () => {
   const shares = sharesOf([
     { ...CHANNEL, id: 1, models: 'm,n' },
     { ...CHANNEL, id: 2 },

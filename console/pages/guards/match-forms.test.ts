@@ -44,14 +44,14 @@ test.each([
   expect(typedMatch(match).kind).toBe(kind)
 })
 
-test('an empty number is left to its default, and empty lines are no expressions', () => {
+test('an empty number in the form of a guard is not sent, and empty lines are not expressions', () => {
   expect(matchOf({ kind: 'regex', values: { regex: 'a\n\n b\n', most: '' }, json: '' })).toEqual({
     regex: ['a', ' b'],
   })
   expect(linesOf(' \r\nx\r\n')).toEqual(['x'])
 })
 
-test('a list shows the kind of a match with what it finds', () => {
+test('the list of guards shows the kind of each match and what it finds', () => {
   expect([kindOf({ pii: ['email', 'ip'] }), matchSummary({ pii: ['email', 'ip'] })]).toEqual([
     'pii',
     'email, ip',

@@ -41,7 +41,7 @@ const usages: fc.Arbitrary<Usage> = fc.integer({ min: 1, max: 4 }).chain((slots)
     }))
 })
 
-test('38: the chart, the breakdown and the intervals have the same sum, and at most six series and the others', () => {
+test('38: the chart, the breakdown and the intervals have the same sum, and the chart has six series and Other', () => {
   fc.assert(
     fc.property(usages, (usage) => {
       const shown = shownSeries(usage, 'quota', 'Other')
@@ -53,7 +53,7 @@ test('38: the chart, the breakdown and the intervals have the same sum, and at m
   )
 })
 
-test('96: each figure has the six series with most of it', () => {
+test('96: the chart of a figure has the six series with its highest values', () => {
   const series = Array.from({ length: 8 }, (_, index) => ({
     key: `m${index}`,
     label: `m${index}`,

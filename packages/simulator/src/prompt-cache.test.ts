@@ -93,7 +93,7 @@ describe('the cache of messages', () => {
     expect(await counted({ ...system(2000), speed: 'fast' })).toMatchObject({ read: 0, short: 2001 })
   })
 
-  test('a prefix lives for five minutes or an hour from its last use', async () => {
+  test('the simulated cache keeps a prefix for five minutes or an hour from its last use', async () => {
     for (const [ttl, minutes] of [
       ['5m', 5],
       ['1h', 60],
@@ -110,7 +110,7 @@ describe('the cache of messages', () => {
     }
   })
 
-  test('writes are counted by their lifetime, and a longer one after a shorter one is refused', async () => {
+  test('simulated cache writes are counted by lifetime, and a longer lifetime after a shorter one is refused', async () => {
     const hour = { ...EPHEMERAL, ttl: '1h' }
     const body = { ...system(2000, hour), messages: [turn(block(long(500), EPHEMERAL))] }
     expect(await counted(body)).toMatchObject({ read: 0, long: 2001, short: 501 })
@@ -127,7 +127,7 @@ describe('the cache of messages', () => {
     expect(await counted({ ...system(minimum), model })).toMatchObject({ short: minimum + 1 })
   })
 
-  test('at most four blocks are marked, the automatic one included', async () => {
+  test('the simulated provider refuses more than four cache marks, the automatic one included', async () => {
     const marked = [1, 2, 3, 4].map((at) => block(`text ${at}`, EPHEMERAL))
     expect(await messages({ messages: [turn(...marked)] })).toMatchObject({ type: 'message' })
     const five = { messages: [turn(...marked, block('more', EPHEMERAL))] }
@@ -136,7 +136,7 @@ describe('the cache of messages', () => {
     expect(asString(asFields((await messages(automatic)).error).message)).toContain('Found 5')
   })
 
-  test('the automatic mark moves with the last block', async () => {
+  test('the automatic cache mark is at the last block of each request', async () => {
     const said = [turn(block(long(1500)))]
     const first = await counted({ messages: said, cache_control: EPHEMERAL })
     expect(first).toMatchObject({ read: 0 })
@@ -144,7 +144,7 @@ describe('the cache of messages', () => {
     expect(await counted({ messages: more, cache_control: EPHEMERAL })).toMatchObject({ read: first.short })
   })
 
-  test('an earlier prefix is found up to 20 blocks before a mark, and not further', async () => {
+  test('the simulated cache finds an earlier prefix up to 20 blocks before a mark', async () => {
     const first = block(long(1500))
     const { short } = await counted({ messages: [turn({ ...first, cache_control: EPHEMERAL })] })
     const later = (count: number): object => ({
@@ -347,7 +347,7 @@ describe('diagnostics of a missed cache', () => {
     expect(await asked(id, changed)).toMatchObject({ cache_miss_reason: { type } })
   })
 
-  test('messages state nothing without a change, and do not find the message of another account', async () => {
+  test("simulated messages diagnostics are empty without a change, and do not find another account's message", async () => {
     const { id } = await messages(body)
     expect(await asked(id, {})).toBeNull()
     const more = [turn(block('hello')), { role: 'assistant', content: 'yes' }, turn(block('go', EPHEMERAL))]
@@ -390,7 +390,7 @@ describe('diagnostics of a missed cache', () => {
     expect(await compared(id, changed)).toMatchObject({ type: 'cache_miss', reason })
   })
 
-  test('responses tell a hit, an expired prefix, and the response of another account', async () => {
+  test("simulated responses diagnostics report a hit, an expired prefix, and another account's response", async () => {
     const { id } = await respond({})
     expect(await compared(id, {})).toEqual({ type: 'cache_hit' })
     time += 31 * MINUTE

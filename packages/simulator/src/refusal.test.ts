@@ -40,7 +40,7 @@ const bases = () => ({
 })
 
 test.each(['chat', 'messages', 'responses', 'gemini', 'rerank'] as const)(
-  '%s refuses in its own envelope',
+  'the simulated provider returns errors in the envelope of its protocol: %s',
   async (name) => {
     const url = bases()[name] + paths[name]
     const cases = [

@@ -28,7 +28,7 @@ test('an object has its required members, and those that the caller adds', () =>
   })
 })
 
-test('numbers keep their bounds, and are taken from the message where they fit', () => {
+test('a generated number is within its bounds, and is taken from the message where one fits', () => {
   expect(new Set(values({ type: 'integer', minimum: 1, maximum: 9 }))).toEqual(new Set([4]))
   expect(values({ type: 'integer', minimum: 10, maximum: 12 })).toSatisfy((all: number[]) =>
     all.every((value) => Number.isInteger(value) && value >= 10 && value <= 12),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { AnswerNames } from './answer-names.ts'
 
-test('the first id and the first model of an answer count', () => {
+test('the recorded id and model of an answer are the first ones that it states', () => {
   const names = new AnswerNames()
   names.note(undefined, null)
   names.note('chatcmpl-1', 'm-2030')
@@ -9,13 +9,13 @@ test('the first id and the first model of an answer count', () => {
   expect(names).toMatchObject({ id: 'chatcmpl-1', model: 'm-2030' })
 })
 
-test('a value that is not a short text is no name', () => {
+test('a value that is not a text of 1 to 256 characters is not recorded as the id or model of an answer', () => {
   const names = new AnswerNames()
   for (const value of [7, {}, '', 'x'.repeat(257)]) names.note(value, value)
   expect(names).toMatchObject({ id: undefined, model: undefined })
 })
 
-test('reasons stand at the position of their choice, and only words are reasons', () => {
+test('the recorded finish reasons are in the order of the choices, and texts with spaces are ignored', () => {
   const names = new AnswerNames()
   names.finish(2, 'length')
   names.finish(0, 'stop')

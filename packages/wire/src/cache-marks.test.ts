@@ -55,7 +55,7 @@ function adapted(
 
 const breakpoint = (ttl?: Cache['ttl']): Cache => ({ ttl, field: 'prompt_cache_breakpoint' })
 
-test('an upstream without cache marks gets none, and they are reported', () => {
+test('cache marks are removed for an upstream that does not support them, and reported as dropped', () => {
   const dropped = new Set<string>()
   expect(withCacheMarks(marked({ cache }), undefined, dropped)).toEqual(marked({}))
   expect([...dropped]).toEqual(['cache_control'])
@@ -144,7 +144,7 @@ test('OpenAI has no place for marks on tools and calls, and responses has none o
   expect([...dropped]).toEqual(['cache_control'])
 })
 
-test('a mark at the end of a tool result becomes one of the result where only those are documented', () => {
+test('a cache mark at the end of a tool result moves to the result itself for upstreams that need this', () => {
   const text = { kind: 'text', text: 'a' } as const
   const given = conversationOf({
     turns: [

@@ -46,7 +46,7 @@ function drawn(stream: Iterator<number>): () => number {
 }
 
 describe('the canonical digest of a request', () => {
-  test('does not depend on the order of members, on whitespace, or on escapes', () => {
+  test('the digest of a request does not depend on the order of members, whitespace or escapes', () => {
     fc.assert(
       fc.property(request, randoms, (value, stream) => {
         expect(digest(written(value, drawn(stream)))).toBe(digest(JSON.stringify(value)))
@@ -54,7 +54,7 @@ describe('the canonical digest of a request', () => {
     )
   })
 
-  test('is another one for any other request', () => {
+  test('two requests have the same digest only if they are equal', () => {
     fc.assert(
       fc.property(request, request, (one, other) => {
         const sorted = (value: object): string => JSON.stringify(sortedMembers(value as Json))
@@ -64,7 +64,7 @@ describe('the canonical digest of a request', () => {
     )
   })
 
-  test('changes with each single value, wherever it stands', () => {
+  test('a change of any single value in a request changes its digest', () => {
     fc.assert(
       fc.property(request, fc.nat(1000), (value, at) => {
         const changed = withChange(value, at)
@@ -73,7 +73,7 @@ describe('the canonical digest of a request', () => {
     )
   })
 
-  test('does not count members that are left out at the top, and counts them further down', () => {
+  test('the digest ignores the excluded members at the top of a request, but not members of that name further down', () => {
     const leftOut = new Set(['stream', 'metadata'])
     const plain = digest('{"a":1}', leftOut)
     expect(digest('{"stream":true,"a":1,"metadata":{"b":[1]}}', leftOut)).toBe(plain)
@@ -90,11 +90,11 @@ describe('the canonical digest of a request', () => {
     ['a lone surrogate', '{"a":"\\ud800"}', '{"a":"\\ud801"}'],
     ['a repeated member', '{"a":{"b":1,"b":2}}', '{"a":{"b":2,"b":1}}'],
     ['the last byte of a long text', `{"a":"${'x'.repeat(50_000)}y"}`, `{"a":"${'x'.repeat(50_000)}z"}`],
-  ])('differs by %s', (_what, one, other) => {
+  ])('the digests of two requests differ by %s', (_what, one, other) => {
     expect(digest(one)).not.toBe(digest(other))
   })
 
-  test('leaves out the line that Claude Code writes into the system prompt of each request', () => {
+  test('the digest ignores the billing line that Claude Code writes into the system prompt of each request', () => {
     const block = (line: string): string =>
       JSON.stringify({
         system: [
@@ -114,7 +114,7 @@ describe('the canonical digest of a request', () => {
     )
   })
 
-  test('takes linear time for a request with very many texts', () => {
+  test('the digest of a request with 190,000 texts takes linear time', () => {
     const many = `{"a":[${Array.from({ length: 190_000 }, () => '"text"').join(',')}]}`
     const beganMs = performance.now()
     digest(many)

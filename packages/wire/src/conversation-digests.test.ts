@@ -26,13 +26,13 @@ function last(form: ConversationForm, request: object, seed = SEED): string {
 const hi = { role: 'user', content: 'hi' }
 
 describe('what separates conversations', () => {
-  test('two seeds have no digest in common', () => {
+  test('two seeds give different digests of the same conversation', () => {
     const request = { model: 'm', messages: [hi] }
     expect(last(CHAT_CONVERSATION, request, { text: 'other', mark: 1 })).not.toBe(
       last(CHAT_CONVERSATION, request),
     )
   })
-  test('cache_control in arguments or schemas is not a cache directive and separates conversations', () => {
+  test('cache_control in arguments or schemas is not a cache directive, so that it makes another conversation', () => {
     const call = (input: object): object => ({
       messages: [{ role: 'assistant', content: [{ type: 'tool_use', id: 'a', name: 'f', input }] }],
     })
@@ -142,7 +142,7 @@ describe('the bound of a conversation that goes on', () => {
   const bound = (messages: readonly object[], turn: number): number =>
     digests(CHAT_CONVERSATION, { model: 'm', messages }).bound(turn, 1000)
 
-  test('the bound is the reported tokens, the bytes of what was appended, and 8 for each message', () => {
+  test('the bound of a continued conversation is the reported tokens, the appended bytes, and 8 for each message', () => {
     const more = [
       { role: 'assistant', content: 'hello' },
       { role: 'user', content: 'more' },
@@ -152,7 +152,7 @@ describe('the bound of a conversation that goes on', () => {
     expect(bound([hi, ...more], 1)).toBeGreaterThanOrEqual(1000 + bytes + 16)
     expect(bound([hi, ...more], 1)).toBeLessThanOrEqual(1000 + bytes + 16 + framing + 1)
   })
-  test('an appended picture counts as in any hold', () => {
+  test('an appended picture counts as many tokens as in the hold of any other request', () => {
     const more = bound([hi, picture(INLINE)], 1)
     expect(more).toBeGreaterThan(11_000)
     expect(more).toBeLessThan(11_300)
@@ -191,7 +191,7 @@ test.each([
     { context_management: { edits: [{ type: 'compact_20260112' }] } },
   ],
   ['contents in a cache', GEMINI_CONVERSATION, { cachedContent: 'cachedContents/1' }],
-])('%s cannot be foreseen', (_, form, member) => {
+])('the tokens of %s cannot be derived from an earlier request', (_, form, member) => {
   const scan = (request: object) => scanObject(Buffer.from(JSON.stringify(request)))
   expect(form.isUnforeseeable?.(scan(member))).toBe(true)
   expect(form.isUnforeseeable?.(scan({ truncation: 'disabled' }))).toBe(false)
@@ -207,12 +207,12 @@ describe.each([
   const of = (messages: readonly object[]): ConversationDigests => digests(CHAT_CONVERSATION, { messages })
   const whole = of([...said, { role: 'assistant', content: text }, hi])
 
-  test('begins with the digest and the mark of the earlier one', () => {
+  test('a longer conversation has at its earlier turn the digest and the mark of the shorter one', () => {
     const earlier = of(said)
     expect(whole.digest(3)).toEqual(earlier.digest(3))
     expect(whole.digest(3).readUInt32LE()).toBe(earlier.mark(3))
   })
-  test('is another one if one byte differs, whether first, last, or in between', () => {
+  test('two conversations have different digests if one byte differs, whether first, last, or in between', () => {
     for (const at of [0, Math.floor(text.length / 2), text.length - 1]) {
       const other = `${text.slice(0, at)}#${text.slice(at + 1)}`
       const edited = of([hi, { role: 'assistant', content: other }, { role: 'user', content: text }])
@@ -221,7 +221,7 @@ describe.each([
       expect(edited.digest(3).subarray(4)).not.toEqual(whole.digest(3).subarray(4))
     }
   })
-  test('has another digest under another key if it is long, and with another seed in any case', () => {
+  test('the digest of a conversation changes with the seed, and if its texts are long also with the key', () => {
     const scan = scanObject(Buffer.from(JSON.stringify({ messages: said })))
     const under = (scope: { readonly key?: KeyObject; readonly seed?: DigestSeed }): Buffer =>
       new ConversationDigests(scan, CHAT_CONVERSATION, { key: KEY, seed: SEED, model: 'm', ...scope }).digest(

@@ -30,7 +30,7 @@ test("Google's chat address keeps the settings of thinking in extra_body, which 
   expect(edited(own, 'https://googleapis.com.example.com/v1').text).toBe('{}')
 })
 
-test('a value that is neither an object nor known is removed as a whole', () => {
+test('a member that may only have known values is removed if it is not an object: the provider of OpenRouter', () => {
   for (const value of ['"x"', '7', '[{"ignore":["a"]}]', 'null', '{}'])
     expect(edited(`{"provider":${value}}`, GOOGLE)).toEqual({ text: '{}', dropped: ['provider'] })
 })

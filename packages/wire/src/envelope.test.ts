@@ -7,7 +7,7 @@ describe('the envelope of a signature, such as encrypted reasoning', () => {
     expect(openEnvelope('gAAAA', 'responses')).toEqual({ proof: { protocol: 'responses', value: 'gAAAA' } })
   })
 
-  test('an envelope contains what another dialect wants back, whatever it is', () => {
+  test('an envelope returns the signature or opaque block of another dialect unchanged', () => {
     const proof = { protocol: 'messages', value: 'sig/+=ü' } as const
     expect(openEnvelope(sealProof(proof, 'responses'), 'responses')).toEqual({ proof })
     const ofCall = { protocol: 'gemini', value: 'c2ln', signs: 'call' } as const

@@ -114,7 +114,7 @@ export interface JsonText {
 }
 
 /** Minimum number of characters for a number to count as personal data. */
-const MIN_NUMBER = 6
+export const MIN_NUMBER = 6
 const PREFIX = '{"a":'
 
 /**

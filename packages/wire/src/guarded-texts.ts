@@ -1,5 +1,28 @@
+import {
+  ADDRESSES,
+  ANSWER_TERMS,
+  DATA,
+  DATA_KINDS,
+  JSON_TEXTS,
+  MEASURES,
+  MEDIA,
+  MODEL_ROLES,
+  NAMES,
+  NAMED,
+  UNGENERATED,
+  PLACES,
+  REASONING,
+  REPEATING,
+  RESULTS,
+  RESULT_ROLES,
+  SIGNATURES,
+  TERMS,
+  TERM_LISTS,
+  THOUGHTS,
+} from './guarded-names.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import { type Node, ROOT, type ScannedObject } from './json/scanned-object.ts'
+import type { ClientProtocol } from './protocols.ts'
 
 /** Which part of a call a text belongs to. */
 export type TextPlace = 'input' | 'output' | 'tool_arguments' | 'tool_results'
@@ -16,6 +39,41 @@ export interface FoundText {
    * Whether the text is itself JSON, the arguments of a tool. The strings in it are then the texts to check.
    */
   readonly isJson: boolean
+  /** Whether it is a number in the arguments or the result of a tool. */
+  readonly isNumber?: boolean
+  /** Whether it is a name in a schema, or the name of a variable. */
+  readonly isName?: boolean
+  /** Whether it is inside an object whose names users or models choose. */
+  readonly isData?: boolean
+  /** The last step of the path from the root of an answer to it. */
+  readonly step?: Step
+}
+
+/** A step of the path to a text: a member of an object, or an element of a list. */
+export interface Step {
+  readonly up: Step | undefined
+  /** Undefined for an element. */
+  readonly name: string | undefined
+  /** The object or the list. */
+  readonly of: Node
+}
+
+/** Offsets of a value that repeats texts token by token, and the JSON to put in its place. */
+export type RepeatingSpan = readonly [from: number, to: number, instead: string]
+
+/** The texts of an answer or of one of its events, and what repeats them. */
+export interface GeneratedTexts {
+  /** In the order of their bytes. */
+  readonly texts: readonly FoundText[]
+  readonly repeating: readonly RepeatingSpan[]
+}
+
+/** Facts about an answer that it does not state itself. */
+export interface AnswerOrigin {
+  /** The client's dialect, in which the answer is. */
+  readonly dialect: ClientProtocol
+  /** Whether reasoning is signed by its provider, so that it cannot be changed. */
+  readonly signsReasoning: boolean
 }
 
 /** Replacement of a part of the bytes by another JSON text. */
@@ -35,113 +93,17 @@ interface Surroundings {
   readonly signsReasoning?: boolean
   /** Whether the value is in a turn of the model; undefined outside of turns. */
   readonly isOfModel?: boolean
+  /** Set at the root of an event of the responses dialect, and at the object of a response. */
+  readonly isRoot?: 'event' | 'response' | undefined
+  readonly isInData?: boolean
 }
 
-/** Members whose texts are not checked, because they are words of a protocol, names or ids. */
-const TERMS: ReadonlySet<string> = new Set([
-  '$ref',
-  'aspectRatio',
-  'authorization',
-  'authorization_token',
-  'background',
-  'cachedContent',
-  'call_id',
-  'category',
-  'container_id',
-  'detail',
-  'effort',
-  'encoding_format',
-  'encrypted_content',
-  'encrypted_index',
-  'environment',
-  'file_id',
-  'finishReason',
-  'finish_reason',
-  'format',
-  'id',
-  'include',
-  'inference_geo',
-  'item_id',
-  'language',
-  'media_type',
-  'mimeType',
-  'mime_type',
-  'modalities',
-  'model',
-  'object',
-  'output_format',
-  'phase',
-  'previous_response_id',
-  'propertyOrdering',
-  'quality',
-  'required',
-  'responseMimeType',
-  'responseModalities',
-  'response_id',
-  'role',
-  'serviceTier',
-  'service_tier',
-  'signature',
-  'size',
-  'speed',
-  'status',
-  'stop_reason',
-  'system_fingerprint',
-  'thoughtSignature',
-  'thought_signature',
-  'threshold',
-  'tool_call_id',
-  'tool_use_id',
-  'truncation',
-  'ttl',
-  'type',
-  'verbosity',
-  'voice',
-])
-
-/** Members that contain media as base64. */
-const MEDIA: ReadonlySet<string> = new Set(['b64_json', 'file_data', 'image', 'mask', 'partial_image_b64'])
-/** Members that contain the address of media; a `data:` URL contains the media themselves. */
-const ADDRESSES: ReadonlySet<string> = new Set(['fileUri', 'file_uri', 'file_url', 'image_url', 'uri', 'url'])
-/** Members that stand beside `data` and state its type, by which it is recognized as media. */
-const DATA_KINDS = ['media_type', 'mimeType', 'mime_type', 'format', 'transcript', 'expires_at'] as const
-/** Members that contain a signature. */
-const SIGNATURES = ['signature'] as const
-/** Members that contain reasoning. */
-const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
-/** Types of blocks and items that contain reasoning. */
-const REASONING: ReadonlySet<string> = new Set([
-  'thinking',
-  'reasoning',
-  'reasoning.text',
-  'reasoning.summary',
-])
-
-/** Members whose whole content belongs to one place. */
-const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
-  ['tool_calls', 'tool_arguments'],
-  ['function_call', 'tool_arguments'],
-  ['functionCall', 'tool_arguments'],
-  ['executableCode', 'tool_arguments'],
-  ['executable_code', 'tool_arguments'],
-  ['functionResponse', 'tool_results'],
-  ['function_response', 'tool_results'],
-  ['codeExecutionResult', 'tool_results'],
-  ['code_execution_result', 'tool_results'],
-])
-
-/** Members of calls and results that contain objects whose names users or models choose. */
-const DATA: ReadonlySet<string> = new Set(['action', 'args', 'arguments', 'input', 'operation', 'response'])
-const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
-/** Roles of messages that contain results of tools. */
-const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
-const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model'])
-/**
- * Members of a response that contain generated content. Other members repeat the request or contain numbers.
- */
-const GENERATED: ReadonlySet<string> = new Set(['candidates', 'choices', 'content', 'output'])
-/** Members of choices and candidates that repeat the text token by token. */
-const REPEATING: ReadonlySet<string> = new Set(['logprobs', 'logprobsResult'])
+/** The texts that were found so far. */
+interface Found {
+  readonly texts: FoundText[]
+  /** Set if it is an answer that is searched. */
+  readonly repeating?: RepeatingSpan[]
+}
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -152,69 +114,39 @@ const DATA_URL = Buffer.from('"data:')
  * else that a client writes freely. Words of the protocol, ids and media are left out.
  */
 export function requestTexts(scan: ScannedObject): FoundText[] {
-  const found: FoundText[] = []
+  const found: Found = { texts: [] }
   collect(scan, ROOT, { place: 'input', isData: false, isSigned: false }, found)
-  return found
+  return found.texts
 }
 
 /**
- * Finds the texts in a part of a response: a message, an item or a block. `name` is the name of the member
- * that contains it.
+ * Finds the texts of an answer: all strings except terms of the protocol, ids, the bytes of media, and what
+ * repeats the request.
  */
-export function generatedTexts(
+export function answerTexts(scan: ScannedObject, origin: AnswerOrigin): GeneratedTexts {
+  return generatedTexts(scan, origin, 'response')
+}
+
+/** Finds the texts of an event of a stream, in the same way. */
+export function textsOfEvent(scan: ScannedObject, origin: AnswerOrigin): GeneratedTexts {
+  return generatedTexts(scan, origin, 'event')
+}
+
+function generatedTexts(
   scan: ScannedObject,
-  node: Node,
-  name: string,
-  signsReasoning = false,
-): FoundText[] {
-  if (TERMS.has(name) && scan.kindOf(node) === 'string') return []
-  const found: FoundText[] = []
-  collect(scan, node, { place: 'output', isData: false, isSigned: false, signsReasoning }, found, name)
+  { dialect, signsReasoning }: AnswerOrigin,
+  form: 'event' | 'response',
+): GeneratedTexts {
+  const found = { texts: [], repeating: [] }
+  // Only responses repeat their requests.
+  const isRoot = dialect === 'responses' ? form : undefined
+  collect(scan, ROOT, { place: 'output', isData: false, isSigned: false, signsReasoning, isRoot }, found)
   return found
 }
 
-/** Finds the generated texts of a response, without the lists that repeat them token by token. */
-export function answerTexts(scan: ScannedObject, signsReasoning: boolean): FoundText[] {
-  return [...scan.members.values()].flatMap(({ key, node }) =>
-    GENERATED.has(key) ? generatedTexts(scan, node, key, signsReasoning) : [],
-  )
-}
-
-/**
- * Finds the lists in a response that repeat its texts token by token. Returns the offsets of each list, and
- * the JSON text that can replace it.
- */
-export function repeatingSpans(
-  scan: ScannedObject,
-): (readonly [from: number, to: number, instead: string])[] {
-  const spans: (readonly [number, number, string])[] = []
-  for (const name of ['choices', 'candidates']) {
-    const member = scan.span(name)
-    if (!member || scan.kindOf(member.node) !== 'array') continue
-    for (const one of scan.elements(member.node)) {
-      if (scan.kindOf(one) !== 'object') continue
-      for (const { key, node } of scan.entries(one))
-        if (REPEATING.has(key) && scan.kindOf(node) === 'object')
-          spans.push([scan.startOf(node), scan.endOf(node), name === 'choices' ? 'null' : '{}'])
-    }
-  }
-  const output = scan.span('output')
-  if (output && scan.kindOf(output.node) === 'array') findLogprobs(scan, output.node, spans)
-  return spans
-}
-
-function findLogprobs(scan: ScannedObject, node: Node, spans: (readonly [number, number, string])[]): void {
-  const kind = scan.kindOf(node)
-  if (kind === 'array') for (const one of scan.elements(node)) findLogprobs(scan, one, spans)
-  if (kind !== 'object') return
-  for (const { key, node: value } of scan.entries(node)) {
-    if (key !== 'logprobs') findLogprobs(scan, value, spans)
-    else if (scan.kindOf(value) === 'array') spans.push([scan.startOf(value), scan.endOf(value), '[]'])
-  }
-}
-
-/** Decodes the JSON string at these offsets. */
+/** Decodes the JSON string between two offsets; of a number it returns the digits. */
 export function textAt(bytes: Buffer, from: number, to: number): string {
+  if (bytes[from] !== QUOTE) return bytes.toString('utf8', from, to)
   const escape = bytes.indexOf(BACKSLASH, from)
   if (escape === -1 || escape >= to) return bytes.toString('utf8', from + 1, to - 1)
   return JSON.parse(bytes.toString('utf8', from, to)) as string
@@ -236,41 +168,101 @@ export function withTexts(bytes: Buffer, changes: readonly TextChange[]): Buffer
   return Buffer.concat(parts)
 }
 
-function collect(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[], name = ''): void {
+function collect(
+  scan: ScannedObject,
+  node: Node,
+  around: Surroundings,
+  found: Found,
+  name = '',
+  step?: Step,
+): void {
   switch (scan.kindOf(node)) {
     case 'string':
-      found.push({
-        from: scan.startOf(node),
-        to: scan.endOf(node),
-        place: around.place,
-        isSigned: around.isSigned,
-        isJson: name === 'arguments' && around.place === 'tool_arguments',
+      add(scan, node, around, found, step, {
+        isJson: JSON_TEXTS.has(name) && around.place === 'tool_arguments',
+        ...(NAMES.has(name) && { isName: true }),
       })
       return
+    case 'number':
+      if (around.isData || name === 'numberValue') add(scan, node, around, found, step)
+      return
     case 'array':
-      for (const element of scan.elements(node)) collect(scan, element, around, found, name)
+      for (const element of scan.elements(node))
+        collect(scan, element, around, found, name, stepIn(found, step, undefined, node))
       return
     case 'object':
-      if (around.isData) collectData(scan, node, around, found)
-      else collectMembers(scan, node, around, found)
+      if (around.isData) collectData(scan, node, around, found, step)
+      else collectMembers(scan, node, around, found, step)
       return
-    case 'number':
     case 'true':
     case 'false':
     case 'null':
   }
 }
 
-// Names that users choose may contain data: `{"ann@example.com": 5}`.
-function collectData(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[]): void {
+function stepIn(found: Found, up: Step | undefined, name: string | undefined, of: Node): Step | undefined {
+  return found.repeating && { up, name, of }
+}
+
+function add(
+  scan: ScannedObject,
+  node: Node,
+  { place, isSigned, isInData }: Surroundings,
+  { texts, repeating }: Found,
+  step: Step | undefined,
+  facts: Partial<Pick<FoundText, 'isJson' | 'isName'>> = {},
+): void {
+  const from = scan.startOf(node)
+  texts.push({
+    from,
+    to: scan.endOf(node),
+    // `tool_results` are results in requests. Results in an answer are a part of it.
+    place: repeating && place === 'tool_results' ? 'output' : place,
+    isSigned,
+    isJson: false,
+    ...facts,
+    ...(scan.bytes[from] !== QUOTE && { isNumber: true }),
+    ...(isInData && { isData: true }),
+    ...(step && { step }),
+  })
+}
+
+// The names are collected too, because users may choose them: `{"ann@example.com": 5}`.
+function collectData(
+  scan: ScannedObject,
+  node: Node,
+  around: Surroundings,
+  found: Found,
+  step: Step | undefined,
+): void {
+  const within = around.isInData ? around : { ...around, isInData: true }
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-    const { place, isSigned } = around
-    found.push({ from: scan.startOf(key), to: scan.endOf(key), place, isSigned, isJson: false })
-    collect(scan, scan.valueOf(key), around, found)
+    add(scan, key, within, found, step)
+    collect(scan, scan.valueOf(key), within, found, '', step)
   }
 }
 
-function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, found: FoundText[]): void {
+// The names are collected here as well, but the values are of the protocol again.
+function collectNamed(
+  scan: ScannedObject,
+  node: Node,
+  around: Surroundings,
+  found: Found,
+  step: Step | undefined,
+): void {
+  for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
+    add(scan, key, { ...around, isInData: true }, found, step, { isName: true })
+    collect(scan, scan.valueOf(key), around, found, '', stepIn(found, step, scan.keyText(key), node))
+  }
+}
+
+function collectMembers(
+  scan: ScannedObject,
+  node: Node,
+  around: Surroundings,
+  found: Found,
+  step: Step | undefined,
+): void {
   const role = stringIn(scan, node, 'role')
   // An object with a role is a message in every protocol, even if it also has a type.
   const type = role === undefined ? (stringIn(scan, node, 'type') ?? '') : ''
@@ -286,9 +278,11 @@ function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, f
   const isResult = type.endsWith('tool_result') || type.endsWith('_call_output')
   const isCall = type.endsWith('_call') && type !== 'tool_call'
   const isUse = type.endsWith('tool_use')
+  const isAnswer = found.repeating !== undefined
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
     const name = scan.keyText(key)
     const value = scan.valueOf(key)
+    if (isAnswer && isUngenerated(scan, name, value, around, found, step)) continue
     if (isLeftOut(scan, node, name, value, type, role)) continue
     let { place } = around
     if (PLACES.has(name)) place = PLACES.get(name) as TextPlace
@@ -299,11 +293,36 @@ function collectMembers(scan: ScannedObject, node: Node, around: Surroundings, f
     const isTool = place === 'tool_arguments' || place === 'tool_results'
     const isData = (isTool && DATA.has(name)) || (name === 'metadata' && place === 'input')
     const signs = isSigned || (around.signsReasoning === true && THOUGHTS.has(name))
-    collect(scan, value, { ...around, place, isData, isSigned: signs, isOfModel }, found, name)
+    const isRoot = around.isRoot === 'event' && name === 'response' ? 'response' : undefined
+    const within: Surroundings = { ...around, place, isData, isSigned: signs, isOfModel, isRoot }
+    const next = stepIn(found, step, name, node)
+    if (NAMED.has(name) && !isData && scan.kindOf(value) === 'object')
+      collectNamed(scan, value, within, found, next)
+    else collect(scan, value, within, found, name, next)
   }
 }
 
-/** Whether a member is left out: it is a word of the protocol, an id, the name of a tool, or media. */
+/** Whether a member of an answer was not generated. Records lists that repeat its text. */
+function isUngenerated(
+  scan: ScannedObject,
+  name: string,
+  value: Node,
+  { isRoot }: Surroundings,
+  { repeating }: Found,
+  step: Step | undefined,
+): boolean {
+  if (isRoot === 'response' && UNGENERATED.has(name)) return true
+  // Pieces of spoken answers do not state the type of their bytes.
+  if (name === 'data' && step?.name === 'audio') return true
+  if (!scan.isContainer(value)) return ANSWER_TERMS.has(name)
+  const object = REPEATING.get(name)
+  if (object === undefined) return MEASURES.has(name)
+  const instead = scan.kindOf(value) === 'array' ? '[]' : object
+  repeating?.push([scan.startOf(value), scan.endOf(value), instead])
+  return true
+}
+
+/** Whether a member is left out: a term, an id, the name of a tool, or the bytes of media. */
 function isLeftOut(
   scan: ScannedObject,
   object: Node,
@@ -312,10 +331,9 @@ function isLeftOut(
   type: string,
   role: string | undefined,
 ): boolean {
-  // An object is never left out, because a schema may use any of these names for its properties.
-  if (scan.kindOf(value) === 'object' && !REPEATING.has(name)) return false
-  if (TERMS.has(name) || REPEATING.has(name))
-    return !scan.isContainer(value) || REPEATING.has(name) || isWords(name)
+  // A schema may use any of these names for its properties, so an object is not left out.
+  if (scan.kindOf(value) === 'object') return false
+  if (TERMS.has(name)) return !scan.isContainer(value) || TERM_LISTS.has(name)
   if (name === 'name') return role === undefined
   if (MEDIA.has(name) || (name === 'result' && type === 'image_generation_call'))
     return scan.kindOf(value) === 'string'
@@ -326,11 +344,6 @@ function isLeftOut(
     type === 'reasoning.encrypted' ||
     (type !== 'text' && DATA_KINDS.some((kind) => scan.memberOf(object, kind) !== undefined))
   )
-}
-
-/** Whether the member contains a list of words of the protocol. */
-function isWords(name: string): boolean {
-  return name === 'required' || name === 'include' || name === 'modalities' || name === 'propertyOrdering'
 }
 
 function isDataUrl(scan: ScannedObject, value: Node): boolean {

@@ -210,9 +210,12 @@ describe('the version of a Claude model', () => {
     expect(claudeVersion(name)).toEqual({ major, minor })
   })
 
-  test.each(['claude-instant', 'demo-claude', 'claude', 'my-deployment'])('%s has no version', (name) => {
-    expect(claudeVersion(name)).toBeUndefined()
-  })
+  test.each(['claude-instant', 'demo-claude', 'claude', 'my-deployment'])(
+    'a model name without a version number has no version: %s',
+    (name) => {
+      expect(claudeVersion(name)).toBeUndefined()
+    },
+  )
 })
 
 describe('the version of a GPT model', () => {
@@ -229,9 +232,12 @@ describe('the version of a GPT model', () => {
     expect(gptVersion(name)).toEqual({ major, minor })
   })
 
-  test.each(['gpt-oss-120b', 'chatgpt-4o-latest', 'o3'])('%s has no version', (name) => {
-    expect(gptVersion(name)).toBeUndefined()
-  })
+  test.each(['gpt-oss-120b', 'chatgpt-4o-latest', 'o3'])(
+    'a model name without a version number has no version: %s',
+    (name) => {
+      expect(gptVersion(name)).toBeUndefined()
+    },
+  )
 })
 
 test('the version of a Gemini model is after its family', () => {

@@ -47,7 +47,7 @@ test.each([
   expect(arrived.seconds).toBe(seconds)
 })
 
-test('encrypted thoughts count for what they have beyond the visible text', () => {
+test('encrypted thoughts count as tokens only as far as they are longer than the visible thoughts', () => {
   const arrived = new ArrivedMedia()
   arrived.addHidden(1_600, 0)
   expect(arrived.hiddenTokens).toBe(300)

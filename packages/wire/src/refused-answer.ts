@@ -1,4 +1,5 @@
 import { applyEdits } from './json/json-edit.ts'
+import { scanObject } from './json/json-scan.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 import { promptTokens, type Usage } from './usage.ts'
@@ -26,6 +27,18 @@ export function refusedAnswer(scan: ScannedObject): Buffer {
     ] as const)
       replace.set(name, text)
   return applyEdits(scan.bytes, scan, { remove: scan.has('output_text') ? ['output_text'] : [], replace })
+}
+
+/** A refusal without an answer of which it could have the other members. */
+export function refusalOf(dialect: ClientProtocol): Buffer {
+  return refusedAnswer(scanObject(Buffer.from(EMPTY[dialect])))
+}
+
+const EMPTY: Readonly<Record<ClientProtocol, string>> = {
+  chat: '{"object":"chat.completion","choices":[{}]}',
+  messages: '{"type":"message","role":"assistant","stop_reason":null}',
+  responses: '{"object":"response"}',
+  gemini: '{"candidates":[{}]}',
 }
 
 function refusedChoices(scan: ScannedObject): string {
@@ -68,6 +81,11 @@ export interface BegunStream {
   refusal(usage: Usage, sequence: number): string
 }
 
+/** The indexes of what has begun; if nothing has, the first one is refused. */
+function indexesOf(begun: ReadonlySet<number>): readonly number[] {
+  return begun.size === 0 ? [0] : [...begun]
+}
+
 class BegunChat implements BegunStream {
   /** The members that all chunks have in common, as JSON. */
   #head = ''
@@ -92,20 +110,36 @@ class BegunChat implements BegunStream {
 
   refusal(): string {
     const content = this.#isText ? '"text":""' : '"delta":{}'
-    const choices = [...this.#indexes].map(
+    const choices = indexesOf(this.#indexes).map(
       (index) => `{"index":${index},${content},"logprobs":null,"finish_reason":"content_filter"}`,
     )
     return `data: {${this.#head}"choices":[${choices.join(',')}]}\n\ndata: [DONE]\n\n`
   }
 }
 
+/** Members of a message that clients read from the first event, and that have no text. */
+const MESSAGE_HEAD = ['id', 'type', 'role', 'model', 'usage'] as const
+
 class BegunMessage implements BegunStream {
   readonly #openBlocks = new Set<number>()
+  /** The first event, if it was not sent. */
+  #start = ''
 
   note(scan: ScannedObject): void {
     const index = Number(scan.value('index'))
     if (scan.value('type') === 'content_block_start') this.#openBlocks.add(index)
     if (scan.value('type') === 'content_block_stop') this.#openBlocks.delete(index)
+  }
+
+  noteBlocked(scan: ScannedObject): void {
+    const message = scan.value('type') === 'message_start' ? scan.span('message') : undefined
+    if (!message || scan.kindOf(message.node) !== 'object') return
+    const members = MESSAGE_HEAD.flatMap((name) => {
+      const node = scan.memberOf(message.node, name)
+      return node === undefined ? [] : [`${JSON.stringify(name)}:${scan.textOf(node)},`]
+    })
+    const rest = '"content":[],"stop_reason":null,"stop_sequence":null'
+    this.#start = `event: message_start\ndata: {"type":"message_start","message":{${members.join('')}${rest}}}\n\n`
   }
 
   refusal({ output }: Usage): string {
@@ -114,6 +148,7 @@ class BegunMessage implements BegunStream {
     )
     const delta = '{"stop_reason":"refusal","stop_sequence":null}'
     return (
+      this.#start +
       stops.join('') +
       `event: message_delta\ndata: {"type":"message_delta","delta":${delta},"usage":{"output_tokens":${output}}}\n\n` +
       'event: message_stop\ndata: {"type":"message_stop"}\n\n'
@@ -163,7 +198,7 @@ class BegunCandidates implements BegunStream {
   }
 
   refusal(usage: Usage): string {
-    const candidates = [...this.#indexes].map((index) => ({ index, finishReason: 'SAFETY' }))
+    const candidates = indexesOf(this.#indexes).map((index) => ({ index, finishReason: 'SAFETY' }))
     const prompt = promptTokens(usage)
     const usageMetadata = {
       promptTokenCount: prompt,

@@ -45,7 +45,7 @@ describe('a stream without signatures of texts', () => {
     expect(passed(others)).toEqual(others)
   })
 
-  test('a thought begins before a copied text of it', () => {
+  test('the start of a thought is sent before its copied text', () => {
     const seen: string[] = []
     const inner = {
       push: (some: readonly ReplyEvent[]) => (seen.push(...some.map(({ kind }) => kind)), ''),

@@ -41,7 +41,7 @@ describe('fields that a channel must allow', () => {
     },
   )
 
-  test('all these fields are kept where the channel passes everything, except storing where it is forbidden', () => {
+  test('pass-through keeps all shared fields in a converted request, except store where the channel forbids it', () => {
     expect(gated({ pass_through: true }).dropped).toEqual([])
     expect(gated({ pass_through: true, disable_store: true })).toEqual({
       kept: ['service_tier', 'safety_identifier', 'user'],

@@ -4,7 +4,7 @@ import { inputObject, inputOrEmpty, StreamedInputs } from './tool-input.ts'
 
 describe('the text of a tool input', () => {
   test.each(['', ' \n', 'null', ' null\t', '""', ' ""'])(
-    'the input %j is empty, and so an empty object',
+    'an empty tool input becomes an empty object: %j',
     (input) => {
       expect(inputOrEmpty(input)).toBe('{}')
       expect(inputObject(input)).toBe('{}')
@@ -12,7 +12,7 @@ describe('the text of a tool input', () => {
   )
 
   test.each(['{ }', '{"2":1,"1":9007199254740993}', ' {"a":1}\n'])(
-    'the input %j is an object, and unchanged',
+    'a tool input that is an object is unchanged: %j',
     (input) => {
       expect(inputOrEmpty(input)).toBe(input)
       expect(inputObject(input)).toBe(input.trim())
@@ -20,7 +20,7 @@ describe('the text of a tool input', () => {
   )
 
   test.each(['nul', 'nulls', '[]', '7', '" "', '{', '{} {}', 'null null'])(
-    'the input %j is not an object',
+    'a tool input that is not an object is left unchanged: %j',
     (input) => {
       expect(inputOrEmpty(input)).toBe(input)
       expect(inputObject(input)).toBeUndefined()
@@ -42,13 +42,13 @@ describe('a tool input that arrives in pieces', () => {
     expect(told(['"', '', '"', 'x'])).toEqual(['', '', '', '""x', ''])
   })
 
-  test('an input is forwarded at its end where it stopped before that', () => {
+  test('the beginning of a streamed tool input that was held back is forwarded at its end', () => {
     expect(told(['nu', 'l'])).toEqual(['', '', 'nul'])
     expect(told(['"'])).toEqual(['', '"'])
   })
 
   test.each([[['nu', 'll']], [[' ', 'null', ' ']], [['""']], [['', ' ']], [[]]])(
-    'the input %j is empty',
+    'a streamed tool input without content is recognized as empty: %j',
     (pieces) => {
       expect(told(pieces).join('')).toBe('')
     },
@@ -76,7 +76,7 @@ describe('a tool input that arrives in pieces', () => {
     )
   })
 
-  test('an input is not held back forever', () => {
+  test('a streamed tool input of white space is forwarded once it exceeds a limit', () => {
     const inputs = new StreamedInputs()
     inputs.begin(0)
     const spaces = ' '.repeat(20)

@@ -20,7 +20,7 @@ describe('models that think unseen unless a request switches it off', () => {
     'gpt-5.2-codex',
     'openai/gpt-5.6',
     'codex-mini-latest',
-  ])('%s', (model) => {
+  ])('a model that may think without showing it holds the whole maximum of tokens: %s', (model) => {
     expect(of(model)).toEqual(WHOLE)
   })
   test.each([
@@ -29,12 +29,15 @@ describe('models that think unseen unless a request switches it off', () => {
     'gemini-3-pro-preview',
     'google/gemini-3.1-flash',
     'gemini-flash-latest',
-  ])('%s', (model) => {
+  ])('a model that may think without showing it holds the whole maximum of tokens: %s', (model) => {
     expect(of(model, {}, 'gemini')).toEqual(WHOLE)
   })
-  test.each(['claude-mythos-1', 'claude-opus-5-5', 'claude-sonnet-4-5-thinking'])('%s', (model) => {
-    expect(of(model, {}, 'messages')).toEqual(WHOLE)
-  })
+  test.each(['claude-mythos-1', 'claude-opus-5-5', 'claude-sonnet-4-5-thinking'])(
+    'a model that may think without showing it holds the whole maximum of tokens: %s',
+    (model) => {
+      expect(of(model, {}, 'messages')).toEqual(WHOLE)
+    },
+  )
 })
 
 test.each([

@@ -47,7 +47,7 @@ describe('parsing an upstream error', () => {
     expect(readUpstreamError(Buffer.from(body))).toEqual(none)
   })
 
-  test('only the bytes that an error needs are read', () => {
+  test('the message of an upstream error is read up to 64 KiB, and invalid types and codes are ignored', () => {
     const { message } = readUpstreamError(
       Buffer.from(JSON.stringify({ error: { message: 'x'.repeat(50_000) } })),
     )

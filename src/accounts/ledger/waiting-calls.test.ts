@@ -166,7 +166,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     })
   })
 
-  test('a call of a key with a budget does not pass one of another key that came first', async () => {
+  test('a waiting call of a key with a budget does not overtake an earlier call of another key', async () => {
     const { call, otherId } = await stage({ unlimited_quota: true })
     const other = { token: otherId, budget: { ...BUDGET, amount: 10_000_000 }, isOfNoGroup: true } as const
     const first = await call({ ...other, amount: 900_000 })
@@ -186,7 +186,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect(order).toEqual(['a', 'b'])
   })
 
-  test('a smaller call that waits does not pass one that came first, until that leaves', async () => {
+  test('a smaller waiting call does not overtake an earlier one until that leaves', async () => {
     const { call, otherId } = await stage()
     await (await call({ amount: 1, token: otherId })).settle(settlementOf(0))
     const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]
@@ -236,9 +236,13 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     const { call } = await stage()
     await call({ amount: 1 }, 1)
     await call({ amount: 900 })
-    const beganMs = performance.now()
-    await expect(call({ amount: 600, waitMs: 0 }, 1)).rejects.toThrow(QuotaHeld)
-    expect(performance.now() - beganMs).toBeLessThan(500)
+    const tookMs = async (): Promise<number> => {
+      const beganMs = performance.now()
+      await expect(call({ amount: 600, waitMs: 0 }, 1)).rejects.toThrow(QuotaHeld)
+      return performance.now() - beganMs
+    }
+    // On a busy machine, others may take longer to return what they do not need.
+    await expect.poll(tookMs).toBeLessThan(RETURN_MS - 100)
   })
 
   test('with hold_wait 0 a call gets what other processes have borrowed and do not hold', async () => {
@@ -262,7 +266,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await refused
   })
 
-  test('a hold is raised when another call ends, and what it was raised by is not there for its growth', async () => {
+  test('a hold is raised when another call ends, and its growth needs further quota', async () => {
     const { call } = await stage()
     const rising = await call({ amount: 100 })
     const first = await call({ amount: 800 })
@@ -276,7 +280,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect([rising.amount, rising.grow(1)]).toEqual([1000, false])
   })
 
-  test('a hold that only others keep from being raised is refused with quota_held after its wait, else as unaffordable', async () => {
+  test('raising a hold is refused with quota_held while others hold the quota, otherwise as unaffordable', async () => {
     const { call } = await stage()
     const rising = await call({ amount: 100 })
     const first = await call({ amount: 800 })

@@ -170,7 +170,7 @@ describe.each([
     expect(comparisons.length).toBeGreaterThanOrEqual(least)
   })
 
-  test('an entry that says why it differs does differ', () => {
+  test('a price entry with a reason for differing from genai-prices does differ', () => {
     const reasons = new Set(comparisons.map(({ differs }) => differs).filter((one) => one !== undefined))
     for (const reason of reasons)
       expect(
@@ -180,7 +180,7 @@ describe.each([
   })
 })
 
-test('context lengths are stated only where genai-prices has none', () => {
+test('the price data state a context length only where genai-prices has none', () => {
   for (const [vendor, { models, differs }] of CONTEXT_LENGTHS)
     for (const id of models.keys()) {
       const listed = modelsOf(vendor).find((model) => model.id === id)
@@ -189,7 +189,7 @@ test('context lengths are stated only where genai-prices has none', () => {
     }
 })
 
-test('genai-prices has no prices of tiers of service that the entries could contradict', () => {
+test('genai-prices has no prices of service tiers with which the price data could be compared', () => {
   for (const vendor of ['openai', 'anthropic', 'google', 'aws', 'azure'])
     for (const model of modelsOf(vendor)) {
       expect(model.id).not.toMatch(/(?:^|[-_])(?:flex|batch|priority|ultrafast)(?:$|[-_])/)

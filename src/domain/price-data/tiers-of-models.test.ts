@@ -126,7 +126,7 @@ const STATED: readonly (readonly [string, VendorService, string, readonly string
 
 describe('the tiers that models have', () => {
   test.each(STATED)(
-    '%s: a hold covers the tier for the models of its page alone',
+    "a service tier has a price only for the models that the vendor's page lists: %s",
     (_, vendor, tier, with_, without) => {
       expect(with_.filter((model) => !has(vendor, tier, model))).toEqual([])
       expect(without.filter((model) => has(vendor, tier, model))).toEqual([])

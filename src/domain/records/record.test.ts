@@ -48,7 +48,7 @@ describe('a record', () => {
     expect(Object.keys(fieldsWith(PET.fields, 'admission', 'recall'))).toEqual(['is_old'])
   })
 
-  test('a record has the types of its values', () => {
+  test('a record declares the TypeScript types of its values', () => {
     type Pet = Values<typeof PET.fields>
     expectTypeOf<Pet>().toEqualTypeOf<{
       readonly id: number

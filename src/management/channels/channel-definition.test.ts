@@ -82,7 +82,7 @@ const meant = (fields: Record<string, unknown>): Record<string, unknown> =>
     ]),
   )
 
-test('every field that is sent is returned, whether it means something here or not', () => {
+test('every sent field of a channel is returned, also one that the gateway does not use', () => {
   fc.assert(
     fc.property(sent, others, (given, more) => {
       const channel = channelDefinition(readInput(channelFields, { ...more, ...given }), [])
@@ -93,7 +93,7 @@ test('every field that is sent is returned, whether it means something here or n
   )
 })
 
-test('what is returned can be sent back, and means the same', () => {
+test('a returned channel can be sent back without changing it', () => {
   fc.assert(
     fc.property(some, others, (given, more) => {
       const once = channelDefinition(readInput(channelFields, { ...more, ...given }), [])

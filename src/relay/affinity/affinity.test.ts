@@ -61,7 +61,7 @@ describe('how long a session is bound', () => {
     ['a write for 12 hours', { cacheWrite12h: 1, cacheWrite30m: 9 }, false, 720],
     ['a read with retention of a day', { cacheRead: 10 }, true, 1_440],
     ['a first prompt with retention of a day', { input: 1_024 }, true, 1_440],
-  ])('%s', (_, usage, day, minutes) => {
+  ])('a session stays with its key for as long as the cache lives after %s', (_, usage, day, minutes) => {
     const calls = new SessionCalls()
     calls.answer(usage, { day })
     calls.nowMs = minutes * MINUTE_MS - 1_000
@@ -70,7 +70,7 @@ describe('how long a session is bound', () => {
     expect(calls.first()).toBe('one')
   })
 
-  test('the longest lifetime that the session has written counts from each use on', () => {
+  test('a session stays with its key for the longest lifetime that it has written, counted from each use', () => {
     const calls = new SessionCalls()
     calls.answer({ cacheWrite1h: 100 })
     calls.nowMs = 50 * MINUTE_MS
@@ -81,14 +81,14 @@ describe('how long a session is bound', () => {
     expect(calls.first()).toBe('one')
   })
 
-  test('a prompt of 1,023 tokens without a cache binds nothing', () => {
+  test('a prompt of 1,023 tokens that is not cached does not bind its session to a key', () => {
     const calls = new SessionCalls()
     calls.answer({ input: 1_023 })
     calls.answer({ input: 1_023 }, { day: true })
     expect(calls.first()).toBe('one')
   })
 
-  test('a bound session with a smaller prompt stays bound, at the key that answered', () => {
+  test('a bound session stays bound after a smaller prompt, to the key that answered last', () => {
     const calls = new SessionCalls()
     calls.answer({ cacheRead: 1_024 })
     calls.answer({ input: 10 }, { at: 2 })
@@ -96,17 +96,20 @@ describe('how long a session is bound', () => {
   })
 })
 
-describe('whose binding it is', () => {
-  test.each([{ user: 2 }, { session: 't' }, { model: 'n' }])('%o has none of it', (other) => {
-    const calls = new SessionCalls()
-    calls.answer({ cacheRead: 1_024 })
-    expect(calls.first()).toBe('two')
-    expect(calls.first(other)).toBe('one')
-  })
+describe('the scope of a bound session', () => {
+  test.each([{ user: 2 }, { session: 't' }, { model: 'n' }])(
+    'the key of a session is not used for another user, session or model: %o',
+    (other) => {
+      const calls = new SessionCalls()
+      calls.answer({ cacheRead: 1_024 })
+      expect(calls.first()).toBe('two')
+      expect(calls.first(other)).toBe('one')
+    },
+  )
 })
 
 describe('the share of a key', () => {
-  test('two answers that read nothing give it up, one does not', () => {
+  test('a session loses its full share of a key after two answers that read nothing from the cache, not after one', () => {
     const calls = new SessionCalls()
     for (let n = 0; n < 20; n++) calls.answer({ cacheRead: 5_000 })
     calls.answer({ input: 5_000 })
@@ -117,13 +120,13 @@ describe('the share of a key', () => {
     expect(calls.first()).toBe('two')
   })
 
-  test('answers without a usage of their provider are not counted', () => {
+  test('answers whose provider reports no usage do not reduce the share of a session', () => {
     const calls = new SessionCalls()
     for (let n = 0; n < 20; n++) calls.answer({ input: 5_000 }, { isReported: false })
     expect(calls.first()).toBe('two')
   })
 
-  test('calls of more than a minute ago do not count, and one call is always possible', () => {
+  test('calls of more than a minute ago do not count against the share of a session', () => {
     const calls = new SessionCalls()
     for (let n = 0; n < 20; n++) calls.answer({ input: 5_000 })
     expect(calls.first()).toBe('one')

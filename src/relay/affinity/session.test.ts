@@ -34,7 +34,7 @@ function named(id: string): string | undefined {
 const HELLO = { messages: [{ role: 'user', content: 'hello' }] }
 
 describe('a named session', () => {
-  test('a header names it, in the order of the contract', () => {
+  test('a header names the session, and of several headers the first one in the order of the contract counts', () => {
     const given: Record<string, string> = {}
     for (const [index, name] of SESSION_HEADERS.toReversed().entries()) {
       given[name] = `id ${index}`
@@ -45,7 +45,7 @@ describe('a named session', () => {
     }
   })
 
-  test('an id that is empty or longer than 256 characters is passed over', () => {
+  test('a session id that is empty or longer than 256 characters is ignored, and the next one is used', () => {
     const long = 'x'.repeat(257)
     expect(session({ ...HELLO, prompt_cache_key: 'key' }, { 'x-session-id': long, session_id: '' })).toEqual({
       tag: named('key'),
@@ -57,7 +57,7 @@ describe('a named session', () => {
     expect(session({ ...HELLO, session_id: long, prompt_cache_key: longest })?.tag).toBe(named(longest))
   })
 
-  test('session_id comes before prompt_cache_key, and both before metadata.user_id', () => {
+  test('of the fields that name a session, session_id counts before prompt_cache_key, and both before metadata.user_id', () => {
     const metadata = { user_id: 'user_1_account_2_session_0f-3' }
     expect(session({ ...HELLO, session_id: 'a', prompt_cache_key: 'b', metadata })?.tag).toBe(named('a'))
     expect(session({ ...HELLO, prompt_cache_key: 'b', metadata })?.tag).toBe(named('b'))
@@ -76,34 +76,40 @@ describe('a session by how its conversation begins', () => {
 
   const LONG = 'be kind '.repeat(2_000)
 
-  test.each(['be kind', LONG])('later turns, sampling and cache directives do not change it', (system) => {
-    const plain = { system, tools: [{ name: 'a' }], ...HELLO }
-    const later = {
-      model: 'm',
-      temperature: 1,
-      system: [{ type: 'text', text: system, ...mark }],
-      tools: [{ name: 'a', ...mark }],
-      messages: [
-        { role: 'user', content: [{ type: 'text', text: 'hello', ...mark }] },
-        { role: 'assistant', content: 'hi' },
-        { role: 'user', content: 'more' },
-      ],
-    }
-    expect(tagOf(later)).toBe(tagOf(plain))
-  })
+  test.each(['be kind', LONG])(
+    'an unnamed session is the same whatever its later turns, sampling and cache directives are',
+    (system) => {
+      const plain = { system, tools: [{ name: 'a' }], ...HELLO }
+      const later = {
+        model: 'm',
+        temperature: 1,
+        system: [{ type: 'text', text: system, ...mark }],
+        tools: [{ name: 'a', ...mark }],
+        messages: [
+          { role: 'user', content: [{ type: 'text', text: 'hello', ...mark }] },
+          { role: 'assistant', content: 'hi' },
+          { role: 'user', content: 'more' },
+        ],
+      }
+      expect(tagOf(later)).toBe(tagOf(plain))
+    },
+  )
 
-  test.each(['be kind', LONG])('tools, system and first message each change it', (system) => {
-    const body = { system, tools: [{ name: 'a' }], ...HELLO }
-    const tags = [
-      body,
-      { ...body, system: system.replace(/.$/, '!') },
-      { ...body, tools: [{ name: 'b' }] },
-      { ...body, messages: [{ role: 'user', content: 'hello!' }] },
-    ].map((one) => tagOf(one))
-    expect(new Set(tags).size).toBe(4)
-  })
+  test.each(['be kind', LONG])(
+    'other tools, another system prompt or another first message make another session',
+    (system) => {
+      const body = { system, tools: [{ name: 'a' }], ...HELLO }
+      const tags = [
+        body,
+        { ...body, system: system.replace(/.$/, '!') },
+        { ...body, tools: [{ name: 'b' }] },
+        { ...body, messages: [{ role: 'user', content: 'hello!' }] },
+      ].map((one) => tagOf(one))
+      expect(new Set(tags).size).toBe(4)
+    },
+  )
 
-  test('the nonce of a billing header does not change it', () => {
+  test('the nonce of a billing header does not make another session', () => {
     const body = (nonce: string) => ({
       ...HELLO,
       system: [
@@ -114,7 +120,7 @@ describe('a session by how its conversation begins', () => {
     expect(tagOf(body('1'))).toBe(tagOf(body('2')))
   })
 
-  test('system messages of chat are part of the beginning', () => {
+  test('system messages of chat belong to the beginning that identifies a session', () => {
     const chat = (system: string, ...more: object[]) =>
       tagOf(
         { messages: [{ role: 'system', content: system }, { role: 'user', content: 'hello' }, ...more] },
@@ -124,21 +130,21 @@ describe('a session by how its conversation begins', () => {
     expect(chat('b')).not.toBe(chat('a'))
   })
 
-  test('the input of responses is a text or its items', () => {
+  test('a text and its items as the input of responses begin the same session', () => {
     const item = { role: 'user', content: [{ type: 'input_text', text: 'hello' }] }
     const of = (input: unknown) => tagOf({ instructions: 'be kind', input }, 'responses')
     expect(of([item, { role: 'assistant', content: 'hi' }])).toBe(of('hello'))
     expect(of('hello!')).not.toBe(of('hello'))
   })
 
-  test('contents of gemini', () => {
+  test('the first of the contents of a Gemini request identifies its session', () => {
     const of = (text: string, ...more: object[]) =>
       tagOf({ contents: [{ role: 'user', parts: [{ text }] }, ...more] }, 'gemini')
     expect(of('hello', { role: 'model', parts: [{ text: 'hi' }] })).toBe(of('hello'))
     expect(of('hello!')).not.toBe(of('hello'))
   })
 
-  test('a request without a turn has none', () => {
+  test('a request without a message of the user has no session', () => {
     expect(session({ messages: [] })).toBeUndefined()
     expect(session({ messages: [{ role: 'system', content: 'a' }] }, {}, 'chat')).toBeUndefined()
   })

@@ -76,7 +76,7 @@ function attached(answer: AnswerUnderWay, { response }: Client, extra?: Response
 }
 
 describe('an answer under way', () => {
-  test('every client gets all bytes from the start, whenever it comes', async () => {
+  test('every client of a shared answer gets all its bytes from the start, whenever the client comes', async () => {
     const answer = underWay()
     const clients = Array.from({ length: 4 }, () => new Client())
     const [first, second, third, late] = clients as [Client, Client, Client, Client]
@@ -99,7 +99,7 @@ describe('an answer under way', () => {
     expect(answer.recorder.isFinished).toBe(true)
   })
 
-  test('who watches the pieces of the recorded response gets them all, too', () => {
+  test('a listener to a shared answer gets all its pieces, too', () => {
     const answer = underWay()
     const pieces: string[] = []
     answer.recorder.onPiece = (piece) => pieces.push(String(piece))
@@ -109,7 +109,7 @@ describe('an answer under way', () => {
     expect(pieces).toEqual(['a', 'b', 'c'])
   })
 
-  test('the call goes on when all clients have left, if it is to', async () => {
+  test('a shared call that is to be stored continues when all its clients have left', async () => {
     const answer = underWay()
     const client = new Client()
     const attached = answer.attach(client.response)
@@ -125,7 +125,7 @@ describe('an answer under way', () => {
     expect(next.body).toBe('ab')
   })
 
-  test('the call ends as if its client had left when the last one of several has left, if it is not to go on', async () => {
+  test('a shared call that is not to be stored is aborted when its last client has left', async () => {
     const answer = underWay({ stays: false })
     const [first, second] = [new Client(), new Client()]
     const aborted = vi.fn<() => void>()
@@ -170,7 +170,7 @@ describe('an answer under way', () => {
     expect(answer.attach(client.response)).toBeUndefined()
   })
 
-  test('an answer above its maximum gives up its start: attached clients get the rest, later ones cannot attach', async () => {
+  test('a shared answer above its maximum drops its start: present clients get the rest, later ones cannot attach', async () => {
     const memory = requestMemory()
     const answer = underWay({ memory, maxBytes: 10 })
     const client = new Client()
@@ -186,7 +186,7 @@ describe('an answer under way', () => {
     expect(await answer.end).toMatchObject({ kind: 'complete', pieces: undefined, bytes: 12 })
   })
 
-  test('an answer gives up its start when the share of its first client is used up', () => {
+  test('a shared answer drops its start when the memory share of its first client is used up', () => {
     const memory = requestMemory()
     const answer = underWay({ memory })
     void answer.attach(new Client().response)
@@ -197,7 +197,7 @@ describe('an answer under way', () => {
     expect(memory.held).toBe(0)
   })
 
-  test('a slow client holds up the call only once the start is given up, and not after it has left', () => {
+  test('a slow client delays a shared answer only once its start is dropped, and until the client leaves', () => {
     const answer = underWay({ maxBytes: 2 * MIB })
     const [slow, quick] = [new Client(), new Client()]
     slow.isReading = false
@@ -236,7 +236,7 @@ describe('an answer under way', () => {
     vi.useRealTimers()
   })
 
-  test('released memory is returned as the clients read on', async () => {
+  test('the memory of a released shared answer is returned as its clients read it', async () => {
     const memory = requestMemory()
     const answer = underWay({ memory })
     const slow = new Client()

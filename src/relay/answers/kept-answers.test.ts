@@ -53,7 +53,7 @@ async function partsIn({ sql }: TestDatabase): Promise<number> {
 }
 
 describe.each(ENGINES)('kept answers on $name', (engine) => {
-  test('an answer is found with its head, its facts and its bytes, after the store was opened again', async () => {
+  test('a stored answer has its headers, details and bytes after the store was opened again', async () => {
     const { store, database } = await openedRows(engine)
     expect(await keptAnswers(store).keep(answer())).toBe(true)
     const reopened = await database.open()
@@ -101,7 +101,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     release()
   })
 
-  test('an answer without content is kept, and one that is found by the same lookup is replaced', async () => {
+  test('an answer without content is stored, and a later answer with the same lookup replaces it', async () => {
     const { store } = await openedRows(engine)
     const answers = keptAnswers(store)
     await answers.keep(answer({ pieces: [] }))
@@ -110,7 +110,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(String(await contentOf(answers, 'idempotency', 'first'))).toBe('second')
   })
 
-  test('the oldest answers give way to new ones above the maximum of their owner, with their parts', async () => {
+  test('above the maximum of bytes the oldest stored answers are removed with their parts', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store, { cache: 3 * MIB })
     const pieces = [Buffer.alloc(MIB)]
@@ -127,7 +127,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await answers.keep(answer({ kind: 'cache', pieces: [Buffer.alloc(4 * MIB)] }))).toBe(false)
   })
 
-  test('answers are removed by what is given of user, key and model', async () => {
+  test('stored answers can be removed by user, key and model, or any of these', async () => {
     const { store } = await openedRows(engine)
     const answers = keptAnswers(store)
     for (const [lookup, userId, tokenId, model] of [
@@ -145,7 +145,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await answers.find('idempotency', 'first')).toBeDefined()
   })
 
-  test('of calls under way, no answer is kept whose like was removed meanwhile', async () => {
+  test('the answer of a call in flight is not stored if answers like it were removed meanwhile', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)
     const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
@@ -191,7 +191,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await partsIn(database)).toBe(0)
   })
 
-  test('deleting a user removes her answers, and those that are still being stored', async () => {
+  test("deleting a user removes the user's stored answers, and those that are still being written", async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const answers = keptAnswers(store)
     const pieces = [Buffer.alloc(MIB)]
@@ -207,7 +207,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await database.sql('select lookup from kept_answers')).toEqual([{ lookup: 'of another' }])
   })
 
-  test('an answer that could not be stored as a whole leaves no parts, or until its day is over', async () => {
+  test('an answer that could not be stored completely leaves no parts, or only until the day after its end', async () => {
     const { store, database } = await openedRows(engine)
     const failing = (name: string): Rows => ({
       ...store,

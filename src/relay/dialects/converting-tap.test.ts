@@ -154,7 +154,7 @@ function converted(decoder: StreamDecoder, encoder: StreamEncoder, chunks: reado
 describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
   const decoder = (): StreamDecoder => upstream.streamDecoder()
 
-  test('a text that is copied arrives as one that is decoded and encoded', () => {
+  test('a converted stream is the same whether its texts are copied or decoded and encoded', () => {
     fc.assert(
       fc.property(
         fc.array(part, { minLength: 1, maxLength: 5 }),
@@ -183,7 +183,7 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
     expect(converted(decoder(), encoder(), chunks)).toEqual(alone)
   })
 
-  test.each(['text', 'thinking'])('most of the %s of a stream is copied', (kind) => {
+  test.each(['text', 'thinking'])('most of a converted stream is copied without decoding: %s', (kind) => {
     const literals = Array.from({ length: 20 }, (_, i) => ` wörd ${i}\\n`)
     const inner = encoder()
     let copied = 0

@@ -233,12 +233,7 @@ export class CallGuards {
 
   /** Whether an answer may contain anything to check, or placeholders to replace. */
   get concernsAnswer(): boolean {
-    return (
-      this.pseudonyms.size > 0 ||
-      this.all.some(({ guard }) =>
-        guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
-      )
-    )
+    return this.pseudonyms.size > 0 || this.#ofAnswer.length > 0
   }
 
   /** Whether an answer may be changed. If so, lists that repeat its texts token by token must not be sent. */
@@ -249,6 +244,18 @@ export class CallGuards {
         ({ guard }) => actionOf(guard, false) !== 'flag' && guard.where.some((place) => place === 'output'),
       )
     )
+  }
+
+  /** The guards that check answers. */
+  get #ofAnswer(): readonly ActiveGuard[] {
+    return this.all.filter(({ guard }) =>
+      guard.where.some((place) => place === 'output' || place === 'tool_arguments'),
+    )
+  }
+
+  /** Whether parts of an answer that cannot be checked must not be sent. */
+  get withholds(): boolean {
+    return this.#ofAnswer.some(({ guard }) => actionOf(guard, false) !== 'flag')
   }
 
   #check(spot: TextSpot, text: string, apply: (place: PlaceScreen) => ReturnType<Screen['apply']>): string {
@@ -263,10 +270,13 @@ export class CallGuards {
     return checked
   }
 
-  /** Records that a text of the answer cannot be checked. Returns whether it may be sent nevertheless. */
-  failed(spot: TextSpot): boolean {
+  /**
+   * Records that a text of the answer, or without `spot` all of it, cannot be checked. Returns whether it may be
+   * sent nevertheless.
+   */
+  failed(spot?: TextSpot): boolean {
     let passes = true
-    for (const active of this.screenOf(spot)?.guards ?? []) {
+    for (const active of spot ? (this.screenOf(spot)?.guards ?? []) : this.#ofAnswer) {
       const isPassed = passesFailures(active)
       active.note(isPassed ? 'failed_passed' : 'failed_blocked', 0)
       passes &&= isPassed

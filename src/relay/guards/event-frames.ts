@@ -37,8 +37,24 @@ export function scanned(data: string): ScannedObject | undefined {
   }
 }
 
-/** Returns a frame with other data, in one line; its other fields stay. */
+const LINE_END = /\r\n|\n|\r/
+const FIELD = /^(?:data(?::|$)|event: ?[\w.-]+$)/
+
+/** Whether data are the terminator of a chat stream. */
+export function isTerminator(data: string | undefined): boolean {
+  return data?.trim() === '[DONE]'
+}
+
+/** Returns a frame without comments and fields other than `event` and `data`; empty if nothing is left. */
+export function checkablePart(frame: string): string {
+  const lines = frame.split(LINE_END)
+  const fields = lines.filter((line) => FIELD.test(line))
+  if (fields.length === lines.length - 2) return frame
+  return fields.length === 0 ? '' : `${fields.join('\n')}\n\n`
+}
+
+/** A frame with other data, in one line; its other fields stay. */
 export function withData(frame: string, data: string): string {
-  const others = frame.split(/\r\n|\n|\r/).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
+  const others = frame.split(LINE_END).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
   return `${[...others, `data: ${data}`].join('\n')}\n\n`
 }

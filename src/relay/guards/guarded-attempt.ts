@@ -35,19 +35,17 @@ export function guardedAttempt(
   // them.
   if (!dialect)
     return { ...request, reply: (bytes) => restoredReply(request.reply(bytes), guards.pseudonyms) }
-  const signsReasoning = SIGNS_REASONING[request.protocol]
+  const origin = { dialect, signsReasoning: SIGNS_REASONING[request.protocol] }
   return {
     ...request,
     tap(promptTokens, memory) {
       const [inner, held, outer] = sharedMemory(memory)
       const tap = request.tap(promptTokens, inner)
       const checks = guards.services?.concerns('output', 'tool_arguments') ? guards.services : undefined
-      const checked = checks
-        ? new HeldTap(tap, { checks, guards, dialect, signsReasoning, isArray }, held)
-        : tap
-      return new GuardedTap(checked, { guards, dialect, signsReasoning, isArray }, outer)
+      const checked = checks ? new HeldTap(tap, { checks, guards, ...origin, isArray }, held) : tap
+      return new GuardedTap(checked, { guards, ...origin, isArray }, outer)
     },
-    reply: (bytes) => guardedReply(request.reply(bytes), guards, signsReasoning),
+    reply: (bytes) => guardedReply(request.reply(bytes), guards, origin),
   }
 }
 

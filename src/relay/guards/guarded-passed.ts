@@ -15,7 +15,7 @@ import type { PassedBytes, PassedResponses, Passthrough } from '../dialects/pass
 import type { ResponseEnding } from '../price-usage.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { MediaEvents } from './media-events.ts'
-import { ServedPassed, servedEvents, servedJson, servedText } from './served-passed.ts'
+import { ServedPassed, servedEvents, servedJson, servedPictures, servedText } from './served-passed.ts'
 
 const OUTPUT = { place: 'output', isSigned: false } as const
 const NOTHING = Buffer.alloc(0)
@@ -41,11 +41,16 @@ export function guardedPassed(passed: PassedResponses, guards: CallGuards): Pass
       const { tap } = inner
       const { services } = guards
       const checks = services?.concerns('output') === true ? services : undefined
-      if (tap && checks && about === 'transcript')
+      if (tap && checks)
         return new ServedPassed(inner, async (bytes, signal) => {
           const events = new MediaEvents(guards)
-          const sent = events.push(await servedEvents(bytes, checks, signal)) + events.endText()
-          return Buffer.from(events.isBlocked ? sent + events.lastEvent : sent)
+          const served =
+            about === 'transcript'
+              ? await servedEvents(bytes, checks, signal)
+              : await servedPictures(bytes, checks, signal)
+          if (!served) return tap.failureFrame(BLOCKED)
+          const sent = Buffer.from(events.push(served) + events.endText())
+          return events.isBlocked ? Buffer.concat([sent, refusalEnd(about, tap, events)]) : sent
         })
       if (tap) return new GuardedEvents(inner, tap, about, guards)
       const isJson = about === 'images' || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
@@ -172,7 +177,12 @@ function checkedText(bytes: Buffer, guards: CallGuards): Buffer {
   return Buffer.from(result.join(''))
 }
 
-/** A stream of events of images or of a transcript, checked while it arrives. */
+/** What ends a blocked stream. */
+function refusalEnd(about: MediaAnswer, tap: Tap, { lastEvent }: MediaEvents): Buffer {
+  return about === 'transcript' ? Buffer.from(lastEvent) : tap.failureFrame(BLOCKED)
+}
+
+/** A stream of events of pictures or of a transcript. */
 class GuardedEvents implements Passthrough {
   readonly tap: Tap
   readonly #inner: Passthrough
@@ -222,9 +232,7 @@ class GuardedEvents implements Passthrough {
 
   rest(): Buffer {
     if (!this.isBlocked) return this.#rest
-    const last =
-      this.#about === 'transcript' ? Buffer.from(this.#events.lastEvent) : this.tap.failureFrame(BLOCKED)
-    return Buffer.concat([this.#rest, last])
+    return Buffer.concat([this.#rest, refusalEnd(this.#about, this.tap, this.#events)])
   }
 
   measure(call: Call, isComplete: boolean, ending: ResponseEnding): ReturnType<Passthrough['measure']> {

@@ -1,14 +1,23 @@
 import { callsAndImages } from '@sluice/wire/guarded-calls'
-import { answerTexts, repeatingSpans, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import {
+  type AnswerOrigin,
+  answerTexts,
+  type TextChange,
+  textAt,
+  withTexts,
+} from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { refusedAnswer } from '@sluice/wire/refused-answer'
+import { refusalOf, refusedAnswer } from '@sluice/wire/refused-answer'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
+
+/** Of stored answers, the reasoning is not signed. */
+const STORED: AnswerOrigin = { dialect: 'responses', signsReasoning: false }
 
 /**
  * Checks a stored answer, in the client's dialect, each time it is read. Resolves to the answer to send.
@@ -17,10 +26,10 @@ import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 export async function guardedAnswer(bytes: Buffer, guards: CallGuards): Promise<Buffer> {
   const { services } = guards
   const isServed = services?.concerns('output', 'tool_arguments') === true
-  const passed = isServed ? await servedTexts(bytes, services, guards, false) : undefined
-  const served = isServed ? withPassed(bytes, passed, guards, false) : bytes
+  const passed = isServed ? await servedTexts(bytes, services, guards, STORED) : undefined
+  const served = isServed ? withPassed(bytes, passed, guards, STORED) : bytes
   if (isServed && passed === undefined) return served
-  return withPassed(served, checkedTexts(served, guards, false), guards, false)
+  return withPassed(served, checkedTexts(served, guards, STORED), guards, STORED)
 }
 
 /** Returns an answer with the texts that passed the guards; without texts, a refusal in its place. */
@@ -28,31 +37,31 @@ function withPassed(
   bytes: Buffer,
   passed: readonly string[] | undefined,
   guards: CallGuards,
-  signsReasoning: boolean,
+  origin: AnswerOrigin,
 ): Buffer {
   const scan = scanned(bytes)
-  if (!scan) return bytes
-  return passed === undefined ? refusedAnswer(scan) : withChecked(scan, passed, guards, signsReasoning)
+  if (!scan) return passed === undefined ? refusalOf(origin.dialect) : bytes
+  return passed === undefined ? refusedAnswer(scan) : withChecked(scan, passed, guards, origin)
 }
 
 /** Checks a whole answer, in the client's dialect, before it is charged. */
-export function guardedReply(reply: WholeReply, guards: CallGuards, signsReasoning: boolean): WholeReply {
+export function guardedReply(reply: WholeReply, guards: CallGuards, origin: AnswerOrigin): WholeReply {
   const { facts, next } = reply
   if (next)
     return {
       ...reply,
-      next: { ...next, reply: (bytes) => guardedReply(next.reply(bytes), guards, signsReasoning) },
+      next: { ...next, reply: (bytes) => guardedReply(next.reply(bytes), guards, origin) },
     }
   if (!facts.valid) return reply
   return guards.services?.concerns('output', 'tool_arguments')
-    ? servedReply(reply, guards.services, guards, signsReasoning)
-    : screenedReply(reply, guards, signsReasoning)
+    ? servedReply(reply, guards.services, guards, origin)
+    : screenedReply(reply, guards, origin)
 }
 
-/** Checks a whole answer with the guards that the gateway evaluates itself. */
-function screenedReply(reply: WholeReply, guards: CallGuards, signsReasoning: boolean): WholeReply {
-  const checked = checkedTexts(reply.preview?.() ?? reply.body(NO_USAGE), guards, signsReasoning)
-  const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, signsReasoning)
+/** Checks a whole answer by what the gateway itself finds. */
+function screenedReply(reply: WholeReply, guards: CallGuards, origin: AnswerOrigin): WholeReply {
+  const checked = checkedTexts(reply.preview?.() ?? reply.body(NO_USAGE), guards, origin)
+  const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, origin)
   reply.keptForm = form
   return {
     ...reply,
@@ -75,7 +84,7 @@ function servedReply(
   reply: WholeReply,
   checks: ServiceChecks,
   guards: CallGuards,
-  signsReasoning: boolean,
+  origin: AnswerOrigin,
 ): WholeReply {
   return {
     ...reply,
@@ -84,10 +93,10 @@ function servedReply(
         reply.preview?.() ?? reply.body(NO_USAGE),
         checks,
         guards,
-        signsReasoning,
+        origin,
         signal,
       )
-      const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, signsReasoning)
+      const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, origin)
       const served: WholeReply = {
         ...reply,
         body: (charged) => form(reply.body(charged)),
@@ -96,7 +105,7 @@ function servedReply(
           if (checked !== undefined) await reply.keep?.(target, call, charged)
         },
       }
-      const screened = screenedReply(served, guards, signsReasoning)
+      const screened = screenedReply(served, guards, origin)
       reply.keptForm = (bytes) => served.keptForm?.(form(bytes)) ?? form(bytes)
       return screened
     },
@@ -111,12 +120,12 @@ async function servedTexts(
   bytes: Buffer,
   checks: ServiceChecks,
   guards: CallGuards,
-  signsReasoning: boolean,
+  origin: AnswerOrigin,
   signal?: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const scan = scanned(bytes)
-  if (!scan) return []
-  const texts = answerTexts(scan, signsReasoning).map(
+  if (!scan) return guards.failed() ? [] : undefined
+  const texts = answerTexts(scan, origin).texts.map(
     (found): CheckedText => ({ ...found, text: textAt(scan.bytes, found.from, found.to) }),
   )
   try {
@@ -132,12 +141,12 @@ async function servedTexts(
 function checkedTexts(
   bytes: Buffer,
   guards: CallGuards,
-  signsReasoning: boolean,
+  origin: AnswerOrigin,
 ): readonly string[] | undefined {
   const scan = scanned(bytes)
-  if (!scan) return []
+  if (!scan) return guards.failed() ? [] : undefined
   try {
-    return answerTexts(scan, signsReasoning).map((found) => {
+    return answerTexts(scan, origin).texts.map((found) => {
       const text = textAt(scan.bytes, found.from, found.to)
       return guards.checkAnswerText(text, found)
     })
@@ -151,16 +160,16 @@ function withChecked(
   scan: ScannedObject,
   checked: readonly string[],
   guards: CallGuards,
-  signsReasoning: boolean,
+  origin: AnswerOrigin,
 ): Buffer {
   const changes: TextChange[] = []
-  for (const [index, { from, to }] of answerTexts(scan, signsReasoning).entries()) {
+  const { texts, repeating } = answerTexts(scan, origin)
+  for (const [index, { from, to }] of texts.entries()) {
     const text = checked[index]
     if (text !== undefined && text !== textAt(scan.bytes, from, to))
       changes.push({ from, to, text: JSON.stringify(text) })
   }
-  if (guards.changesAnswer)
-    for (const [from, to, text] of repeatingSpans(scan)) changes.push({ from, to, text })
+  if (guards.changesAnswer) for (const [from, to, text] of repeating) changes.push({ from, to, text })
   return withTexts(
     scan.bytes,
     changes.toSorted((a, b) => a.from - b.from),

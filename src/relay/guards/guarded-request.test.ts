@@ -1,6 +1,7 @@
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { expect, test } from 'vitest'
 import { GUARD_PLACES, type Guard, textMatch } from '../../domain/guard.ts'
+import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { Screen } from '../../redaction/screen.ts'
@@ -8,6 +9,10 @@ import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { guardedScan } from './guarded-request.ts'
 import { KnownTexts } from './known-texts.ts'
 
+const MEMORY = new RequestMemory(
+  () => 1024,
+  () => performance.now(),
+)
 const MATCH = { kind: 'pii', kinds: ['email'] } as const
 const REPLACING: Guard = {
   name: 'mail',
@@ -31,9 +36,14 @@ const SCREEN = new Screen([
   { rule: compileRule(REPLACING.name, textMatch(MATCH)), do: REPLACING.do, with: REPLACING.with },
 ])
 
-function replacing(known = new KnownTexts()): CallGuards {
+function replacing(known = new KnownTexts(MEMORY)): CallGuards {
   const pseudonyms = new Pseudonyms({ key: Buffer.from('a key'), user: '1' })
-  return new CallGuards([new ActiveGuard(REPLACING)], pseudonyms, known.of(1), () => SCREEN)
+  return new CallGuards(
+    [new ActiveGuard(REPLACING)],
+    pseudonyms,
+    known.of({ client: 1, key: 1 }),
+    () => SCREEN,
+  )
 }
 
 const LINE = 'Write to ann@example.com or bea@example.org about "it".\n'
@@ -95,7 +105,7 @@ const ask = async (known: KnownTexts, ...contents: string[]) => {
 }
 
 test('a text in which nothing was found is not checked again; what was found is replaced each time', async () => {
-  const known = new KnownTexts()
+  const known = new KnownTexts(MEMORY)
   const plain = 'Nothing to see here. '.repeat(50)
   const told = `${plain} ann@example.com`
   await ask(known, plain, told)

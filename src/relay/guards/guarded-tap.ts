@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto'
 import { ArrayElements, JsonArray } from '@sluice/wire/gemini'
-import { eventTexts, type AnswerOrigin, type Channel, type EventText } from '@sluice/wire/guarded-events'
-import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { eventTexts, type Channel, type EventText } from '@sluice/wire/guarded-events'
+import { type AnswerOrigin, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { type BegunStream, begunStream } from '@sluice/wire/refused-answer'
@@ -12,7 +12,7 @@ import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { ChannelMap, MAX_CHANNELS } from './channel-map.ts'
-import { channelsOf, eventOf, scanned, withData } from './event-frames.ts'
+import { channelsOf, checkablePart, eventOf, isTerminator, scanned, withData } from './event-frames.ts'
 import { GuardedChannel } from './guarded-channel.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
@@ -36,6 +36,8 @@ const REPEATS: Readonly<Record<ClientProtocol, boolean>> = {
 }
 
 const NO_BYTES = Buffer.alloc(0)
+/** A stream may begin with it. */
+const BYTE_ORDER_MARK = '\ufeff'
 
 /** Stands for a text that guards have not changed. */
 const SAME = Symbol('same')
@@ -43,7 +45,6 @@ const SAME = Symbol('same')
 /** What is needed to check the stream of a call. */
 export interface GuardedStream extends AnswerOrigin {
   readonly guards: CallGuards
-  readonly dialect: ClientProtocol
   /** Whether the client reads its stream as one JSON array. */
   readonly isArray: boolean
 }
@@ -180,12 +181,18 @@ export class GuardedTap extends WrappedTap {
 
   #guardLast(bytes: Buffer): string {
     if (this.#last?.given === bytes) return this.#last.sent
-    const sent = this.#guard(bytes) + this.#frames.takeBuffered().toString()
+    const sent = this.#guard(bytes) + this.#guardRest()
     this.#last = { given: bytes, sent }
     return sent
   }
 
-  /** Converts events to the bytes that the client receives. */
+  // An event that only the end of the stream has ended.
+  #guardRest(): string {
+    const rest = this.#frames.takeBuffered()
+    return rest.length === 0 || this.#isBlocked ? '' : this.#guardFrame(rest)
+  }
+
+  /** Events as the client receives them. */
   #written(events: string): Buffer {
     const bytes = Buffer.from(events)
     return this.#array ? this.#array.writer.push(bytes) : bytes
@@ -220,16 +227,19 @@ export class GuardedTap extends WrappedTap {
   }
 
   #guardFrame(bytes: Buffer): string {
-    const frame = bytes.toString()
-    const data = dataOf(frame)
+    const given = bytes.toString()
+    const whole = given.startsWith(BYTE_ORDER_MARK) ? given.slice(1) : given
+    const data = dataOf(whole)
     const scan = data === undefined ? undefined : scanned(data)
-    // The frame is a comment, or the terminator of chat streams.
-    if (!scan) return (data === undefined ? '' : this.#endAll()) + (this.#isBlocked ? '' : frame)
-    return this.#guardEvent(frame, scan)
+    const { withholds } = this.#stream.guards
+    const frame = withholds ? checkablePart(whole) : whole
+    if (scan) return this.#guardEvent(frame, scan)
+    if (isTerminator(data)) return this.#endAll() + (this.#isBlocked ? '' : frame)
+    return withholds ? '' : frame
   }
 
   #guardEvent(frame: string, scan: ScannedObject): string {
-    const { texts, ends, logprobs, sequence } = eventTexts(this.#stream.dialect, scan, this.#stream)
+    const { texts, ends, repeating, sequence } = eventTexts(scan, this.#stream)
     const { own, last } = channelsOf({ texts, ends })
     let before = ''
     for (const [key, open] of this.#open.endedBy(ends)) if (!own.has(key)) before += this.#endOf(key, open)
@@ -246,7 +256,7 @@ export class GuardedTap extends WrappedTap {
     }
     this.#begun.note(scan)
     if (this.#stream.guards.changesAnswer)
-      for (const [from, to, text] of logprobs)
+      for (const [from, to, text] of repeating)
         if (scan.bytes.toString('utf8', from, to) !== text) changes.push({ from, to, text })
     if (sequence) {
       const [from, to] = sequence

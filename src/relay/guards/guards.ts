@@ -37,7 +37,7 @@ export class Guards {
    * again.
    */
   readonly #rules = new WeakMap<Guard, Rule>()
-  readonly #known = new KnownTexts()
+  readonly #known: KnownTexts
   readonly #asked = new WeakMap<Guard, Service>()
   /** Screens by the names and actions of their guards, for each version of the configuration. */
   readonly #screens = new WeakMap<Settings, Map<string, Screen>>()
@@ -45,6 +45,7 @@ export class Guards {
   /** `random` returns numbers in [0, 1), for guards that check only a sample of calls. */
   constructor(services: GuardServices, random: () => number = Math.random) {
     this.#services = services
+    this.#known = new KnownTexts(services.memory)
     this.#random = random
   }
 
@@ -84,7 +85,7 @@ export class Guards {
     if (applying.length === 0) return undefined
     const pseudonyms = new Pseudonyms({ key: this.#services.key, user: String(caller.user.id) })
     const active = applying.map((guard) => new ActiveGuard(guard))
-    const known = this.#known.of(caller.user.id)
+    const known = this.#known.of({ client: caller.user.id, key: caller.token.id })
     const asked = active.flatMap((one) =>
       isServiceGuard(one.guard) ? [{ active: one, service: this.#serviceOf(one.guard) }] : [],
     )

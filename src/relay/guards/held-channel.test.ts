@@ -41,7 +41,7 @@ const pieces = fc
   .map(([text, size]) => text.match(new RegExp(`.{1,${size}}`, 'gsu')) ?? [])
 const window = fc.integer({ min: 400, max: 900 })
 
-test('what a service lets pass is sent as it came, event by event', () => {
+test("a stream that a guard's service does not change is sent unchanged, event by event", () => {
   fc.assert(
     fc.property(pieces, window, (given, most) => {
       expect(passed(given, most, (text) => text)).toEqual(given)
@@ -51,7 +51,7 @@ test('what a service lets pass is sent as it came, event by event', () => {
 })
 
 test.each(['<code>', '', '*', 'code', 'x'])(
-  'matches are replaced by "%s" wherever windows and events are cut',
+  'the matches in a stream are replaced by "%s", however its text is divided into events and windows',
   (instead) => {
     fc.assert(
       fc.property(pieces, window, (given, most) => {

@@ -1,9 +1,8 @@
 import { callsAndImages, type FoundCall } from '@sluice/wire/guarded-calls'
-import { type AnswerOrigin, type Channel, eventTexts, type EventText } from '@sluice/wire/guarded-events'
-import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { type Channel, eventTexts, type EventText } from '@sluice/wire/guarded-events'
+import { type AnswerOrigin, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import { ArrayElements } from '@sluice/wire/gemini'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { ClientProtocol } from '@sluice/wire/protocols'
 import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
@@ -33,8 +32,7 @@ export interface HeldStream extends AnswerOrigin {
   readonly checks: ServiceChecks
   /** The text guards, which check the texts that services let pass. */
   readonly guards: CallGuards
-  readonly dialect: ClientProtocol
-  /** Whether the inner tap writes one JSON array. This tap writes events in either case. */
+  /** Whether the inner tap writes one JSON array; events are written all the same. */
   readonly isArray: boolean
 }
 
@@ -87,7 +85,7 @@ export class HeldTap extends WrappedTap {
   readonly #knownCalls = new Set<string>()
   /** Addresses of images that services have not checked yet. */
   #images: string[] = []
-  /** Texts of the last events, in order. These events are sent after the charge. */
+  /** Texts of the last events, which are sent after the charge. */
   #last: HeldText[] = []
   #checking: Promise<void> | undefined
   #isBlocked = false
@@ -289,8 +287,8 @@ export class HeldTap extends WrappedTap {
 
   /** Returns the texts of an event, and ends the channels that end with or before it. */
   #textsOf(scan: ScannedObject): HeldText[] {
-    const { dialect, checks } = this.#stream
-    const { texts, ends } = eventTexts(dialect, scan, this.#stream)
+    const { checks } = this.#stream
+    const { texts, ends } = eventTexts(scan, this.#stream)
     const { own, last } = channelsOf({ texts, ends })
     for (const [key] of this.#open.endedBy(ends)) if (!own.has(key)) this.#endChannel(key)
     if (!this.#passes) this.#noteCalls(scan)
@@ -361,7 +359,7 @@ export class HeldTap extends WrappedTap {
     const last = this.inner.lastTexts?.()
     for (const frame of last ? last.toString().split(/(?<=\n\n|\r\r|\r\n\r\n)/) : []) {
       const scan = scanned(dataOf(frame) ?? '')
-      if (scan) this.#last.push(...this.#textsOf(scan).filter(({ spot }) => !spot.isRepeated))
+      if (scan) this.#last.push(...this.#textsOf(scan).filter(({ repeats }) => !repeats))
     }
     for (const [key] of this.#open.endedBy([''])) this.#endChannel(key)
     this.#check(this.#passes ? [] : this.#channels.filter((channel) => !channel.isDecided))
@@ -436,25 +434,23 @@ export class HeldTap extends WrappedTap {
   /** Rewrites the last bytes for sending. Their texts were checked before, or repeat texts that were. */
   #rewritten(given: Buffer): Buffer {
     if (this.#final?.given === given) return this.#final.sent
-    const last = [...this.#last]
     let sent = ''
-    for (const frame of this.#split(given)) {
+    for (const frame of [...this.#split(given), this.#frames.takeBuffered().toString()]) {
       const scan = scanned(dataOf(frame) ?? '')
-      sent += scan ? written(frame, this.#lastTextsOf(scan, last)) : frame
+      sent += scan ? written(frame, this.#lastTextsOf(scan)) : frame
     }
-    sent += this.#frames.takeBuffered().toString()
     this.#final = { given, sent: Buffer.from(sent) }
     return this.#final.sent
   }
 
-  #lastTextsOf(scan: ScannedObject, last: HeldText[]): HeldText[] {
-    const { dialect, checks } = this.#stream
-    return eventTexts(dialect, scan, this.#stream).texts.map((text): HeldText => {
+  #lastTextsOf(scan: ScannedObject): HeldText[] {
+    const { checks } = this.#stream
+    return eventTexts(scan, this.#stream).texts.map((text): HeldText => {
       const given = textAt(scan.bytes, text.from, text.to)
       const spot = spotOf(text)
       if (this.#passes || given === '' || !checks.concerns(text.place)) return { spot, given, next: given }
-      if (!text.isRepeated && last[0]?.given === given) return { spot, given, next: last.shift()?.next ?? '' }
-      return { spot, given, next: this.#known(given) }
+      const judged = this.#last.find((one) => one.given === given && one.spot.place === spot.place)
+      return { spot, given, next: judged?.next ?? this.#known(given) }
     })
   }
 
@@ -472,8 +468,8 @@ function waitingBytes(frame: string): number {
   return EVENT_BYTES + 2 * frame.length
 }
 
-function spotOf({ from, to, place, isSigned, isJson, isRepeated }: EventText): HeldSpot {
-  return { from, to, place, isSigned, isJson, isRepeated: isRepeated === true }
+function spotOf({ from, to, place, isSigned, isJson, isNumber, isRepeated }: EventText): HeldSpot {
+  return { from, to, place, isSigned, isJson, isNumber: isNumber === true, isRepeated: isRepeated === true }
 }
 
 /** Whether a tool call has only begun, so that its arguments are still to come. */

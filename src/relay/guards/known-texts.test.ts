@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { MemoryAllocation, RequestMemory } from '../../limits/request-memory.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { Screen } from '../../redaction/screen.ts'
 import { KnownTexts } from './known-texts.ts'
@@ -6,11 +7,20 @@ import { KnownTexts } from './known-texts.ts'
 const rule = compileRule('r', { words: ['x'] })
 const screen = new Screen([{ rule, do: 'block' }])
 const other = new Screen([{ rule, do: 'redact' }])
+const [ANN, BEA] = [
+  { client: 1, key: 10 },
+  { client: 2, key: 20 },
+] as const
+const memory = (): RequestMemory =>
+  new RequestMemory(
+    () => 1024,
+    () => performance.now(),
+  )
 const text = (content: string): Buffer => Buffer.from(JSON.stringify(content.padEnd(200, '.')))
 
 test('a text is known to its user, under the same guards, as the same kind of text', () => {
-  const known = new KnownTexts()
-  const [ann, bea] = [known.of(1), known.of(2)]
+  const known = new KnownTexts(memory())
+  const [ann, bea] = [known.of(ANN), known.of(BEA)]
   const name = ann.nameOf(screen, text('a'), false) ?? ''
   expect(ann.has(name)).toBe(false)
   ann.add(name)
@@ -27,8 +37,8 @@ test('a text is known to its user, under the same guards, as the same kind of te
 })
 
 test('of a user the texts that were used last are known, and of all those of the users that added last', () => {
-  const known = new KnownTexts({ maxOfUser: 3, maxTexts: 5 })
-  const [ann, bea] = [known.of(1), known.of(2)]
+  const known = new KnownTexts(memory(), { maxOfUser: 3, maxTexts: 5 })
+  const [ann, bea] = [known.of(ANN), known.of(BEA)]
   for (const name of ['a', 'b', 'c']) ann.add(name)
   expect(ann.has('a')).toBe(true)
   ann.add('d')
@@ -39,4 +49,34 @@ test('of a user the texts that were used last are known, and of all those of the
   expect(['a', 'c', 'd'].filter((name) => ann.has(name))).toHaveLength(2)
   bea.add('g')
   expect(known.size).toBe(5)
+})
+
+test('what is remembered counts against the share of its user, and is given back when it is forgotten', () => {
+  const shared = memory()
+  const known = new KnownTexts(shared, { maxOfUser: 3, maxTexts: 5 })
+  const [ann, bea] = [known.of(ANN), known.of(BEA)]
+  ann.add('a')
+  const one = shared.usedBy(ANN.client)
+  expect(one).toBeGreaterThan(100)
+  for (const name of ['a', 'b', 'c', 'd', 'e']) ann.add(name)
+  expect(shared.usedBy(ANN.client)).toBe(3 * one)
+  for (const name of ['f', 'g', 'h', 'i']) bea.add(name)
+  expect([shared.usedBy(ANN.client), shared.usedBy(BEA.client)]).toEqual([2 * one, 3 * one])
+  expect(shared.held).toBe(known.size * one)
+})
+
+test('while the share of a user is used up, nothing more of it is remembered', () => {
+  const shared = memory()
+  const ann = new KnownTexts(shared).of(ANN)
+  const bodies = new MemoryAllocation(ANN)
+  const pieces = [64 * 1024 * 1024, 1024 * 1024, 64 * 1024, 1024, 64, 1]
+  for (const bytes of pieces) while (shared.take(bodies, bytes));
+  const small: MemoryAllocation[] = []
+  for (let one = new MemoryAllocation(ANN); shared.take(one, 160); one = new MemoryAllocation(ANN))
+    small.push(one)
+  ann.add('a')
+  expect(ann.has('a')).toBe(false)
+  shared.give(bodies, bodies.bytes)
+  ann.add('a')
+  expect(ann.has('a')).toBe(true)
 })

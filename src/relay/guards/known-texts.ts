@@ -1,12 +1,22 @@
 import { hash } from 'node:crypto'
+import type { PoolOwner } from '../../limits/fair-pool.ts'
+import { MemoryAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Screen } from '../../redaction/screen.ts'
 
 /** Maximum number of remembered texts per user; enough for several long conversations. */
 const MAX_OF_USER = 4_096
-/** Maximum number of remembered texts in all, which take about 10 MB. */
+/** Texts that are remembered at most in all: 10 MB. */
 const MAX_TEXTS = 65_536
-/** Shorter texts, in bytes, are not remembered, because checking them is as fast as looking them up. */
+/** Memory of a text that is remembered, in bytes. */
+const TEXT_BYTES = 160
+/** Texts that are shorter in bytes are checked as quickly as they are recognised. */
 const MIN_BYTES = 128
+
+/** The names of a user's texts, the oldest first, and the memory that they take. */
+interface UserTexts {
+  readonly names: Map<string, true>
+  readonly allocation: MemoryAllocation
+}
 
 /** The texts of a user in which guards have found nothing. */
 export interface KnownTextsOfUser {
@@ -26,18 +36,19 @@ export interface KnownTextsOfUser {
  * `docs/guards.md: Matching`.
  */
 export class KnownTexts {
+  readonly #memory: RequestMemory
   readonly #maxOfUser: number
   readonly #maxTexts: number
-  /** Names of texts by user: users and names in order of last use, the oldest first. */
-  readonly #users = new Map<number, Map<string, true>>()
-  /**
-   * Numbers that identify screens. Other guards, or other actions of the same guards, have another screen.
-   */
+  /** By user, the one that added last at the end. */
+  readonly #users = new Map<PoolOwner['client'], UserTexts>()
+  /** Other guards, or the same ones with another action, are other screens. */
   readonly #screens = new WeakMap<Screen, number>()
   #nextScreen = 0
   #texts = 0
 
-  constructor({ maxOfUser = MAX_OF_USER, maxTexts = MAX_TEXTS } = {}) {
+  /** `memory`: what is remembered counts against the shares of the users. */
+  constructor(memory: RequestMemory, { maxOfUser = MAX_OF_USER, maxTexts = MAX_TEXTS } = {}) {
+    this.#memory = memory
     this.#maxOfUser = maxOfUser
     this.#maxTexts = maxTexts
   }
@@ -47,42 +58,51 @@ export class KnownTexts {
     return this.#texts
   }
 
-  of(user: number): KnownTextsOfUser {
+  of(owner: PoolOwner): KnownTextsOfUser {
     return {
       nameOf: (screen, bytes, isJson) => {
         if (bytes.length < MIN_BYTES) return undefined
         return `${this.#screenId(screen)}${isJson ? 'j' : 't'}${hash('sha256', bytes, 'base64url')}`
       },
       has: (name) => {
-        const names = this.#users.get(user)
+        const names = this.#users.get(owner.client)?.names
         if (!names?.delete(name)) return false
         names.set(name, true)
         return true
       },
-      add: (name) => this.#add(user, name),
+      add: (name) => this.#add(owner, name),
     }
   }
 
-  #add(user: number, name: string): void {
-    const names = this.#users.get(user) ?? new Map<string, true>()
-    this.#users.delete(user)
-    this.#users.set(user, names)
-    if (!names.delete(name)) this.#texts += 1
+  #add(owner: PoolOwner, name: string): void {
+    const texts = this.#users.get(owner.client) ?? {
+      names: new Map(),
+      allocation: new MemoryAllocation(owner),
+    }
+    const { names, allocation } = texts
+    if (!names.delete(name)) {
+      // While memory is short, nothing more is remembered.
+      if (!this.#memory.take(allocation, TEXT_BYTES)) return
+      this.#texts += 1
+    }
     names.set(name, true)
-    if (names.size > this.#maxOfUser) this.#forgetOldest(names)
+    this.#users.delete(owner.client)
+    this.#users.set(owner.client, texts)
+    if (names.size > this.#maxOfUser) this.#forgetOldest(texts)
     while (this.#texts > this.#maxTexts) {
       const [oldest] = this.#users
       if (!oldest) return
-      const [id, others] = oldest
+      const [client, others] = oldest
       this.#forgetOldest(others)
-      if (others.size === 0) this.#users.delete(id)
+      if (others.names.size === 0) this.#users.delete(client)
     }
   }
 
-  #forgetOldest(names: Map<string, true>): void {
+  #forgetOldest({ names, allocation }: UserTexts): void {
     for (const name of names.keys()) {
       names.delete(name)
       this.#texts -= 1
+      this.#memory.give(allocation, TEXT_BYTES)
       return
     }
   }

@@ -3,7 +3,7 @@ import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { dataOf, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { scanned, withData } from './event-frames.ts'
+import { checkablePart, isTerminator, scanned, withData } from './event-frames.ts'
 import { GuardedChannel } from './guarded-channel.ts'
 
 const OUTPUT = { place: 'output', isSigned: false } as const
@@ -56,9 +56,11 @@ export class MediaEvents {
     return sent
   }
 
-  #guardFrame(frame: string): string {
+  #guardFrame(given: string): string {
+    const frame = this.#guards.withholds ? checkablePart(given) : given
     const data = dataOf(frame)
     const scan = data === undefined ? undefined : scanned(data)
+    if (!scan && this.#guards.withholds && !isTerminator(data)) return ''
     if (!scan) return frame
     const { texts, tokens, isLast } = mediaEventTexts(scan)
     const before = isLast ? this.endText() : ''

@@ -1,5 +1,6 @@
 import {
   type MediaAnswer,
+  type MediaEventText,
   mediaEventTexts,
   mediaTexts,
   refusedMedia,
@@ -150,7 +151,7 @@ export async function servedEvents(
 ): Promise<Buffer> {
   const frames = framesOf(bytes)
   const whole = frames.find(({ isLast }) => isLast)?.text
-  const said = frames.map(({ piece, text }) => (piece === 'text' ? text : '')).join('')
+  const said = frames.map(({ span, text }) => (span?.piece === 'text' ? text : '')).join('')
   const given = whole ?? said
   const [passed] = (await judged([given], checks, signal)) ?? []
   if (passed === given && (said === '' || said === given)) return bytes
@@ -158,15 +159,40 @@ export async function servedEvents(
   const text = passed ?? ''
   const last = frames.findLast(({ isLast }) => isLast)
   const done =
-    passed === undefined || !last ? { type: 'transcript.text.done', text } : { ...last.event, text }
+    passed === undefined || !last
+      ? { type: 'transcript.text.done', text }
+      : { ...(JSON.parse(last.scan.bytes.toString()) as object), text }
   const first = text === '' ? '' : delta(text)
   return Buffer.from(`${first}${withData(last?.frame ?? '', JSON.stringify(without(done)))}`)
 }
 
+/** The events of pictures; undefined if a service blocks. */
+export async function servedPictures(
+  bytes: Buffer,
+  checks: ServiceChecks,
+  signal: AbortSignal,
+): Promise<Buffer | undefined> {
+  const frames = framesOf(bytes)
+  const passed = await judged(
+    frames.map(({ text }) => text),
+    checks,
+    signal,
+  )
+  if (!passed) return undefined
+  if (frames.every(({ text }, at) => text === passed[at])) return bytes
+  const written = frames.map(({ frame, scan, span, text }, at) => {
+    const next = passed[at] ?? ''
+    if (!span || next === text) return frame
+    return withData(frame, withTexts(scan.bytes, [{ ...span, text: JSON.stringify(next) }]).toString())
+  })
+  return Buffer.from(written.join(''))
+}
+
 interface Frame {
   readonly frame: string
-  readonly event: Readonly<Record<string, unknown>>
-  readonly piece: 'text' | 'segment' | undefined
+  readonly scan: ScannedObject
+  /** Where its text is. */
+  readonly span: MediaEventText | undefined
   readonly text: string
   readonly isLast: boolean
 }
@@ -183,21 +209,15 @@ function framesOf(bytes: Buffer): Frame[] {
     at = end
     const data = dataOf(frame)
     const scan = data === undefined ? undefined : scanned(data)
-    if (!scan || data === undefined) continue
+    if (!scan) continue
     const { texts, isLast } = mediaEventTexts(scan)
     const [span] = texts
-    found.push({
-      frame,
-      event: JSON.parse(data) as Frame['event'],
-      piece: span?.piece,
-      text: span ? textAt(scan.bytes, span.from, span.to) : '',
-      isLast,
-    })
+    found.push({ frame, scan, span, text: span ? textAt(scan.bytes, span.from, span.to) : '', isLast })
   }
   return found
 }
 
-/** Returns an event without `logprobs`, which repeats its text. */
-function without(event: Readonly<Record<string, unknown>>): object {
+/** An event without the list that repeats its text. */
+function without(event: object): object {
   return Object.fromEntries(Object.entries(event).filter(([name]) => name !== 'logprobs'))
 }

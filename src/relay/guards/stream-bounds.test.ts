@@ -3,6 +3,7 @@ import { runInNewContext } from 'node:vm'
 import { NO_USAGE } from '@sluice/wire/usage'
 import { expect, test } from 'vitest'
 import type { Guard } from '../../domain/guard.ts'
+import { RequestMemory } from '../../limits/request-memory.ts'
 import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { Screen } from '../../redaction/screen.ts'
@@ -14,6 +15,11 @@ import { HeldTap } from './held-tap.ts'
 import { KnownTexts } from './known-texts.ts'
 import type { Checked } from './services/service-checks.ts'
 import { ServiceChecks } from './services/service-checks.ts'
+
+const MEMORY = new RequestMemory(
+  () => 1024,
+  () => performance.now(),
+)
 
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
@@ -38,7 +44,7 @@ const GUARD: Guard = {
 
 function callGuards(...active: readonly ActiveGuard[]): CallGuards {
   const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
-  return new CallGuards(active, pseudonyms, new KnownTexts().of(1), (rules) => {
+  return new CallGuards(active, pseudonyms, new KnownTexts(MEMORY).of({ client: 1, key: 1 }), (rules) => {
     const rule = compileRule('codes', { regex: ['code-[0-9]+-x'] })
     return new Screen(rules.map((one) => ({ rule, do: one.do, with: '[R]' })))
   })
@@ -111,7 +117,7 @@ async function feed(tap: Tap, events: Iterable<Buffer>): Promise<string> {
   return sent
 }
 
-test('a text that is judged in windows keeps its characters in memory, and nothing of its pieces', () => {
+test('a text that is checked in windows takes memory for its characters, and not for its pieces', () => {
   const channel = new HeldChannel({ key: '0/content', ...PLAIN, frame: String })
   const spot = { from: 0, to: 0, ...PLAIN, isRepeated: false }
   collect()
@@ -128,7 +134,7 @@ test('a text that is judged in windows keeps its characters in memory, and nothi
 
 const PLAIN = { place: 'output', isSigned: false, isJson: false } as const
 
-test('what is held of a stream is counted, and given back when it was sent', async () => {
+test('the memory of the held part of a stream is counted, and released once that part is sent', async () => {
   const memory = new Memory()
   const tap = held(new Passing([new ActiveGuard(GUARD)], 0), memory)
   const events = Array.from({ length: 5000 }, (_, at) => chunk(0, { content: `word ${at}` }))
@@ -146,7 +152,7 @@ test('what is held of a stream is counted, and given back when it was sent', asy
   expect(memory.bytes).toBeLessThan(whole / 10)
 })
 
-test('windows of a text are judged in linear time behind arguments of a tool that are not over', async () => {
+test('the windows of a text are checked in linear time while the arguments of an earlier tool call are incomplete', async () => {
   const tap = held(new Passing([new ActiveGuard(GUARD)], 400))
   const call = { tool_calls: [{ index: 0, id: 'a', function: { name: 'f', arguments: '{"a":"' } }] }
   const piece = chunk(0, { content: 'hello '.repeat(70) })
@@ -180,7 +186,7 @@ test.each([
   },
 )
 
-test('guards of the request alone have no say in an answer that cannot be held', async () => {
+test('a guard of requests alone does not decide about an answer with more texts than can be held', async () => {
   const before = new ActiveGuard({ ...GUARD, where: ['input'] })
   const after = new ActiveGuard({ ...GUARD, on_failure: 'pass' })
   const tap = held(new Passing([before, after], 400))
@@ -193,7 +199,7 @@ test('guards of the request alone have no say in an answer that cannot be held',
   expect(new Passing([before, new ActiveGuard({ ...GUARD, mode: 'monitor' })], 0).withholds).toBe(false)
 })
 
-test('what repeats texts is not kept in memory', () => {
+test('the events that repeat a whole text of a guarded stream are not kept in memory', () => {
   const memory = new Memory()
   const tap = new GuardedTap(
     passing(),

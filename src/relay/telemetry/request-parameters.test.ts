@@ -37,7 +37,7 @@ test.each([
   expect(parametersOf(body, 50)).toEqual({ ...named, 'gen_ai.request.max_tokens': 50 })
 })
 
-test('nothing else of a request is a parameter: no words, no values of another type', () => {
+test('texts and values of a wrong type in a request are not exported as its parameters', () => {
   const body = {
     stop: ['a word'],
     temperature: 'a word',

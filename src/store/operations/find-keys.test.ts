@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { newToken, storeWithAccount } from '../../../test/store-rows.ts'
 
-test('keys are found among more tokens than one step reads, those that end with the part before those named so', async () => {
+test('a search finds keys among more than 600 tokens: first those that end with the text, then names with it', async () => {
   const { store, userId } = await storeWithAccount()
   const create = (name: string, key: string) => store.write('createToken', newToken(userId, { name, key }))
   const first = await create('oldest', 'first-of-all-ZyX9')

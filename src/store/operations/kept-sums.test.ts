@@ -91,7 +91,7 @@ async function dropped(store: Pick<Rows, 'write'>, userId: number, maxBytes: num
 }
 
 describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
-  test('kept bytes are summed exactly, whatever is written, replaced, removed, dropped and pruned', async () => {
+  test('the sums of stored bytes are exact after any writes, replacements and removals', async () => {
     const { store, database } = await openedRows(engine)
     const random = randomFrom(7)
     const below = (count: number): number => Math.floor(random() * count)
@@ -126,7 +126,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     }
   })
 
-  test('kept bytes exceed their maximum only until the oldest of both kinds are dropped', async () => {
+  test('above the maximum of stored bytes the oldest responses and signatures are removed', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('storeResponse', kept('second', 1_000, { createdMs: NOW + 1 }))
     await store.write('storeSignatures', { replies: [signature(2, 'first', 100, NOW)] })
@@ -146,7 +146,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     expect([stored, counted]).toEqual([{ 3: 1_512 }, { 3: 1_512 }])
   })
 
-  test('kept bytes are deleted with their user', async () => {
+  test('the sums of stored bytes are deleted with their user', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', kept('a', 100, { userId }))
     await store.write('storeSignatures', { replies: [signature(userId, 'a', 100)] })

@@ -38,7 +38,7 @@ test.each([
   expect(requested(protocol, path).path).toBe(expected)
 })
 
-test('Claude in Foundry has its own path and header', () => {
+test('a call of Claude in Microsoft Foundry has the path and the key header of Anthropic', () => {
   const { path, headers } = requested('messages', '/messages')
   expect(path).toBe('/anthropic/v1/messages')
   expect(headers).toEqual(['accept', 'a', 'x-api-key', 'the-key'])

@@ -91,7 +91,7 @@ describe('chat', () => {
   const usage = { prompt_tokens: 3, completion_tokens: 2, total_tokens: 5 }
   const usageChunk = { id: 'c1', object: 'chat.completion.chunk', created: 7, model: 'm', choices: [], usage }
 
-  test('chunks are put together to a completion', () => {
+  test('the chunks of a chat stream are assembled to one chat completion', () => {
     const stream = sse(
       chunk({ delta: { role: 'assistant', content: '' } }),
       chunk({ delta: { content: 'Hel' }, logprobs: { content: [{ token: 'Hel' }] } }),
@@ -127,7 +127,7 @@ describe('chat', () => {
   })
 
   test.each(['length', 'content_filter', null, 'eos'])(
-    'a completion that ends with %j is not complete',
+    'a chat completion with the finish reason %j does not count as complete',
     (reason) => {
       const whole = { choices: [{ index: 0, message: { content: 'a' }, finish_reason: reason }] }
       expect(chatAnswers.isComplete(whole)).toBe(false)
@@ -135,7 +135,7 @@ describe('chat', () => {
     },
   )
 
-  test('a refusal, an error and one cut choice of two are not complete', () => {
+  test('an answer with a refusal, an error or a truncated choice does not count as complete', () => {
     const stop = { message: { content: 'a' }, finish_reason: 'stop' }
     expect(chatAnswers.isComplete({ choices: [{ ...stop, message: { refusal: 'No.' } }] })).toBe(false)
     expect(chatAnswers.isComplete({ choices: [stop], error: { message: 'x' } })).toBe(false)
@@ -146,25 +146,28 @@ describe('chat', () => {
     ).toBeUndefined()
   })
 
-  test.each(['\n\n', '\r\n\r\n'])('a stream gets its usage chunk only if it asked for it', (end) => {
-    const frames = [
-      chunk({ delta: { content: 'a' } }),
-      chunk({ delta: {}, finish_reason: 'stop' }),
-      usageChunk,
-    ]
-    const [one, two, three] = frames.map((frame) => `data: ${JSON.stringify(frame)}${end}`)
-    const done = `data: [DONE]${end}`
-    const plain = `${one}${two}${done}`
-    const full = `${one}${two}${three}${done}`
-    expect(withUsageChunk(full, false, undefined)).toBe(plain)
-    expect(withUsageChunk(plain, false, usage)).toBe(plain)
-    expect(withUsageChunk(full, true, undefined)).toBe(full)
-    expect(withUsageChunk(plain, true, usage)).toBe(
-      `${one}${two}data: ${JSON.stringify(usageChunk)}\n\n${done}`,
-    )
-  })
+  test.each(['\n\n', '\r\n\r\n'])(
+    'a replayed stream has a usage chunk only if the request asked for usage',
+    (end) => {
+      const frames = [
+        chunk({ delta: { content: 'a' } }),
+        chunk({ delta: {}, finish_reason: 'stop' }),
+        usageChunk,
+      ]
+      const [one, two, three] = frames.map((frame) => `data: ${JSON.stringify(frame)}${end}`)
+      const done = `data: [DONE]${end}`
+      const plain = `${one}${two}${done}`
+      const full = `${one}${two}${three}${done}`
+      expect(withUsageChunk(full, false, undefined)).toBe(plain)
+      expect(withUsageChunk(plain, false, usage)).toBe(plain)
+      expect(withUsageChunk(full, true, undefined)).toBe(full)
+      expect(withUsageChunk(plain, true, usage)).toBe(
+        `${one}${two}data: ${JSON.stringify(usageChunk)}\n\n${done}`,
+      )
+    },
+  )
 
-  test('completions are streamed and put together likewise', () => {
+  test('a legacy completion is split into a stream and assembled from one like a chat completion', () => {
     const whole = {
       id: 'c1',
       object: 'text_completion',

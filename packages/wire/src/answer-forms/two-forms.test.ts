@@ -123,7 +123,7 @@ describe('chat', () => {
     return { whole, stream: `${written([...chunks, { ...chunk, choices: [], usage }])}data: [DONE]\n\n` }
   }
 
-  test('both forms say the same', () =>
+  test('a chat answer has the same content whole and as a stream', () =>
     fc.assert(
       fc.property(answer, cuts, (one, sizes) => {
         const { whole, stream } = forms(one, sizes)
@@ -132,7 +132,7 @@ describe('chat', () => {
       RUNS,
     ))
 
-  test("OpenAI's client reads the same of both", () =>
+  test("OpenAI's client reads the same from a whole answer and from its stream", () =>
     fc.assert(
       fc.asyncProperty(answer, cuts, async (one, sizes) => {
         // It puts no texts together that it does not know.
@@ -218,7 +218,7 @@ describe('messages', () => {
     return { whole, stream: written(events) }
   }
 
-  test('both forms say the same', () =>
+  test('a messages answer has the same content whole and as a stream', () =>
     fc.assert(
       fc.property(answer, cuts, (one, sizes) => {
         const { whole, stream } = forms(one, sizes)
@@ -227,7 +227,7 @@ describe('messages', () => {
       RUNS,
     ))
 
-  test("Anthropic's client reads the same of both, and what the whole answer says", () =>
+  test("Anthropic's client reads the content of the whole answer from a stream in either form", () =>
     fc.assert(
       fc.asyncProperty(answer, cuts, async (one, sizes) => {
         const { whole, stream } = forms(one, sizes)
@@ -262,7 +262,7 @@ describe('gemini', () => {
     tokens: count,
   })
 
-  test('both forms say the same', () =>
+  test('a Gemini answer has the same content whole and as a stream', () =>
     fc.assert(
       fc.property(answer, cuts, ({ parts, tokens }, sizes) => {
         const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: tokens }
@@ -326,7 +326,7 @@ describe('responses', () => {
     }),
   )
 
-  test('both forms say the same, and the deltas of the stream are the texts of the whole', () =>
+  test('a response has the same content whole and as a stream, and its deltas add up to its texts', () =>
     fc.assert(
       fc.property(fc.array(item, { maxLength: 5 }), count, (output, tokens) => {
         const whole = {

@@ -396,7 +396,7 @@ describe('reading a messages stream', () => {
     })
   })
 
-  test('text before its block begins one; so does text after its end', () => {
+  test('a text delta without an open block begins a new block', () => {
     const stop = data({ type: 'content_block_stop', index: 0 })
     const stream =
       START +
@@ -474,7 +474,7 @@ describe('reading a messages stream', () => {
     })
   })
 
-  test('null is not an error', () => {
+  test('an event with null as its error is not a failure', () => {
     expect(failureOf(START + data({ error: null }) + data({ type: 'odd', error: '' }) + END)).toBeUndefined()
   })
 

@@ -348,7 +348,7 @@ describe('writing a messages request', () => {
     ])
   })
 
-  test('the user has the first turn, and the last where the user had it', () => {
+  test('a written request begins with a user turn, and ends with one where the conversation did', () => {
     const roles = (...turns: Turn[]) =>
       encode({ turns }).body.messages.map(({ role, content }) => [role, content[0]?.['text']])
     expect(roles(say('assistant', words('a')))).toEqual([

@@ -75,7 +75,7 @@ describe('a turn that a client returned without its signatures', () => {
     expect(restored([THOUGHT, call('a')], unknown)).toBe(unknown)
   })
 
-  test('a returned turn has the signature of a text after it', () => {
+  test('the signature of a text is restored after the text in a returned turn', () => {
     const proof: Proof = { protocol: 'gemini', value: 'c2lnbmVk', signs: 'text' }
     const reply: ReplyPart[] = [said('Sunny.'), { kind: 'thinking', text: '', proof }]
     expect(restored(reply, [said('Sunny.')])).toEqual(reply)
@@ -122,7 +122,7 @@ describe('what a stream has signed', () => {
     expect(reply.parts).toEqual([THOUGHT, { ...call('a'), input: '' }])
   })
 
-  test('signatures are the same of copied texts, between texts that are not copied', () => {
+  test('the signatures of a reply are found in the same way if some of its texts are copied bytes', () => {
     const bytes = Buffer.from('"\\"é\\n"')
     const copied = new CopiedText('thinking', 0, bytes, {
       from: 1,

@@ -24,7 +24,7 @@ test.each([
   expect(localPath(given)).toBe(path)
 })
 
-test('no text leads a browser to another host, or breaks a header', () => {
+test('no requested path makes a sign-in redirect to another host or breaks a header', () => {
   const piece = fc.constantFrom(
     '/',
     '\\',

@@ -1,6 +1,7 @@
 import {
   jsonTextOf,
   jsonTexts,
+  MIN_NUMBER,
   type FoundCall,
   type FoundParts,
   type JsonText,
@@ -32,6 +33,10 @@ export interface CheckedText {
   readonly isSigned: boolean
   /** Whether the text is JSON, in which only the strings are checked. */
   readonly isJson: boolean
+  /** Whether it is a number; a short one tells services nothing. */
+  readonly isNumber?: boolean
+  /** Whether it is a name in a schema. There are many, about which services are not asked. */
+  readonly isName?: boolean
 }
 
 /** The texts, tool calls and images that are checked together. */
@@ -380,7 +385,8 @@ interface TextParts {
   readonly written: (next: (piece: Piece) => string) => string
 }
 
-function partsOf(text: string, { isJson }: CheckedText): TextParts {
+function partsOf(text: string, { isJson, isNumber, isName }: CheckedText): TextParts {
+  if (isName || (isNumber && text.length < MIN_NUMBER)) return { pieces: [], written: () => text }
   const json = isJson ? jsonTexts(text) : undefined
   if (json) return jsonParts(text, json)
   const piece = { text }

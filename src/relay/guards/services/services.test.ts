@@ -82,12 +82,12 @@ describe('the answer of a service is read', () => {
     ['lakera', { flagged: false }, { matches: 0, isBlocked: false }],
     ['moderation', { results: [{ category_scores: { violence: 0.5 } }] }, { matches: 1, isBlocked: false }],
     ['moderation', { results: [{ category_scores: { violence: 0.49 } }] }, { matches: 0, isBlocked: false }],
-  ] as const)('%s: %j', async (kind, answer, expected) => {
+  ] as const)('the answer of %s has the expected verdict: %j', async (kind, answer, expected) => {
     expect((await judged(kind, answer)).judgement).toEqual(expected)
   })
 })
 
-describe('a failure is', () => {
+describe('an answer of a service that is a failure', () => {
   test.each([
     ['webhook', { action: 'GUARDRAIL_INTERVENED', texts: ['x', 'y'] }],
     ['webhook', { action: 'GUARDRAIL_INTERVENED', texts: [] }],
@@ -112,12 +112,12 @@ describe('a failure is', () => {
     ['moderation', {}],
     ['moderation', { results: [] }],
     ['moderation', { results: [{ flagged: false, category_scores: { hate: 0 } }] }],
-  ] as const)('%s: %j', async (kind, answer) => {
+  ] as const)('the answer of %s is a failure of the service: %j', async (kind, answer) => {
     await expect(judged(kind, answer)).rejects.toThrow(ServiceFailure)
   })
 })
 
-test('what is asked', async () => {
+test('the request to Presidio, Bedrock and Lakera has the documented address, headers and body', async () => {
   const bodyOf = ({ body }: PostRequest): unknown => JSON.parse(body.toString())
   const presidio = await judged('presidio', [], ['a', 'b', 'a'])
   expect(presidio.sent.map((one) => [one.url, bodyOf(one)])).toEqual(
@@ -146,7 +146,7 @@ test('what is asked', async () => {
   ])
 })
 
-test('the keys of Bedrock are used in turn', async () => {
+test('the keys of a Bedrock guardrail are used in turn', async () => {
   const service = serviceOf(MATCHES.bedrock)
   const keys: unknown[] = []
   for (let call = 0; call < 3; call++)
@@ -215,7 +215,7 @@ describe('a judgement is applied', () => {
     ])
   })
 
-  test('a difference never cuts a character', () => {
+  test('the difference between two texts never divides a character', () => {
     expect(difference('👍', '👎')).toEqual({ start: 0, end: 2 })
   })
 })

@@ -23,14 +23,17 @@ test.each(['message', 'delta'])('arguments that are an object become its exact t
   expect(read(answer)).toEqual(['{}', OBJECT, null, OBJECT, OBJECT])
 })
 
-test('a response that is larger than what is scanned is read, too', () => {
+test('a response with arguments nested too deeply for the scanner is read, too', () => {
   const deep = `{"a":${'['.repeat(600)}${']'.repeat(600)}}`
   expect(read(`{"choices":[{"message":{"tool_calls":[${CALL(deep)}]}}]}`)).toEqual([deep])
 })
 
-test.each(['', '[]', 'null', '{"choices":', '"x"'])('%j is not a response', (text) => {
-  expect(parseAnswer(text)).toBeUndefined()
-})
+test.each(['', '[]', 'null', '{"choices":', '"x"'])(
+  'a body that is not a chat response is recognized as such: %j',
+  (text) => {
+    expect(parseAnswer(text)).toBeUndefined()
+  },
+)
 
 test.each([
   '{}',

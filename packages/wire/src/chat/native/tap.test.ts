@@ -443,7 +443,7 @@ describe('error frames', () => {
     expect(later.forwarded).toBe(chunk({ content: 'a' }))
   })
 
-  test('null is not an error', () => {
+  test('a chunk with null as its error is not an error', () => {
     const text = chunk({ content: 'a' }, { error: null }) + chunk({ content: 'b' }, { error: null })
     expect(watch([Buffer.from(text)])).toMatchObject({
       forwarded: text,

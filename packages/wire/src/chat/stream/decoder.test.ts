@@ -370,7 +370,7 @@ describe('the end of a stream', () => {
     expect(decoder.end()).toEqual([])
   })
 
-  test('nothing is read after the end', () => {
+  test('events after the end of a chat stream are ignored', () => {
     const events = decode(chunk({ content: 'x' }), finish('stop'), DONE)
     expect(decode(chunk({ content: 'x' }), finish('stop'), DONE, chunk({ content: 'y' }), DONE)).toEqual(
       events,

@@ -147,7 +147,7 @@ describe('the text to count', () => {
     expect(replyContext(turn, turn)).toBe(`${replyContext(turn)}\nagain`)
   })
 
-  test('the text to count is what an invalid request contains', () => {
+  test('an invalid request has an empty text to count', () => {
     expect(
       promptText(request({ messages: [1, { role: 'user' }, { content: 5 }, { content: [1, {}] }] })).text,
     ).toBe('')

@@ -1,0 +1,192 @@
+import type { TextPlace } from './guarded-texts.ts'
+
+/** Members whose texts are terms of a protocol, names or ids, and so are not checked. */
+export const TERMS: ReadonlySet<string> = new Set([
+  'aspectRatio',
+  'authorization',
+  'authorization_token',
+  'background',
+  'cachedContent',
+  'call_id',
+  'category',
+  'container_id',
+  'detail',
+  'effort',
+  'encoding_format',
+  'encrypted_content',
+  'encrypted_index',
+  'environment',
+  'file_id',
+  'finishReason',
+  'finish_reason',
+  'format',
+  'id',
+  'include',
+  'inference_geo',
+  'item_id',
+  'language',
+  'media_type',
+  'mimeType',
+  'mime_type',
+  'modalities',
+  'model',
+  'object',
+  'output_format',
+  'phase',
+  'previous_response_id',
+  'quality',
+  'responseMimeType',
+  'responseModalities',
+  'response_id',
+  'role',
+  'serviceTier',
+  'service_tier',
+  'signature',
+  'size',
+  'speed',
+  'status',
+  'stop_reason',
+  'system_fingerprint',
+  'thoughtSignature',
+  'thought_signature',
+  'threshold',
+  'tool_call_id',
+  'tool_use_id',
+  'truncation',
+  'ttl',
+  'type',
+  'verbosity',
+  'voice',
+])
+
+/** Terms whose value may be a list of terms. */
+export const TERM_LISTS: ReadonlySet<string> = new Set(['include', 'modalities'])
+/** Terms that occur in answers only. */
+export const ANSWER_TERMS: ReadonlySet<string> = new Set([
+  'blockReason',
+  'createTime',
+  'created_at',
+  'expires_at',
+  'modelVersion',
+  'obfuscation',
+  'responseId',
+  'stop_sequence',
+])
+/** Members of answers that contain nothing but terms and numbers. */
+export const MEASURES: ReadonlySet<string> = new Set([
+  'content_filter_offsets',
+  'content_filter_result',
+  'content_filter_results',
+  'prompt_filter_results',
+  'safetyRatings',
+  'usage',
+  'usageMetadata',
+])
+/** Members of a response that were not generated: they repeat its request, or state how it ended. */
+export const UNGENERATED: ReadonlySet<string> = new Set([
+  'error',
+  'incomplete_details',
+  'input',
+  'instructions',
+  'metadata',
+  'prompt',
+  'prompt_cache_key',
+  'reasoning',
+  'safety_identifier',
+  'text',
+  'tool_choice',
+  'tools',
+  'user',
+])
+/**
+ * Members of which users choose the names within, while the values are of the protocol again: properties of
+ * schemas, variables of prompts.
+ */
+export const NAMED: ReadonlySet<string> = new Set([
+  '$defs',
+  'definitions',
+  'dependentRequired',
+  'dependentSchemas',
+  'labels',
+  'patternProperties',
+  'properties',
+  'variables',
+])
+
+/** Members whose texts are such names. */
+export const NAMES: ReadonlySet<string> = new Set(['$ref', 'propertyOrdering', 'required'])
+
+/** Members that contain the bytes of media or of embeddings in base64. */
+export const MEDIA: ReadonlySet<string> = new Set([
+  'b64_json',
+  'embedding',
+  'file_data',
+  'image',
+  'mask',
+  'partial_image_b64',
+])
+/** Members that contain the address of media; it may be a data URL, which contains the bytes. */
+export const ADDRESSES: ReadonlySet<string> = new Set([
+  'fileUri',
+  'file_uri',
+  'file_url',
+  'image_url',
+  'uri',
+  'url',
+])
+/** Members that stand beside `data` and state its type, by which it is recognized as media. */
+export const DATA_KINDS = [
+  'media_type',
+  'mimeType',
+  'mime_type',
+  'format',
+  'transcript',
+  'expires_at',
+] as const
+/** Members that contain a signature. */
+export const SIGNATURES = ['signature'] as const
+/** Members with reasoning. */
+export const THOUGHTS: ReadonlySet<string> = new Set(['reasoning', 'reasoning_content', 'reasoning_details'])
+/** Types of blocks, items and deltas that contain reasoning. */
+export const REASONING: ReadonlySet<string> = new Set([
+  'thinking',
+  'thinking_delta',
+  'reasoning',
+  'reasoning.text',
+  'reasoning.summary',
+])
+
+/** Members whose whole content belongs to one place. */
+export const PLACES: ReadonlyMap<string, TextPlace> = new Map<string, TextPlace>([
+  ['tool_calls', 'tool_arguments'],
+  ['function_call', 'tool_arguments'],
+  ['functionCall', 'tool_arguments'],
+  ['partial_json', 'tool_arguments'],
+  ['executableCode', 'tool_arguments'],
+  ['executable_code', 'tool_arguments'],
+  ['functionResponse', 'tool_results'],
+  ['function_response', 'tool_results'],
+  ['codeExecutionResult', 'tool_results'],
+  ['code_execution_result', 'tool_results'],
+])
+
+/** Members of calls and results that contain objects whose names users or models choose. */
+export const DATA: ReadonlySet<string> = new Set([
+  'action',
+  'args',
+  'arguments',
+  'input',
+  'operation',
+  'response',
+])
+export const RESULTS: ReadonlySet<string> = new Set(['output', 'outputs', 'results', 'result'])
+/** Roles of messages that are results of tools. */
+export const RESULT_ROLES: ReadonlySet<string> = new Set(['tool', 'function'])
+export const MODEL_ROLES: ReadonlySet<string> = new Set(['assistant', 'model'])
+/** Members that contain the JSON of a tool's arguments. */
+export const JSON_TEXTS: ReadonlySet<string> = new Set(['arguments', 'partial_json'])
+/** Members of answers that repeat the text token by token, and the JSON to put in the place of an object. */
+export const REPEATING: ReadonlyMap<string, string> = new Map([
+  ['logprobs', 'null'],
+  ['logprobsResult', '{}'],
+])

@@ -1,0 +1,175 @@
+import fc from 'fast-check'
+import type { AnswerOrigin } from '@sluice/wire/guarded-texts'
+import type { ClientProtocol } from '@sluice/wire/protocols'
+import { expect, test } from 'vitest'
+import { GUARD_PLACES, type Guard, type GuardAction, textMatch } from '../../domain/guard.ts'
+import { RequestMemory } from '../../limits/request-memory.ts'
+import { Pseudonyms } from '../../redaction/pseudonyms.ts'
+import { compileRule } from '../../redaction/rule.ts'
+import { Screen } from '../../redaction/screen.ts'
+import type { Tap } from '../dialects/dialect.ts'
+import { ActiveGuard, CallGuards } from './call-guards.ts'
+import { GuardedTap } from './guarded-tap.ts'
+import { KnownTexts } from './known-texts.ts'
+
+const MATCH = { kind: 'regex', patterns: ['code-[0-9]{1,6}-x'], most: 256 } as const
+const known = new KnownTexts(
+  new RequestMemory(
+    () => 1024,
+    () => performance.now(),
+  ),
+)
+
+function guardsWith(action: GuardAction): { readonly guards: CallGuards; readonly screen: Screen } {
+  const guard: Guard = {
+    name: 'codes',
+    where: GUARD_PLACES,
+    do: action,
+    mode: 'enforce',
+    match: MATCH,
+    sample: 1,
+    timeout: 2000,
+    on_failure: 'block',
+    charge: false,
+    most_delay: 0,
+    with: '#',
+    models: undefined,
+    groups: undefined,
+    users: undefined,
+    tokens: undefined,
+  }
+  const rule = compileRule(guard.name, textMatch(MATCH))
+  const screen = new Screen([{ rule, do: action, with: '#' }])
+  const pseudonyms = new Pseudonyms({ key: Buffer.alloc(32), user: '1' })
+  const owner = known.of({ client: 1, key: 1 })
+  return { guards: new CallGuards([new ActiveGuard(guard)], pseudonyms, owner, () => screen), screen }
+}
+
+/** A stream that is sent as it came. */
+function passing(): Tap {
+  return {
+    push: (chunk: Buffer) => ({ forward: chunk, terminal: false }),
+    end: () => ({ complete: true }),
+    finalBytes: () => Buffer.alloc(0),
+    release() {},
+    error: undefined,
+  } as unknown as Tap
+}
+
+/** Texts that arrive in pieces: an event with one, and the piece in an event. */
+const TEXTS: readonly {
+  readonly what: string
+  readonly dialect: ClientProtocol
+  readonly event: (piece: string) => object
+  readonly read: (event: Loose) => string | undefined
+}[] = [
+  {
+    what: 'a text',
+    dialect: 'chat',
+    event: (content) => ({ choices: [{ index: 1, delta: { content } }] }),
+    read: (event) => event['choices'][0]['delta']['content'],
+  },
+  {
+    what: 'blocks of thoughts',
+    dialect: 'chat',
+    event: (text) => ({
+      choices: [{ index: 0, delta: { content: [{ type: 'thinking', thinking: [{ type: 'text', text }] }] } }],
+    }),
+    read: (event) => event['choices'][0]['delta']['content'][0]['thinking'][0]['text'],
+  },
+  {
+    what: 'a member of a choice that the API does not describe',
+    dialect: 'chat',
+    event: (note) => ({ choices: [{ index: 0, delta: {}, note }] }),
+    read: (event) => event['choices'][0]['note'],
+  },
+  {
+    what: 'a member of a delta that the API does not describe',
+    dialect: 'chat',
+    event: (note) => ({ choices: [{ index: 2, delta: { x: { y: [{ index: 1, note }, { index: 0 }] } } }] }),
+    read: (event) => event['choices'][0]['delta']['x']['y'][0]['note'],
+  },
+  {
+    what: 'a delta of a type that the API does not describe',
+    dialect: 'messages',
+    event: (note) => ({ type: 'content_block_delta', index: 2, delta: { type: 'x_delta', note } }),
+    read: (event) => event['delta']['note'],
+  },
+  {
+    what: 'an event of a type that the API does not describe',
+    dialect: 'responses',
+    event: (delta) => ({ type: 'response.x.delta', output_index: 1, sequence_number: 3, delta }),
+    read: (event) => event['delta'],
+  },
+  {
+    what: 'a text',
+    dialect: 'gemini',
+    event: (text) => ({ candidates: [{ index: 1, content: { parts: [{ text }] } }] }),
+    read: (event) => event['candidates'][0]['content']['parts'][0]['text'],
+  },
+  {
+    what: 'arguments in pieces',
+    dialect: 'gemini',
+    event: (stringValue) => ({
+      candidates: [
+        {
+          content: {
+            parts: [
+              { functionCall: { partialArgs: [{ jsonPath: '$.a', stringValue, willContinue: true }] } },
+            ],
+          },
+        },
+      ],
+    }),
+    read: (event) =>
+      event['candidates'][0]['content']['parts'][0]['functionCall']['partialArgs'][0]['stringValue'],
+  },
+]
+type Loose = { readonly [name: string]: any } // eslint-disable-line
+
+/** Texts that have matches and beginnings of them. */
+const text = fc
+  .array(fc.constantFrom('code-', '4711', '-x', ' ', '"', 'é😀', 'co', 'de-1-x', '\n'), { maxLength: 12 })
+  .map((parts) => parts.join(''))
+const cuts = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 6 })
+
+/** The parts of something that is cut at these places, from 0 to 1. */
+function cut<Whole extends { readonly length: number }>(
+  slice: (from: number, to: number) => Whole,
+  length: number,
+  at: readonly number[],
+): Whole[] {
+  const ends = [...at.map((one) => Math.round(one * length)), length].toSorted((a, b) => a - b)
+  return ends.map((end, index) => slice(ends[index - 1] ?? 0, end))
+}
+
+test.each(
+  TEXTS.flatMap((one) => (['redact', 'block', 'flag'] as const).map((action) => ({ ...one, action }))),
+)(
+  '$what ($dialect, $action) is what the rules leave of it, however it is cut into events and bytes',
+  ({ dialect, action, event, read }) => {
+    const origin: AnswerOrigin = { dialect, signsReasoning: false }
+    fc.assert(
+      fc.property(text, cuts, cuts, (given, ofText, ofBytes) => {
+        const { guards, screen } = guardsWith(action)
+        const tap = new GuardedTap(passing(), { guards, ...origin, isArray: false }, { resize() {} })
+        const pieces = cut((from, to) => given.slice(from, to), given.length, ofText)
+        const bytes = Buffer.from(pieces.map((one) => `data: ${JSON.stringify(event(one))}\n\n`).join(''))
+        let sent = ''
+        for (const chunk of cut((from, to) => bytes.subarray(from, to), bytes.length, ofBytes))
+          sent += String(tap.push(chunk).forward ?? '')
+        tap.end()
+        if (!tap.isBlocked) sent += tap.finalBytes({} as never).toString()
+        const said = sent
+          .split('\n\n')
+          .filter((frame) => frame !== '')
+          .map((frame) => read(JSON.parse(frame.slice(frame.indexOf('{'))) as Loose) ?? '')
+        expect([said.join(''), tap.isBlocked]).toEqual([
+          screen.apply(given).text,
+          screen.apply(given).blockedBy !== undefined,
+        ])
+      }),
+      { numRuns: 60 },
+    )
+  },
+)
