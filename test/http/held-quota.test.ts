@@ -17,6 +17,7 @@ const PROMPT = 2000
 const FOR_ONE = 4 * MAXIMUM + PROMPT
 /** Ten tokens of the prompt, and five of the output. */
 const COST = 30
+const DIALECTS = ['chat', 'messages', 'responses', 'gemini'] as const
 const MODELS = ['m', 'o3', 'deepseek-r1', 'gemini-2.5-pro'] as const
 
 let waiting: Fixture
@@ -40,6 +41,11 @@ beforeAll(async () => {
           access_token: ANN.accessToken,
         }),
         user(3, 'bob', [token('bob')], { budget: FOR_ONE, budget_period: 'month' }),
+        user(
+          4,
+          'eve',
+          DIALECTS.map((name) => token(name, { remain_quota: FOR_ONE })),
+        ),
       ],
     }))
   ;[waiting, atOnce] = await Promise.all([start({ hold_wait: '20s' }), start({ hold_wait: 0 })])
@@ -142,6 +148,48 @@ describe('a call whose quota other calls hold', () => {
     expect(error.spent + error.held + error.left).toBe(FOR_ONE)
     end()
     await first
+  })
+})
+
+describe('a stream that other calls keep from growing', () => {
+  const messages = [{ role: 'user', content: 'hi' }]
+  const asked = { model: 'm', stream: true }
+  test.each([
+    ['chat', '/v1/chat/completions', { ...asked, messages, max_tokens: MAXIMUM }],
+    ['messages', '/v1/messages', { ...asked, messages, max_tokens: MAXIMUM }],
+    ['responses', '/v1/responses', { ...asked, input: 'hi', max_output_tokens: MAXIMUM }],
+    [
+      'gemini',
+      '/v1beta/models/m:streamGenerateContent?alt=sse',
+      { contents: [{ parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: MAXIMUM } },
+    ],
+  ])('ends with quota_held in %s, and says what is spent, held, left and needed', async (key, path, body) => {
+    const { promise: after, resolve: end } = Promise.withResolvers<void>()
+    onTestFinished(() => end())
+    const { upstream } = atOnce
+    upstream.script(
+      'm',
+      { kind: 'whole', usage: usageText(10, 5), after },
+      { kind: 'stream', events: 4 * STEP, word: 'word ', usage: null },
+    )
+    // Leaves quota for two steps.
+    const first = atOnce.chat(key, ask('m', { max_tokens: MAXIMUM - 2 * STEP }))
+    await upstream.receivedAtLeast('m', 1)
+    const { status, text } = await atOnce.chat(key, body, { path })
+    expect(status, text).toBe(200)
+    const last =
+      text
+        .trimEnd()
+        .split(/\r?\n\r?\n/)
+        .at(-1) ?? ''
+    const event = JSON.parse(last.slice(last.indexOf('{')))
+    const error = event.response?.error ?? event.error
+    expect(error.details?.[0].reason ?? error.code).toBe('quota_held')
+    expect(error.message).toMatch(
+      /used up.* \d+ remain, \d+ are needed \(\$.*\); \d+ are spent, \d+ are held by calls under way/,
+    )
+    end()
+    expect((await first).status).toBe(200)
   })
 })
 
