@@ -14,22 +14,25 @@ const PAIRS = ALL_PROTOCOLS.flatMap((from) =>
 )
 
 describe.each(PAIRS)('the session of a client of $from at a channel of $to', ({ from, to }) => {
-  test.each(MODELS)('each request to %s begins with the bytes of the request before', (model) => {
-    fc.assert(
-      fc.property(sessions, (session) => {
-        const prompts = requestsOf(from, session).map((request) => {
-          const converted = requestAs(from, to, Buffer.from(request), model)
-          const prompt = convertedPrompt(to, converted)
-          if (!prompt) throw new Error(`refused: ${converted}`)
-          return prompt
-        })
-        for (const [number, prompt] of prompts.slice(1).entries()) {
-          const before = prompts[number]!
-          expect(prompt.front).toEqual(before.front)
-          expect(prompt.history.slice(0, before.history.length)).toBe(before.history)
-        }
-      }),
-      { numRuns: lawRuns(25) },
-    )
-  })
+  test.each(MODELS)(
+    'each converted request of a session to %s begins with the bytes of the previous request',
+    (model) => {
+      fc.assert(
+        fc.property(sessions, (session) => {
+          const prompts = requestsOf(from, session).map((request) => {
+            const converted = requestAs(from, to, Buffer.from(request), model)
+            const prompt = convertedPrompt(to, converted)
+            if (!prompt) throw new Error(`refused: ${converted}`)
+            return prompt
+          })
+          for (const [number, prompt] of prompts.slice(1).entries()) {
+            const before = prompts[number]!
+            expect(prompt.front).toEqual(before.front)
+            expect(prompt.history.slice(0, before.history.length)).toBe(before.history)
+          }
+        }),
+        { numRuns: lawRuns(25) },
+      )
+    },
+  )
 })

@@ -245,7 +245,7 @@ function linesWith(text: string, secret: string | RegExp): string[] {
 }
 
 describe('a secret', () => {
-  test('the secrets are really in the requests', () => {
+  test('the requests of the leak test contain the secrets that are searched for', () => {
     expect(upstream.received('chat').length + upstream.received('claude').length).toBeGreaterThan(0)
     expect(received.ann).toContain(SECRET_TEXTS.answer)
     expect(received.ann.split('\n').length).toBeGreaterThan(500)

@@ -192,7 +192,7 @@ describe("a channel's own tier of service", () => {
     },
   )
 
-  test('fast at a messages provider has the beta feature beside those of the client', async () => {
+  test('a channel with the tier fast adds its beta feature to those of a messages client', async () => {
     const { headers } = await sent('chat', 'messages-fast')
     expect(headers['anthropic-beta']).toBe('fast-mode-2026-02-01')
     fixture.upstream.script('messages-fast', wholeMessage([{ text: 'said' }]))
@@ -206,7 +206,7 @@ describe("a channel's own tier of service", () => {
     )
   })
 
-  test('with auto the provider chooses the tier, and the price of an answer without a tier is marked incomplete', async () => {
+  test('on a channel with the tier auto, the price of an answer that states no tier is marked incomplete', async () => {
     const closed = await sent('chat', 'openai-closed')
     expect(closed.body['service_tier']).toBe('default')
     expect(closed.row).toMatchObject({ service_tier: 'standard', price_incomplete: false })
@@ -217,7 +217,7 @@ describe("a channel's own tier of service", () => {
     expect(gemini.body).not.toHaveProperty('serviceTier')
   })
 
-  test('ultrafast is sent to OpenAI and charged by its default', async () => {
+  test('a channel with the tier ultrafast sends it to OpenAI, and is charged for it if the answer states none', async () => {
     const { body, row } = await sent('responses', 'openai-ultra')
     expect(body['service_tier']).toBe('ultrafast')
     expect(row).toMatchObject({ service_tier: 'ultrafast', price_incomplete: false })
@@ -318,7 +318,7 @@ describe('a tier of a channel over HTTP', () => {
     expect(await make(1, 'no tier')).toMatchObject({ status: 400 })
   })
 
-  test('a tier is shown, changed and removed', async () => {
+  test('the tier of a channel can be read, changed and removed over HTTP', async () => {
     const { data, message } = await make(1, 'flex')
     expect(message).toBe('')
     const [id = 0] = data.ids

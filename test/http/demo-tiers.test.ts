@@ -69,13 +69,13 @@ describe('the demo', () => {
     })
   })
 
-  test('messages state a region, and Bedrock reserved capacity', async () => {
+  test('the simulated messages provider states a region, and Bedrock reserved capacity', async () => {
     expect(await row('demo-claude', 'simulate(region=us)')).toMatchObject({ region: 'us' })
     for (const model of ['demo-bedrock-claude', 'demo-bedrock-nova'])
       expect(await row(model, 'simulate(tier=reserved)')).toMatchObject({ service_tier: 'reserved' })
   })
 
-  test('caches are written for every lifetime', async () => {
+  test('the simulated providers report cache writes of every lifetime', async () => {
     const long = `${'A lighthouse stands on a rock. '.repeat(40)} `
     for (const model of ['demo-chat', 'demo-responses'])
       expect(await row(model, `${long}simulate(write_30m=30, write_12h=12)`)).toMatchObject({

@@ -84,7 +84,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('an unlimited token has three zeros', async () => {
+  test('the usage of an unlimited token has 0 as granted, used and available', async () => {
     expect(await usage('unlimited')).toMatchObject({
       total_granted: 0,
       total_used: 0,
@@ -176,7 +176,7 @@ describe('the path of the usage', () => {
     expect(await followed.json()).toMatchObject({ code: true, data: { total_used: 300 } })
   })
 
-  test.each(['POST', 'PUT', 'DELETE'])('the path refuses the method %s', async (method) => {
+  test.each(['POST', 'PUT', 'DELETE'])('the usage path refuses the method %s', async (method) => {
     for (const path of [PATH, '/api/usage/token']) {
       const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'used' })
       expect(answer.status).toBe(405)

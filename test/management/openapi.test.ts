@@ -256,7 +256,7 @@ function undescribedIn(schema: Part, at: readonly string[] = []): string[] {
   return isOpen && !properties ? [at.join('.')] : parts
 }
 
-test('every part of the bodies of management requests is described', () => {
+test('the OpenAPI description describes every field in the bodies of management requests', () => {
   const bodies = operations().filter(
     ({ operation: { tags, requestBody } }) =>
       tags[0] === 'management' && requestBody?.content['application/json'],
@@ -403,7 +403,7 @@ describe('the described requests', () => {
   })
 })
 
-test('parameters, defaults and conversions are described as they are sent', () => {
+test('the OpenAPI description has parameters and defaults in the form in which they are sent', () => {
   const endpoint = defineEndpoint({
     method: 'PUT',
     path: '/api/thing/:id/part',

@@ -46,7 +46,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     await expect.poll(() => charged(nodes)).toBe(3 * COST)
   })
 
-  test('an answer that one node kept is given by the others', async () => {
+  test('an answer that one node cached is returned by the other nodes', async () => {
     const nodes = await started()
     const first = await nodes.chat(0, 'ann', ask('m'))
     const others = [await nodes.chat(1, 'ann', ask('m')), await nodes.chat(2, 'ann', askStream('m'))]
@@ -79,7 +79,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     expect(nodes.upstream.received('slow')).toHaveLength(3)
   })
 
-  test('nothing is kept of the call of a node that was killed, and the others make one of their own', async () => {
+  test("the answer of a killed node's call is not cached, and the other nodes call the upstream themselves", async () => {
     const nodes = await started()
     nodes.upstream.script(
       'slow',

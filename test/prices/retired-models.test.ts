@@ -73,7 +73,7 @@ test.each(VENDORS.map((vendor) => [vendor.id, vendor.protocol, vendor] as const)
   },
 )
 
-test('a key of Groq creates a channel for the models that are left', () => {
+test('a key of Groq creates a channel for its current models, without those that were shut down', () => {
   const groq = VENDORS.find(({ id }) => id === 'groq')
   const names = groq ? builtInPrices(() => TODAY).namesOf(groq) : []
   expect(names).toEqual(

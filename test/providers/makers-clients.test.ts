@@ -131,7 +131,7 @@ describe("Vercel's client of Bedrock", () => {
     await expect(refused).rejects.toMatchObject({ statusCode: 403 })
   })
 
-  test("Vercel's client is refused what the service refuses, and its own requests are accepted", async () => {
+  test("the test double of Bedrock refuses an invalid request of Vercel's client, and accepts its valid ones", async () => {
     const model = modelWith(signed)
     const toolCall = { type: 'tool-call', toolCallId: 'tooluse_1', toolName: 'weather', input: {} } as const
     const unanswered = generateText({

@@ -58,7 +58,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(30)
   })
 
-  test('borrowed quota of an older copy of the bank is counted once, where the bank may be a copy', () => {
+  test('after a restore of the database, the quota in an older state replaces the borrowed quota once', () => {
     const balance = lent(100)
     balance.applyState(state(100, 4))
     balance.expectRestored()
