@@ -235,7 +235,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     }
   })
 
-  test('74, 76: a key that a budget stops says so; raising the budget shows before and after, and the next call is answered', async () => {
+  test('74, 76: a key that a budget stops is marked; raising the budget shows both amounts, and calls work again', async () => {
     await stage.api('PUT', '/api/user/', {
       id: PEOPLE.caller.id,
       budget: DOLLAR / 4,

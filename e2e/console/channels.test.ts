@@ -119,7 +119,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('87: models are chosen from a list; those of the channel are marked, and only the chosen ones are added', async () => {
+  test("87: models are chosen from the provider's list, in which the channel's present models are marked", async () => {
     const page = await stage.open('root', '/channels/new')
     stage.upstream.script('lister', {
       kind: 'whole',
@@ -235,7 +235,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await stage.api('DELETE', `/api/channel/${ids[0]}`)
   })
 
-  test('85, 90: a channel of which half the attempts failed says Degraded in the list and in its incident', async () => {
+  test('85, 90: a channel with half of its attempts failed is shown as Degraded in the list and in its incident', async () => {
     for (let call = 0; call < 10; call += 1) {
       stage.upstream.script('tired', call % 2 === 0 ? { kind: 'status', status: 500 } : { kind: 'whole' })
       await stage.call('tired')
@@ -285,7 +285,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('145: the keys of a channel show what their provider left of them, until when, and the last hour, in both languages', async () => {
+  test('145: the keys of a channel show their remaining provider limits, the reset and the last hour, in both languages', async () => {
     const headers = {
       'x-ratelimit-limit-requests': '1000',
       'x-ratelimit-remaining-requests': '37',

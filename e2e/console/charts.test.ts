@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('95: the name of a new key is filled in with the day, and with a number where it is taken', async () => {
+  test('95: the suggested name of a new key has the day, and a number if that name is taken', async () => {
     const page = await stage.open('member', '/keys?new=1')
     const name = page.getByRole('textbox', { name: 'Name' })
     const suggested = /^Key of \d{1,2} [A-Z][a-z]{2}$/

@@ -41,7 +41,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await stage?.close()
   })
 
-  test('69: refused calls are listed with what refused them; their details lead to what has to change', async () => {
+  test('69: refused calls are listed with the limit or setting that refused them, and their details link to it', async () => {
     for (const [person, links] of [
       [
         'root',

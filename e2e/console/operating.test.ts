@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('54: of two tabs with one channel, the second is informed of what the first saved', async () => {
+  test('54: the second of two tabs that edit one channel is warned that the first has saved it', async () => {
     const [id] = (
       await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
         mode: 'single',

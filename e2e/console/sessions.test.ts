@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     return Promise.all(rows.map((row) => row.locator('td').allInnerTexts()))
   }
 
-  test('152: usage has the share read, saved, surcharge and breaks by who caused them; a reason leads to its calls', async () => {
+  test('152: the usage page shows cache reads, savings, surcharges and breaks by cause; a reason links to its calls', async () => {
     // The sums are written a moment after the calls.
     const sums = () => stage.api<{ totals: { requests: number } }>('GET', '/api/usage?by=none')
     await expect.poll(async () => (await sums()).totals.requests).toBe(6)

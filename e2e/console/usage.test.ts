@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('the usage page', () => {
     await page.context().close()
   })
 
-  test('39: days are those of the chosen time zone, which is named', async () => {
+  test('39: usage is divided into days of the chosen time zone, which the page names', async () => {
     const page = await stage.open('root', '/', { timezoneId: 'Asia/Shanghai' })
     const asked = page.waitForRequest(/\/api\/usage\?/)
     await page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Usage' }).click()

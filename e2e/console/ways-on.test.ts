@@ -24,13 +24,16 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
       '/logs',
     ],
     ['member', '/users/1', 'This page is for administrators.', 'Go to the start page', '/'],
-  ] as const)('127: for %s, %s says "%s", with the link "%s"', async (person, path, text, label, to) => {
-    const page = await stage.open(person, path)
-    await page.getByText(text, { exact: true }).waitFor()
-    await page.getByRole('link', { name: label, exact: true }).click()
-    await expect.poll(() => new URL(page.url()).pathname).toBe(to)
-    await page.context().close()
-  })
+  ] as const)(
+    '127: an empty page names the next step: for %s, %s shows "%s" with the link "%s"',
+    async (person, path, text, label, to) => {
+      const page = await stage.open(person, path)
+      await page.getByText(text, { exact: true }).waitFor()
+      await page.getByRole('link', { name: label, exact: true }).click()
+      await expect.poll(() => new URL(page.url()).pathname).toBe(to)
+      await page.context().close()
+    },
+  )
 
   test('127: lists without rows have a button where the next step is one', async () => {
     for (const [path, role, name] of [
@@ -69,7 +72,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('122: where no answer came, a form says to look whether it was saved', async () => {
+  test('122: a form that got no answer asks to check whether it was saved', async () => {
     const page = await stage.open('root', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('emil')

@@ -57,7 +57,7 @@ describe('a page of the console', () => {
     '/import',
     '/settings',
     '/account',
-  ])('%s is index.html', async (path) => {
+  ])('a path of the console is answered with index.html: %s', async (path) => {
     const { status, headers, text } = await get(path)
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('text/html; charset=utf-8')

@@ -85,7 +85,7 @@ describe('during a brute-force attack on passwords', () => {
     expect(median).toBeLessThanOrEqual(GUESSES / 4)
   })
 
-  test('only the attacker is refused for too many requests', async () => {
+  test('while one address guesses passwords, only that address is refused for too many requests', async () => {
     const guesses = guessContinuously(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)

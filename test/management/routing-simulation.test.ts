@@ -202,7 +202,7 @@ test('110: a simulated call gets the refusal of a real call, word for word, and 
   expect(after).toEqual(received)
 })
 
-test('109: by load and by latency, the shares are those that calls have', async () => {
+test('109: with least_busy and latency, the shares of a route equal those of real calls', async () => {
   fixture.upstream.script('occupied', { kind: 'stream', events: 1, ending: 'stall' })
   fixture.upstream.script('idle', { kind: 'whole' })
   const idle = await idOf('idle')

@@ -165,7 +165,7 @@ test.each([
   ['block', 'failed_blocked', true],
   ['pass', 'failed_passed', false],
 ] as const)(
-  'more than 1,024 texts under way are a failure (on_failure: %s)',
+  'an answer with more than 1,024 simultaneous texts is a failure of its guard (on_failure: %s)',
   async (onFailure, verdict, isBlocked) => {
     const events = Array.from({ length: 1100 }, (_, index) => chunk(index, { content: 'co' }))
     const active = new ActiveGuard({ ...GUARD, on_failure: onFailure })

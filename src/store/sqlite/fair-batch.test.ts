@@ -31,7 +31,7 @@ describe('writes', () => {
     expect(rest).toEqual([queue[3], queue[4]])
   })
 
-  test('writes of the whole store are not reordered with others', () => {
+  test('a write that belongs to no call is not reordered with the writes of calls', () => {
     const store: Waiting = { operation: ['changeUser', { userId: 2 }] }
     const queue = [...times(6, () => settle(1)), store, settle(2)]
     expect(fairBatch(queue, few).rest).toEqual(queue.slice(4))

@@ -124,7 +124,7 @@ describe('disjoint usage', () => {
       )
   })
 
-  test('the names of the other dialect count where the usual ones are missing', () => {
+  test('usage is read under the names of the responses dialect where the usual ones are missing', () => {
     expect(
       readInclusiveUsage({
         input_tokens: 100,
@@ -187,7 +187,7 @@ describe('incomplete usage', () => {
     })
   })
 
-  test('the total gives the missing count', () => {
+  test('a missing count of prompt or output tokens is computed from the total', () => {
     expect(believed({ ...plain, prompt_tokens: -1 })).toEqual(usage({ input: 100, output: 20 }))
     expect(believed({ ...plain, completion_tokens: null })).toEqual(usage({ input: 100, output: 20 }))
   })
@@ -274,7 +274,7 @@ describe('a detail that cannot be true', () => {
     })
   })
 
-  test('a detail that the total proves to be left out is added to its count', () => {
+  test('a detail of usage is added to its count if the total shows that the count lacks it', () => {
     expect(
       readInclusiveUsage({
         prompt_tokens: 10,
@@ -334,7 +334,7 @@ describe('a detail that cannot be true', () => {
     )
   })
 
-  test('parts of cache writes count where they add up to more than their sum', () => {
+  test('the parts of cache writes replace their reported sum if they add up to more', () => {
     expect(
       readInclusiveUsage({
         ...plain,

@@ -31,7 +31,7 @@ describe('usage of images and audio', () => {
     const larger = { input_tokens: 5, output_tokens: 3, output_tokens_details: { image_tokens: 9 } }
     expect(readMediaUsage(larger, 'image')).toMatchObject({ output: 3, imageOutput: 3 })
   })
-  test('cached images and audio are distinguished: as stated, otherwise by what is left', () => {
+  test('cached tokens of images and audio are counted as stated, otherwise computed from the other counts', () => {
     const usage = (details: object): object => ({
       input_tokens: 100,
       input_tokens_details: { text_tokens: 10, image_tokens: 90, cached_tokens: 60, ...details },

@@ -208,7 +208,7 @@ describe('a whole messages reply', () => {
     '{}',
     '{"content":"x"}',
     '{"type":"error","error":{"message":"m"},"content":[]}',
-  ])('%s is not a reply', (text) => {
+  ])('a body that is not a messages reply is refused: %s', (text) => {
     expect(() => messagesCodec.decodeReply(Buffer.from(text))).toThrow('no response')
   })
 
@@ -433,7 +433,7 @@ describe('reading a messages stream', () => {
     ['input of a call that was not begun', START + input(0, '{}')],
     ['message_stop alone', data({ type: 'message_stop' })],
     ['an error that is not JSON', 'event: error\ndata: busy\n\n'],
-  ])('%s is a failure, and nothing follows it', (_, stream) => {
+  ])('a messages stream ends as a failure after %s', (_, stream) => {
     const events = read(stream + text(0, 'late') + END)
     expect(events.at(-1)).toMatchObject({ kind: 'failure', type: 'api_error' })
   })

@@ -235,7 +235,7 @@ describe('reading a messages request', () => {
     [{ output_config: { effort: 'xhigh' } }, { kind: 'adaptive', effort: 'xhigh' }],
     [{ output_config: { effort: 'max' } }, { kind: 'adaptive', effort: 'max' }],
     [{}, undefined],
-  ])('%j is thinking', (fields, expected) => {
+  ])('the thinking settings of a messages request are decoded: %j', (fields, expected) => {
     expect(decoded(fields).conversation.thinking).toEqual(expected)
     expect(decoded(fields).dropped).toEqual([])
   })
@@ -275,7 +275,7 @@ describe('reading a messages request', () => {
     [{ metadata: { user_id: null } }, {}, []],
     [{ metadata: {}, service_tier: 'auto' }, {}, []],
     [{ service_tier: 'standard_only' }, { isStandardTier: true }, []],
-  ])('%j sets the user and the tier', (fields, expected, left) => {
+  ])('the user and the service tier of a messages request are decoded: %j', (fields, expected, left) => {
     const { conversation, dropped } = decoded(fields)
     const { endUser, isStandardTier } = conversation
     expect({ endUser, isStandardTier }).toEqual(expected)
@@ -316,7 +316,7 @@ describe('reading a messages request', () => {
       'system[0].type',
       { system: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: '' } }] },
     ],
-  ])('%s is refused with its path', (path, fields) => {
+  ])('an invalid messages request is refused with the path of the error: %s', (path, fields) => {
     expect(refusal(() => decoded(fields))).toContain(`Invalid '${path}': `)
   })
 })

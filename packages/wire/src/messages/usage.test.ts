@@ -133,7 +133,7 @@ describe('usage of messages', () => {
     [{ input_tokens: '1', output_tokens: 1 }],
     [{ input_tokens: 0 }],
     [{ input_tokens: 0, output_tokens: 1e12 }],
-  ])('%j is not a usage', (value) => {
+  ])('a value that is not a usage of messages is recognized as such: %j', (value) => {
     expect(readMessagesUsage(value)).toBeUndefined()
   })
 

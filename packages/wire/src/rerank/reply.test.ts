@@ -160,7 +160,7 @@ describe('invalid responses', () => {
     ['with an endless score', '{"results":[{"index":0,"relevance_score":1e999}]}'],
     ['with NaN', '{"results":[{"index":0,"relevance_score":NaN}]}'],
     ['cut short', '{"results":[{"index":0,"relevance_score":0.5}'],
-  ])('%s is not a rerank response', (_, reply) => {
+  ])('a body that is not a rerank response is recognized as such: %s', (_, reply) => {
     expect(reading(reply).facts).toMatchObject({ valid: false, usage: undefined })
   })
   test('an error with status 200 is not a rerank response, and is recognized as an error', () => {

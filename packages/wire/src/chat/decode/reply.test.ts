@@ -82,7 +82,7 @@ describe('a whole reply', () => {
     ['another object', JSON.stringify({ type: 'message' })],
     ['an array', '[]'],
     ['invalid JSON', '<html>'],
-  ])('%s is not a reply', (_, body) => {
+  ])('a body that is not a chat reply is refused: %s', (_, body) => {
     expect(() => decodeReply(Buffer.from(body))).toThrow(expect.objectContaining({ code: 'upstream_error' }))
   })
 })

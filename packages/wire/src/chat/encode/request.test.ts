@@ -307,7 +307,7 @@ describe('fields', () => {
   })
 
   test.each(['o3', 'openai/o4-mini', 'gpt-5', 'gpt-6-sol'])(
-    '%s gets the maximum with its newer name',
+    'a reasoning model of OpenAI gets the maximum as max_completion_tokens: %s',
     (model) => {
       expect(encode({ maxTokens: 7 }, model).request).toEqual({
         model,
@@ -318,7 +318,7 @@ describe('fields', () => {
   )
 
   test.each(['up', 'gpt-4o', 'gpt-35-turbo', 'gpt-5-chat-latest', 'gpt-oss-120b', 'command-o1x'])(
-    '%s gets the maximum with its older name',
+    "a model other than OpenAI's reasoning models gets the maximum as max_tokens: %s",
     (model) => {
       expect(encode({ maxTokens: 7 }, model).request).toEqual({ model, messages: [], max_tokens: 7 })
     },

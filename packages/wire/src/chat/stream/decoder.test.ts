@@ -306,7 +306,7 @@ describe('the end of a stream', () => {
     ['content_filter', 'refusal'],
     ['eos', 'end'],
     ['tool_calls', 'end'],
-  ])('the finish reason %s is %s', (reason, expected) => {
+  ])('the finish reason %s of chat is decoded as %s', (reason, expected) => {
     expect(stopOf(chunk({ content: 'x' }), finish(reason))).toBe(expected)
   })
 

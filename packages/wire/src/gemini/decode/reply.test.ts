@@ -27,7 +27,7 @@ test.each([undefined, 1, {}, { jsonPath: 'a', stringValue: 'x' }, { jsonPath: '$
   },
 )
 
-test('at a path that was a value before, the last piece counts', () => {
+test('of two streamed argument pieces at conflicting paths the last one counts', () => {
   expect(assembled({ jsonPath: '$.a', numberValue: 1 }, { jsonPath: '$.a.b', boolValue: true })).toBe(
     '{"a":{"b":true}}',
   )
