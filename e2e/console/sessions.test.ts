@@ -150,6 +150,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     // 4,000 × 0.45 and 3,000 × 0.125 quota units
     expect(await figures()).toContain('Saved $0.0036')
     expect(await figures()).toContain('Surcharge $0.00075')
+    expect(await figures()).toContain('Cache breaks 3 Gateway 1, Client 2')
     expect(await cache.getByText('$0.0036').getAttribute('title')).toBe('0.0036 USD')
     const table = cache.getByRole('table', { name: 'Cache breaks' })
     const rows = (await table.locator('tbody tr').allInnerTexts()).map((row) => row.split('\t'))

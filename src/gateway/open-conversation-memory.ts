@@ -36,9 +36,11 @@ export async function openConversationMemory(
   options: ConversationMemoryOptions,
 ): Promise<ConversationMemory> {
   const { key, metrics } = options
-  const prompts = await openStore(PROMPT_DIGESTS, options)
-  const sessions = await openStore(SESSION_DIGESTS, options)
-  const previous = await openPreviousCalls(options)
+  const [prompts, sessions, previous] = await Promise.all([
+    openStore(PROMPT_DIGESTS, options),
+    openStore(SESSION_DIGESTS, options),
+    openPreviousCalls(options),
+  ])
   return {
     prompts: new PromptMemory({ store: prompts, key, metrics }),
     affinity: new Affinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
@@ -61,12 +63,15 @@ async function openStore(
   }
   if (redisUrl === undefined) return ownDigests(rules)
   const { RedisDigests } = await import('../relay/digests/redis-digests.ts')
-  return new RedisDigests(rules, {
+  const store = new RedisDigests(rules, {
     url: redisUrl,
     namespace,
     key,
     onUntrusted: () => countUntrusted(metrics),
   })
+  // So that other nodes know of the first calls, too.
+  await store.firstAttempt
+  return store
 }
 
 async function openPreviousCalls({
@@ -81,7 +86,14 @@ async function openPreviousCalls({
   if (redisUrl === undefined)
     return new LocalPreviousCalls(() => !others || 'link' in others || others.names().length <= 1)
   const { RedisPreviousCalls } = await import('../relay/affinity/redis-previous-calls.ts')
-  return new RedisPreviousCalls({ url: redisUrl, namespace, key, onUntrusted: () => countUntrusted(metrics) })
+  const calls = new RedisPreviousCalls({
+    url: redisUrl,
+    namespace,
+    key,
+    onUntrusted: () => countUntrusted(metrics),
+  })
+  await calls.firstAttempt
+  return calls
 }
 
 /** Link to the owner, in a gateway of several workers. */

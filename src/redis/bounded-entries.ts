@@ -51,6 +51,11 @@ export class BoundedEntries {
     this.#keys = [`${namespace}:${kind}s:used`, `${namespace}:${kind}s:expiring`]
   }
 
+  /** Loads the script into the server before its first use, which would otherwise take two requests. */
+  async load(client: RedisClientType): Promise<void> {
+    await SCRIPT.load(client)
+  }
+
   /** The key of an entry. */
   keyOf(name: string): string {
     return `${this.#prefix}${name}`

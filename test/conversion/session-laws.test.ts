@@ -42,14 +42,17 @@ function expectPrefixes(prompts: readonly ConvertedPrompt[]): void {
 }
 
 describe.each(PAIRS)('the session of a client of $from at a channel of $to', (pair) => {
-  test.each(MODELS)('each request to %s begins with the bytes of the request before', (model) => {
-    fc.assert(
-      fc.property(sessions, (session) => {
-        expectPrefixes(promptsOf(pair, model, requestsOf(pair.from, session), false))
-      }),
-      { numRuns: lawRuns(25) },
-    )
-  })
+  test.each(MODELS)(
+    'each converted request of a session to %s begins with the bytes of the previous request',
+    (model) => {
+      fc.assert(
+        fc.property(sessions, (session) => {
+          expectPrefixes(promptsOf(pair, model, requestsOf(pair.from, session), false))
+        }),
+        { numRuns: lawRuns(25) },
+      )
+    },
+  )
 })
 
 /** Gemini has no cache marks. */

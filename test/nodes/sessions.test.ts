@@ -127,7 +127,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(keysSeen(shared.nodes.upstream).at(-1)).toBe(moved)
   })
 
-  test('an entry that no node has sealed is ignored, and a call is answered all the same', async () => {
+  test('a session entry in Redis that no node has signed is ignored, and the call is answered', async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
     await shared.server.command(['FLUSHALL'])
@@ -173,7 +173,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     for (const gateway of shared.nodes.gateways) await gateway.apply(configure(shared.nodes.upstream))
   })
 
-  test('without Redis, calls are answered', async () => {
+  test('calls of sessions are answered while Redis is unreachable', async () => {
     script(shared.nodes.upstream)
     await shared.server.kill()
     for (const url of urls()) await turn(url, 'c')

@@ -40,12 +40,18 @@ export class RedisPreviousCalls implements PreviousCalls {
     this.#nowMs = options.nowMs ?? Date.now
     this.#entries = new BoundedEntries(options.namespace, 'previous')
     this.#connection = new RedisConnection(options.url, {
-      onConnected: async () => {
+      onConnected: async (client) => {
         if (this.#isLost) this.#knownSinceMs = this.#nowMs()
+        await this.#entries.load(client)
       },
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => (this.#isLost = true),
     })
+  }
+
+  /** Resolves when the first attempt to connect has ended, successful or not. */
+  get firstAttempt(): Promise<void> {
+    return this.#connection.firstAttempt
   }
 
   find(session: string): Promise<PreviousCall | undefined> | undefined {

@@ -60,6 +60,9 @@ export class RedisDigests implements DigestStore {
     this.#local = ownDigests(rules)
     this.#entries = new BoundedEntries(options.namespace, rules.kind)
     this.#connection = new RedisConnection(options.url, {
+      onConnected: async (client) => {
+        if (rules.isOrdered) await this.#entries.load(client)
+      },
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
     })
@@ -71,6 +74,11 @@ export class RedisDigests implements DigestStore {
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
     })
+  }
+
+  /** Resolves when the first attempt to connect has ended, successful or not. */
+  get firstAttempt(): Promise<void> {
+    return this.#connection.firstAttempt
   }
 
   find(
