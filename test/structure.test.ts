@@ -73,7 +73,7 @@ describe('the packages', () => {
     expect(upward).toEqual([])
   })
 
-  test('a protocol is imported by its index, and only the formats below the protocols by their files', () => {
+  test('src imports a protocol of @sluice/wire only by its index, and only shared formats by their files', () => {
     const inner = /^@sluice\/wire\/(?!json\/|sse\/|gemini\/embed$)[^/]+\//
     const reaching = sources(SRC).flatMap((file) => specifiers(file).filter((to) => inner.test(to)))
     expect(reaching).toEqual([])

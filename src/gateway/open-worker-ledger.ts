@@ -85,7 +85,7 @@ function bankOver(link: Link): Bank {
     }
   }
   return {
-    acquire: (requests) => ask(['acquire', requests]),
+    acquire: (requests, left) => ask(['acquire', requests, left]),
     apply: (calls, held) => ask(['apply', calls, held]),
     compare: () => ask(['compare']),
     release: (kept) => ask(['release', kept]),

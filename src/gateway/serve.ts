@@ -218,7 +218,7 @@ export async function serve({
   opened.defer(() => kept.close())
   const conversations = opened.adopt(
     await openConversationMemory({
-      link: workers?.link,
+      others,
       redisUrl: environment.redisUrl,
       namespace,
       key: promptKey(secrets),

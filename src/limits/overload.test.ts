@@ -43,12 +43,15 @@ describe('a burst', () => {
     ],
   ]
   for (const calls of [400, 1_000, 2_000])
-    test.each(kinds)(`a burst of ${calls} is served: %s`, (_, costs, slowdown) => {
-      const { begun, refused, served } = run({ ...costs, ...burst(calls) }, slowdown)
-      expect(refused).toEqual([])
-      expect(begun).toHaveLength(calls)
-      expect(served).toBe(calls)
-    })
+    test.each(kinds)(
+      `a burst of ${calls} calls to an idle gateway is served without a refusal: %s`,
+      (_, costs, slowdown) => {
+        const { begun, refused, served } = run({ ...costs, ...burst(calls) }, slowdown)
+        expect(refused).toEqual([])
+        expect(begun).toHaveLength(calls)
+        expect(served).toBe(calls)
+      },
+    )
 
   test('a burst is served again as soon as the previous one is over', () => {
     const loop = new SimulatedLoop()

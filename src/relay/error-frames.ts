@@ -1,11 +1,13 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import { type AnsweredError, causeOfStatus } from '../domain/failure-cause.ts'
+import { ERRORS } from '../errors.ts'
 import { redactFrame } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
 import { type Failure, STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
 import type { Tap } from './dialects/dialect.ts'
 import type { Target } from './request-stages.ts'
+import { withAmountText } from './shown-refusal.ts'
 
 /** Error of a stream whose upstream broke off. */
 export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }
@@ -47,8 +49,9 @@ export function holdUsedUpFrame(call: Call, tap: Tap): Buffer {
 export function spentError(call: Call): AnsweredError {
   const { refusal } = call.hold
   const code = refusal?.code ?? 'insufficient_quota'
-  const message = refusal?.usedUp ?? 'the quota held for this response is used up'
-  return { cause: 'spent', status: 200, type: 'permission_error', code, message }
+  const shown = refusal && withAmountText(refusal, call.plan.settings.options)
+  const message = shown?.usedUp ?? 'the quota held for this response is used up'
+  return { cause: 'spent', status: 200, type: ERRORS[code].type, code, message }
 }
 
 /** The error of a stream that ended before it was complete. */

@@ -1,4 +1,4 @@
-import type { Patience } from '../accounts/ledger/sibling-queue.ts'
+import type { Patience } from '../accounts/ledger/call-queue.ts'
 import type { Options } from '../domain/options.ts'
 import type { IncomingCall } from './request-stages.ts'
 

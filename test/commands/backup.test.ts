@@ -190,7 +190,7 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
 })
 
 test.each(CAN_MOUNT ? ['a disk'] : [])(
-  '%s without free space keeps its content, and nothing of the copy',
+  'the target of sluice backup keeps its content if the disk is full: %s',
   async () => {
     const { path } = mountSmallDisk(16_384)
     const file = join(path, 'copy.db')
@@ -205,7 +205,7 @@ test.each(CAN_MOUNT ? ['a disk'] : [])(
   },
 )
 
-test('a copy is made of a database without opening it in another way', async () => {
+test('sluice backup of a stopped gateway leaves the database file unchanged', async () => {
   await fixture.gateway.stop()
   const file = join(folder, 'as-it-is.db')
   const before = readFileSync(join(fixture.gateway.dataDir, 'sluice.db'))

@@ -109,7 +109,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
   const form = FORMS[protocol]
   const member = HISTORY[protocol]
 
-  test('a conversation that goes on begins with the digest of the earlier one, under any history', () => {
+  test('any continued conversation has at its earlier turn the digest of the earlier conversation', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), fc.nat(), (request, cut) => {
         const history = historyOf(protocol, request) ?? []
@@ -146,7 +146,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
     )
   })
 
-  test('what a digest does not cover counts with its bytes', () => {
+  test('the bound of a continued conversation counts every byte that the digest does not cover', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), (request) => {
         if (/"(?:image|video|file|input_|document|inline)/i.test(JSON.stringify(request))) return
@@ -168,7 +168,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
 })
 
 describe.each(['chat', 'messages'] as const)('cache directives of %s', (protocol) => {
-  test('cache directives do not change a digest, nor does a text that becomes a part to have one', () => {
+  test('cache directives do not change the digest of a conversation, nor does a text written as a part', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), fc.array(fc.boolean(), { minLength: 1 }), (request, picks) => {
         let at = 0
@@ -196,7 +196,7 @@ function withoutMarks(conversation: Conversation): Conversation {
   )
 }
 
-test('cache points of converse do not count', () => {
+test('cache points in a Converse request do not change its digest', () => {
   const encoded = (conversation: Conversation): ScannedObject =>
     scanObject(
       converseCodec.encodeRequest(conversation, upstreamOf('anthropic.claude-sonnet-4-5'), new Set()),

@@ -47,7 +47,7 @@ function compareTurns(folder: string): void {
 
   describe.each(recorded)('the recorded conversation $name', ({ from, body, history }) => {
     test.each(UPSTREAMS.filter((to) => to !== from))(
-      'each of its requests to %s begins with the bytes of the request before',
+      'each converted request of a recorded session to %s begins with the bytes of the previous request',
       (to) => {
         let compared = 0
         for (const model of MODELS) {

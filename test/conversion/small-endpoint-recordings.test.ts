@@ -40,7 +40,7 @@ function replay(folder: string): void {
     const all = Object.entries(readers).flatMap(([kind, read]) =>
       named(`${kind}--`, /\.request\.json$/).map((name) => [name, read] as const),
     )
-    test.each(all)('the recorded request is accepted: %s', (name, read) => {
+    test.each(all)('the recorded embeddings or media request is accepted: %s', (name, read) => {
       expect(read(scanObject(bytesOf(name))).promptBound).toBeGreaterThan(0)
     })
   })

@@ -107,7 +107,7 @@ describe.skipIf(isWithout('helm', 'kubeconform'))('the chart', () => {
     expect(check('kubeconform', ['-strict', '-schema-location', SCHEMAS], wrong).code).not.toBe(0)
   })
 
-  test('each gateway has a volume of its own, which outlives it', () => {
+  test('the chart gives each gateway a volume of its own that stays when the gateway is removed', () => {
     const { spec } = only('postgres', 'StatefulSet')
     expect(spec.persistentVolumeClaimRetentionPolicy).toEqual({ whenDeleted: 'Retain', whenScaled: 'Retain' })
     expect(spec.volumeClaimTemplates).toHaveLength(1)

@@ -163,7 +163,7 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
     expect(all.filter((path) => (statSync(join(rootfs, path)).mode & 0o6000) !== 0)).toEqual([])
   })
 
-  test('a gateway starts in it with a read-only root, as a user without rights, and prints its first credentials once', async () => {
+  test('a gateway starts in the image with a read-only root and without rights, and prints its first credentials once', async () => {
     expect(log).toContain('A root user was created')
     const key = /sk-\w+/.exec(log)?.[0] ?? ''
     const answer = await fetch(`http://127.0.0.1:${port}/v1/models`, {
@@ -182,7 +182,7 @@ describe.skipIf(isLeftOut || isWithout('ldd'))('the root file system of the imag
     expect(said).toMatch(/EROFS/)
   })
 
-  test('the console is served from it', async () => {
+  test('the gateway in the image serves the console', async () => {
     const answer = await fetch(`http://127.0.0.1:${port}/`)
     expect(await answer.text()).toContain('<title>Sluice</title>')
   })

@@ -245,7 +245,7 @@ function linesWith(text: string, secret: string | RegExp): string[] {
 }
 
 describe('a secret', () => {
-  test('the secrets are really in the requests', () => {
+  test('the requests of the leak test contain the secrets that are searched for', () => {
     expect(upstream.received('chat').length + upstream.received('claude').length).toBeGreaterThan(0)
     expect(received.ann).toContain(SECRET_TEXTS.answer)
     expect(received.ann.split('\n').length).toBeGreaterThan(500)
@@ -266,7 +266,7 @@ describe('a secret', () => {
       for (const spelling of spellings(secret)) expect(files).not.toContain(spelling)
   })
 
-  test('a secret never reaches another client', () => {
+  test('the secret of one client never reaches another client', () => {
     expect(linesWith(received.bob, CANARY)).toEqual([])
     expect(received.bob).toContain('for bob')
     expect(linesWith(received.stranger, CANARY)).toEqual([])

@@ -37,7 +37,7 @@ async function left({ gateway }: Fixture, key: string, idempotencyKey: string): 
   await sleep(100)
 }
 
-test('the header is ignored if answers are kept for no time, whatever it contains', async () => {
+test('with idempotency.keep: 0 the header idempotency-key is ignored, whatever it contains', async () => {
   const fixture = await started({ idempotency: { keep: 0 } })
   for (const key of ['a', 'a', '', 'x'.repeat(256)]) {
     const answer = await fixture.chat('ann', ask('m'), withKey(key))
@@ -47,7 +47,7 @@ test('the header is ignored if answers are kept for no time, whatever it contain
   expect(fixture.upstream.received('m')).toHaveLength(4)
 })
 
-test('an answer is replayed as long as it is kept, and its key is new afterwards', async () => {
+test('an answer is replayed until idempotency.keep is over, and its key can then be used again', async () => {
   const fixture = await started({ idempotency: { keep: '2s' } })
   const attempt = (body: Body): Promise<FullResponse> => fixture.chat('ann', body, withKey('a'))
   await attempt(ask('m'))
@@ -58,7 +58,7 @@ test('an answer is replayed as long as it is kept, and its key is new afterwards
   expect(other.headers['idempotency-replayed']).toBeUndefined()
 })
 
-test('an answer that has given way to newer ones of its user is a 409, and never a second call', async () => {
+test('a repeated call whose stored answer was displaced by newer ones is a 409, and never a second upstream call', async () => {
   const fixture = await started({ keep_bytes: '1MiB' })
   fixture.upstream.script('m', { kind: 'whole', content: 'x'.repeat(400_000) })
   const keys = ['a', 'b', 'c', 'd'] as const
@@ -72,7 +72,7 @@ test('an answer that has given way to newer ones of its user is a 409, and never
   expect(fixture.upstream.received('m')).toHaveLength(5)
 })
 
-test('a call that its client has left counts as a parallel call until it is over', async () => {
+test('a call with an idempotency key counts as a call in flight until it ends, also after its client left', async () => {
   const fixture = await started({})
   const go = Promise.withResolvers<void>()
   fixture.upstream.script('m', { kind: 'stream', events: 3, endsAfter: go.promise }, { kind: 'whole' })

@@ -120,7 +120,7 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
 })
 
 test.each(['chat', 'messages'] as const)(
-  'a stream of %s in one piece is cut off where one in small pieces is',
+  'a stream of %s above its maximum is cut off at the same place, in one piece or in many',
   async (protocol) => {
     const frames =
       protocol === 'messages'

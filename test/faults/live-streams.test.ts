@@ -95,7 +95,7 @@ describe('a live stream while hostile bodies arrive', () => {
     quiet = await gapsWhile(() => sleep(1000))
   })
   test.each(Object.keys(hostile))(
-    'a live stream continues while such bodies arrive five times a second: %s',
+    'a live stream keeps its pace while hostile bodies arrive five times a second: %s',
     { timeout: 300_000 },
     async (name) => {
       const [body, headers] = hostile[name]?.() ?? [Buffer.alloc(0)]

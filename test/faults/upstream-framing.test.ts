@@ -84,7 +84,7 @@ function answer(socket: Socket, isStream: boolean): void {
 
 describe('endless output of an upstream', () => {
   test.each(NAMES.flatMap((name) => [[name, false] as const, [name, true] as const]))(
-    'endless output of an upstream, %s (stream: %s), is an upstream failure, and its connection is closed',
+    'an upstream that sends endless %s (stream: %s) is a failure, and its connection is closed',
     async (name, stream) => {
       flood = name
       const { status, text } = await call(gateway.url, stream ? askStream('m') : ask('m'), { key: 'ann' })
@@ -101,7 +101,7 @@ describe('endless output of an upstream', () => {
     },
   )
 
-  test('an upstream is called again after any of these faults', async () => {
+  test('an upstream is called again after it sent endless output', async () => {
     flood = undefined
     const { status, text } = await call(gateway.url, ask('m'), { key: 'ann' })
     expect(status, text).toBe(200)

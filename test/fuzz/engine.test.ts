@@ -6,19 +6,19 @@ const SEED = 7
 /** With guidance, the lock is found within 20,000 inputs. */
 const MAX_INPUTS = byTier(40_000, 200_000)
 
-test('coverage of an input leads to inputs that reach more code', async () => {
+test('the fuzzer finds a deep defect, because it mutates inputs that reach more code', async () => {
   const { failure } = await runFuzzer({ target: 'lock', seed: SEED, inputs: MAX_INPUTS })
   expect(Buffer.from(failure?.input ?? '', 'base64').toString()).toBe('key')
   expect(failure?.error).toContain('open')
 })
 
-test('without guidance the defect is not found in as many inputs', async () => {
+test('without guidance by coverage the fuzzer does not find the same defect in as many inputs', async () => {
   const report = await runFuzzer({ target: 'lock', seed: SEED, inputs: MAX_INPUTS, isGuided: false })
   expect(report.inputs).toBeGreaterThanOrEqual(MAX_INPUTS)
   expect(report.failure).toBeUndefined()
 })
 
-test('the same seed makes the same inputs', async () => {
+test('the fuzzer makes the same inputs from the same seed', async () => {
   const order = { target: 'search-patterns', seed: SEED, inputs: 5_000 }
   const [one, other] = [await runFuzzer(order), await runFuzzer(order)]
   const { inputs, kept, characters } = one

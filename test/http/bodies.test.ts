@@ -236,7 +236,7 @@ describe('a wrong content-length', () => {
   })
 })
 
-test('after wrong content-lengths the gateway answers as before', async () => {
+test('after requests with wrong content-lengths the gateway answers valid ones', async () => {
   expect((await post(GOOD)).status).toBe(200)
 })
 

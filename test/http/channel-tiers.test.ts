@@ -178,7 +178,7 @@ describe("a channel's own tier of service", () => {
     ['gemini', 'gemini-flex', 'serviceTier', 'flex', 'flex'],
     ['chat', 'gemini-fast', 'serviceTier', 'priority', 'fast'],
   ] as const)(
-    '%s to %s has it in %s as %s, whatever the client requests',
+    "a channel's tier is sent whatever the client requests: %s to %s in %s as %s",
     async (client, model, member, value, tier) => {
       const requested = client === 'gemini' ? { serviceTier: 'standard' } : { service_tier: 'default' }
       for (const fields of [{}, client === 'messages' ? { speed: 'fast' } : requested]) {
@@ -192,7 +192,7 @@ describe("a channel's own tier of service", () => {
     },
   )
 
-  test('fast at a messages provider has the beta feature beside those of the client', async () => {
+  test('a channel with the tier fast adds its beta feature to those of a messages client', async () => {
     const { headers } = await sent('chat', 'messages-fast')
     expect(headers['anthropic-beta']).toBe('fast-mode-2026-02-01')
     fixture.upstream.script('messages-fast', wholeMessage([{ text: 'said' }]))
@@ -206,7 +206,7 @@ describe("a channel's own tier of service", () => {
     )
   })
 
-  test('with auto the provider chooses the tier, and the price of an answer without a tier is marked incomplete', async () => {
+  test('on a channel with the tier auto, the price of an answer that states no tier is marked incomplete', async () => {
     const closed = await sent('chat', 'openai-closed')
     expect(closed.body['service_tier']).toBe('default')
     expect(closed.row).toMatchObject({ service_tier: 'standard', price_incomplete: false })
@@ -217,7 +217,7 @@ describe("a channel's own tier of service", () => {
     expect(gemini.body).not.toHaveProperty('serviceTier')
   })
 
-  test('ultrafast is sent to OpenAI and charged by its default', async () => {
+  test('a channel with the tier ultrafast sends it to OpenAI, and is charged for it if the answer states none', async () => {
     const { body, row } = await sent('responses', 'openai-ultra')
     expect(body['service_tier']).toBe('ultrafast')
     expect(row).toMatchObject({ service_tier: 'ultrafast', price_incomplete: false })
@@ -253,13 +253,16 @@ describe('tiers that are headers', () => {
     ['messages', 'invoke-asked', { service_tier: 'auto' }, undefined, undefined],
     ['messages', 'invoke-asked', {}, undefined, undefined],
     ['messages', 'invoke-reserved', {}, 'reserved', undefined],
-  ] as const)('%s to %s of Bedrock with %j sends %s', async (client, model, fields, value, dropped) => {
-    const { headers: answered } = await post(client, model, fields)
-    const [request] = bedrock.received
-    expect(request?.headers[BEDROCK_HEADER]).toBe(value)
-    expect(request?.body.toString()).not.toContain('service_tier')
-    expect(answered['x-gateway-dropped']).toBe(dropped)
-  })
+  ] as const)(
+    "a channel's tier is sent to Bedrock in its own form: %s to %s with %j sends %s",
+    async (client, model, fields, value, dropped) => {
+      const { headers: answered } = await post(client, model, fields)
+      const [request] = bedrock.received
+      expect(request?.headers[BEDROCK_HEADER]).toBe(value)
+      expect(request?.body.toString()).not.toContain('service_tier')
+      expect(answered['x-gateway-dropped']).toBe(dropped)
+    },
+  )
 
   test('a tier that Bedrock lacks is left out and listed', async () => {
     const { headers } = await post('chat', 'invoke-asked', { service_tier: 'ultrafast' })
@@ -283,13 +286,16 @@ describe('tiers that are headers', () => {
     ['gemini', 'vertex-asked', { serviceTier: 'priority' }, { [VERTEX_HEADER]: 'priority' }],
     ['chat', 'vertex-asked', { service_tier: 'flex' }, { [VERTEX_HEADER]: 'flex' }],
     ['gemini', 'vertex-asked', { serviceTier: 'standard' }, {}],
-  ] as const)('%s to %s of Vertex with %j sends %j', async (client, model, fields, expected) => {
-    await post(client, model, fields)
-    const request = vertex.received.find(({ path }) => path.includes('/models/'))
-    const tiers = Object.entries(request?.headers ?? {}).filter(([name]) => name.startsWith('x-vertex-ai'))
-    expect(Object.fromEntries(tiers)).toEqual(expected)
-    expect(request?.body.toString()).not.toMatch(/serviceTier|service_tier/)
-  })
+  ] as const)(
+    "a channel's tier is sent to Vertex in its own form: %s to %s with %j sends %j",
+    async (client, model, fields, expected) => {
+      await post(client, model, fields)
+      const request = vertex.received.find(({ path }) => path.includes('/models/'))
+      const tiers = Object.entries(request?.headers ?? {}).filter(([name]) => name.startsWith('x-vertex-ai'))
+      expect(Object.fromEntries(tiers)).toEqual(expected)
+      expect(request?.body.toString()).not.toMatch(/serviceTier|service_tier/)
+    },
+  )
 })
 
 describe('a tier of a channel over HTTP', () => {
@@ -318,7 +324,7 @@ describe('a tier of a channel over HTTP', () => {
     expect(await make(1, 'no tier')).toMatchObject({ status: 400 })
   })
 
-  test('a tier is shown, changed and removed', async () => {
+  test('the tier of a channel can be read, changed and removed over HTTP', async () => {
     const { data, message } = await make(1, 'flex')
     expect(message).toBe('')
     const [id = 0] = data.ids

@@ -200,7 +200,7 @@ const bytes = Buffer.byteLength(LONG)
 
 describe.each(Object.keys(CLIENTS) as (keyof typeof CLIENTS)[])('a client of %s', (client) => {
   test.each(UPSTREAMS)(
-    'a conversation that goes on at %s holds what was reported, and what was appended',
+    'a continued conversation at %s holds the reported tokens and a bound for the appended text',
     async (protocol) => {
       const said = fresh()
       expect(await held(client, `m-${protocol}`, said)).toBeGreaterThan(bytes)
@@ -222,13 +222,13 @@ describe('a conversation', () => {
     await had('messages', 'messages', said, 'ann', { system: 'Be kind.' })
     return held('messages', 'm-messages', [...change(said), ...MORE], key, { system: 'Be kind.', ...more })
   }
-  test('a conversation with a changed beginning holds its bytes', async () => {
+  test('a conversation with a changed beginning holds one token for each byte', async () => {
     expect(await next(([first]) => [{ by: 'user', text: `${first?.text}.` }])).toBeGreaterThan(bytes)
   })
-  test('a conversation with another system prompt holds its bytes', async () => {
+  test('a conversation with another system prompt holds one token for each byte', async () => {
     expect(await next((said) => said, 'poor', { system: 'Be cruel.' })).toBeGreaterThan(bytes)
   })
-  test('the same conversation of another user holds its bytes', async () => {
+  test('the same conversation of another user holds one token for each byte', async () => {
     expect(await next((said) => said, 'bobpoor')).toBeGreaterThan(bytes)
   })
   test('a conversation with other settings of sampling and other cache directives is the same', async () => {
@@ -239,19 +239,19 @@ describe('a conversation', () => {
     // Each token may be written to the cache, at 1.25 times the price.
     expect(await next((said) => said, 'poor', more)).toBeLessThan(1.25 * (REPORTED + 800))
   })
-  test('a conversation whose provider reported fewer tokens than its text can have holds its bytes', async () => {
+  test('a conversation for which its provider reported impossibly few tokens holds one token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('chat', answerOf('chat', 50))
     await send('chat', 'm-chat', said, 'ann')
     expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeGreaterThan(bytes)
   })
-  test('a conversation whose provider reported no usage holds its bytes', async () => {
+  test('a conversation whose provider reported no usage holds one token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('chat', { kind: 'whole', usage: null })
     await send('chat', 'm-chat', said, 'ann')
     expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeGreaterThan(bytes)
   })
-  test('a picture that was given by an address is held again with each request', async () => {
+  test('a picture given by its URL is held again with each request of a conversation', async () => {
     const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
     const first = { role: 'user', content: [{ type: 'text', text: LONG }, picture] }
     fixture.upstream.script('chat', answerOf('chat', REPORTED))
@@ -279,7 +279,7 @@ test('each of many conversations of equal lengths is found when it goes on', asy
     expect(await held('chat', 'm-chat', [...said, ...MORE])).toBeLessThan(REPORTED + 800)
 })
 
-test('a provider that reports more than the bound is paid, and the call is counted', async () => {
+test('a provider that reports more tokens than were held is paid, and a metric counts the call', async () => {
   const said = fresh()
   await had('chat', 'chat', said)
   fixture.upstream.script('chat', answerOf('chat', 3 * REPORTED))
@@ -295,7 +295,7 @@ test('a provider that reports more than the bound is paid, and the call is count
 
 describe('a call that goes to another channel', () => {
   const failing: Behaviour = { kind: 'status', status: 500, body: '{}' }
-  test('a call that goes to another channel holds its bytes before it is sent there', async () => {
+  test('a continued conversation that goes to another channel first holds one token for each byte', async () => {
     const said = fresh()
     fixture.upstream.script('first', answerOf('chat', REPORTED))
     await send('chat', 'two', said, 'ann')
@@ -319,7 +319,7 @@ describe('a call that goes to another channel', () => {
     expect(answer.status).toBe(500)
     expect(fixture.upstream.received('second')).toHaveLength(before)
   })
-  test('a call whose larger hold only another call prevents is refused as one whose quota is held', async () => {
+  test('a call whose larger hold only another call prevents is refused with quota_held', async () => {
     const said = fresh()
     const { upstream } = fixture
     upstream.script('resting', answerOf('chat', REPORTED), {
@@ -351,7 +351,7 @@ describe('a call that goes to another channel', () => {
   })
 })
 
-test('with remember_prompts: 0, a conversation that goes on holds its bytes, and nothing is counted', async () => {
+test('with remember_prompts: 0, a continued conversation holds one token for each byte, without a metric', async () => {
   const own = await startFixture((upstream) => ({
     options: { remember_prompts: 0, hold_wait: 0 },
     models: priced(['m']),

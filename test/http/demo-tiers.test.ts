@@ -36,19 +36,22 @@ async function row(model: string, text: string, fields: Fields = {}): Promise<Fi
 }
 
 describe('the demo', () => {
-  test.each(MODELS)('%s serves another tier than the requested one, whole and streamed', async (model) => {
-    const isMessages = model === 'demo-claude'
-    for (const stream of [false, true]) {
-      const fields = { stream, service_tier: isMessages ? undefined : 'flex' }
-      expect(await row(model, 'Hello, simulate(tier=fast)', fields)).toMatchObject({
-        service_tier: 'fast',
-        price_incomplete: false,
-      })
-    }
-  })
+  test.each(MODELS)(
+    'the simulated provider can serve another tier than the requested one, whole and streamed: %s',
+    async (model) => {
+      const isMessages = model === 'demo-claude'
+      for (const stream of [false, true]) {
+        const fields = { stream, service_tier: isMessages ? undefined : 'flex' }
+        expect(await row(model, 'Hello, simulate(tier=fast)', fields)).toMatchObject({
+          service_tier: 'fast',
+          price_incomplete: false,
+        })
+      }
+    },
+  )
 
   test.each(MODELS.filter((model) => model !== 'demo-claude'))(
-    '%s serves the requested tier',
+    'the simulated provider serves the requested tier: %s',
     async (model) => {
       expect(await row(model, 'Hello', { service_tier: 'flex' })).toMatchObject({
         requested_service_tier: 'flex',
@@ -69,13 +72,13 @@ describe('the demo', () => {
     })
   })
 
-  test('messages state a region, and Bedrock reserved capacity', async () => {
+  test('the simulated messages provider states a region, and Bedrock reserved capacity', async () => {
     expect(await row('demo-claude', 'simulate(region=us)')).toMatchObject({ region: 'us' })
     for (const model of ['demo-bedrock-claude', 'demo-bedrock-nova'])
       expect(await row(model, 'simulate(tier=reserved)')).toMatchObject({ service_tier: 'reserved' })
   })
 
-  test('caches are written for every lifetime', async () => {
+  test('the simulated providers report cache writes of every lifetime', async () => {
     const long = `${'A lighthouse stands on a rock. '.repeat(40)} `
     for (const model of ['demo-chat', 'demo-responses'])
       expect(await row(model, `${long}simulate(write_30m=30, write_12h=12)`)).toMatchObject({

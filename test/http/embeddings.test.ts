@@ -284,7 +284,7 @@ describe('completions', () => {
     expect(row).toMatchObject({ input_tokens: 2, output_tokens: 3, reason: 'estimated' })
   })
 
-  test('completions become conversations on channels that have conversations only', async () => {
+  test('legacy completions are converted for channels that only serve conversations', async () => {
     fixture.upstream.script(
       'claude',
       json({

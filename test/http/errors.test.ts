@@ -170,7 +170,7 @@ describe('upstream failures without details', () => {
     expect(answer.text).not.toMatch(new RegExp(`canary|127\\.0\\.0\\.1|upstream-key-of-${model}`))
   }
   test.each(INVALID_ANSWERS)(
-    'the response is a 500 api_error without details after %s',
+    'the client gets a 500 api_error without details when the upstream sends %s',
     async (name, behaviour) => {
       const model = `rubbish-${name.replaceAll(' ', '-')}`
       fixture.upstream.script(model, behaviour)
@@ -226,16 +226,19 @@ describe('an unknown path or method', () => {
     ['GET', '/../../etc/passwd'],
     ['POST', '/%2e%2e/v1/chat/completions'],
     ['GET', '/v1/chat%2Fcompletions'],
-  ])('%s %s is 404 in an error envelope', async (method, path) => {
+  ])('an unknown path is a 404 in an error envelope: %s %s', async (method, path) => {
     const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'ann' })
     expect(answer.status).toBe(404)
     expect(answer.json().error).toMatchObject({ message: expect.any(String), type: expect.any(String) })
   })
-  test.each(['GET', 'PUT', 'DELETE', 'PATCH'])('%s /v1/chat/completions is 404 or 405', async (method) => {
-    const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
-    expect(answer.status).toBeOneOf([404, 405])
-    expect(answer.json().error.message).toMatch(REQUEST_ID)
-  })
+  test.each(['GET', 'PUT', 'DELETE', 'PATCH'])(
+    'a chat request with the method %s is a 404 or 405',
+    async (method) => {
+      const answer = await call(fixture.gateway.url, undefined, { method, key: 'ann' })
+      expect(answer.status).toBeOneOf([404, 405])
+      expect(answer.json().error.message).toMatch(REQUEST_ID)
+    },
+  )
 })
 
 test('the log contains neither keys nor prompts', async () => {

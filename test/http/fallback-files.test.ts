@@ -129,7 +129,7 @@ describe('fallbacks of calls with files', () => {
   )
 })
 
-test('a call counts once at the limit of its fallback model, however often that model is tried', async () => {
+test('a call counts once against the limit of its fallback model, however often that model is tried', async () => {
   const { upstream } = fixture
   for (const lane of ['resting', 'back']) {
     upstream.script(lane, FAILING)

@@ -127,22 +127,25 @@ test.each(GEMINI)(
   },
 )
 
-test.each(GEMINI)("Google's client skips the comments, from a channel of %s", async (model, all) => {
-  const { promise, resolve } = Promise.withResolvers<void>()
-  const rest = { after: promise, frames: all.slice(2) }
-  fixture.upstream.script(model, { kind: 'stream', frames: all.slice(0, 2), rest, ending: 'no done' })
-  const client = new GoogleGenAI({
-    apiKey: 'sk-ann',
-    httpOptions: { baseUrl: fixture.gateway.url, fetch: watching(COMMENT, resolve) },
-  })
-  let text = ''
-  let reason: unknown
-  for await (const chunk of await client.models.generateContentStream({ model, contents: 'hi' })) {
-    text += chunk.text ?? ''
-    reason = chunk.candidates?.[0]?.finishReason ?? reason
-  }
-  expect([text, reason]).toEqual(['Hello there.', 'STOP'])
-})
+test.each(GEMINI)(
+  "Google's client ignores the comments that keep a silent stream alive, from a channel of %s",
+  async (model, all) => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const rest = { after: promise, frames: all.slice(2) }
+    fixture.upstream.script(model, { kind: 'stream', frames: all.slice(0, 2), rest, ending: 'no done' })
+    const client = new GoogleGenAI({
+      apiKey: 'sk-ann',
+      httpOptions: { baseUrl: fixture.gateway.url, fetch: watching(COMMENT, resolve) },
+    })
+    let text = ''
+    let reason: unknown
+    for await (const chunk of await client.models.generateContentStream({ model, contents: 'hi' })) {
+      text += chunk.text ?? ''
+      reason = chunk.candidates?.[0]?.finishReason ?? reason
+    }
+    expect([text, reason]).toEqual(['Hello there.', 'STOP'])
+  },
+)
 
 /** The real fetch, which reports when a text is in the bytes that its caller reads. */
 function watching(text: string, seen: () => void): typeof fetch {

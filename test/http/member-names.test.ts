@@ -348,7 +348,7 @@ function expectRefused(place: Place, answer: FullResponse, ...parts: readonly st
   expect(received()).toBe(0)
 }
 
-test.each(Object.keys(REQUESTS))('the complete request is accepted at %s', async (endpoint) => {
+test.each(Object.keys(REQUESTS))('a request with every known member is accepted at %s', async (endpoint) => {
   const answer = await post(endpoint, JSON.stringify(REQUESTS[endpoint]))
   expect(answer.text).not.toMatch(/Invalid (?:name|JSON)/)
 })

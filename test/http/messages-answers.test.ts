@@ -72,7 +72,7 @@ describe('the header request-id', () => {
     expectId(counted)
   })
   test.each(['/v1/models', '/v1/models/claude', '/v1/models/no-such-model'])(
-    '%s in the messages format have the header request-id',
+    'lists in the messages format have the header request-id: %s',
     async (path) => {
       const headers = { 'anthropic-version': '2023-06-01' }
       expectId(await call(fixture.gateway.url, undefined, { method: 'GET', path, key: 'ann', headers }))

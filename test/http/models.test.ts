@@ -296,9 +296,12 @@ describe('the paths with a fixed format', () => {
       data: [CHAT('talker', 'acme', ['compat']), CHAT('writer', 'scribes', ['compat'])],
     })
   })
-  test.each(['/v1beta/models', '/v1beta/openai/models'])('%s accepts no x-api-key', async (path) => {
-    expect((await get(path, native('ann'))).status).toBe(401)
-  })
+  test.each(['/v1beta/models', '/v1beta/openai/models'])(
+    'a list of models at a path of Google refuses x-api-key: %s',
+    async (path) => {
+      expect((await get(path, native('ann'))).status).toBe(401)
+    },
+  )
 })
 
 describe('GET /v1/models/{model_id}', () => {
@@ -370,7 +373,7 @@ describe('GET /v1/models/{model_id}', () => {
   })
 
   test.each(['%', '%2', '%zz', 'a%ff', '%c3%28', 'x%E0%A4%A'])(
-    'the broken name %s is a 400',
+    'a model name with broken percent encoding is a 400: %s',
     async (name) => {
       const answer = await get(`/v1/models/${name}`, bearer('ann'))
       expect(answer.status).toBe(400)
@@ -428,17 +431,20 @@ describe('other methods of the model paths', () => {
     expect(await ids('ann')).toContain('talker')
   })
 
-  test.each(['POST', 'PUT', 'PATCH'])('%s is a 405 that names the supported methods', async (method) => {
-    for (const path of ['/v1/models', '/v1beta/models', '/v1beta/openai/models']) {
-      const answer = await ask(method, path)
-      expect(answer.status).toBe(405)
-      expect(answer.headers.allow).toBe('GET, HEAD')
-    }
-    const one = await ask(method, `/v1/models/${'x'.repeat(10_000)}`)
-    expect(one.status).toBe(405)
-    expect(one.headers.allow).toBe('GET, HEAD, DELETE')
-    expect(one.bytes.length).toBeLessThan(600)
-  })
+  test.each(['POST', 'PUT', 'PATCH'])(
+    'a model path with the method %s is a 405 that names the supported methods',
+    async (method) => {
+      for (const path of ['/v1/models', '/v1beta/models', '/v1beta/openai/models']) {
+        const answer = await ask(method, path)
+        expect(answer.status).toBe(405)
+        expect(answer.headers.allow).toBe('GET, HEAD')
+      }
+      const one = await ask(method, `/v1/models/${'x'.repeat(10_000)}`)
+      expect(one.status).toBe(405)
+      expect(one.headers.allow).toBe('GET, HEAD, DELETE')
+      expect(one.bytes.length).toBeLessThan(600)
+    },
+  )
 })
 
 test('a key in the query is not logged', async () => {

@@ -88,7 +88,7 @@ describe('a prompt that the request only names', () => {
     expect(new Set((await Promise.all(calls)).map(({ status }) => status))).toEqual(new Set([403]))
     expect(fixture.upstream.received('m')).toHaveLength(0)
   })
-  test('other prompts are held by their size', async () => {
+  test('a request that names no prompt or file is held by its size', async () => {
     fixture.upstream.script('m', wholeResponse({}))
     const fields = { input: [{ role: 'user', content: 'hi' }], max_output_tokens: 16 }
     expect((await post(PATHS.responses, fields)).status).toBe(200)

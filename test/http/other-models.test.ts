@@ -109,7 +109,7 @@ describe('a member that may select another model or price', () => {
   })
 
   test.each(['open', 'through'])(
-    'a member stays where the channel allows it, or where it filters nothing: %s',
+    'a member that may select another model stays where the channel allows it, or passes everything: %s',
     async (model) => {
       const { text, listed } = await sent(model, REQUESTS.chat[0], chat(model, EVERY))
       expect(text).toBe(chat(model, EVERY))
@@ -117,7 +117,7 @@ describe('a member that may select another model or price', () => {
     },
   )
 
-  test('a member that the operator has set stays', async () => {
+  test("a member that the operator sets on a channel replaces the client's, and stays", async () => {
     const { text } = await sent('routed', REQUESTS.chat[0], chat('routed', '"provider":{"order":["dear"]}'))
     expect(JSON.parse(text).provider).toEqual({ order: ['acme'] })
   })

@@ -43,7 +43,7 @@ async function callMany(fixture: Fixture, calls: number, atOnce: number): Promis
 const KEYS = ['full', 'low', 'none']
 const sharesLeft = (): Record<string, number> => ({ full: LIMIT * 0.9, low: LIMIT * 0.1, none: 0 })
 
-test('with keys at 90, 10 and 0 per cent, less than 1 per cent of 3,000 calls meet a 429, and a third without statements', async () => {
+test('with keys at 90, 10 and 0 per cent of their limits, less than 1 per cent of 3,000 calls get a 429 upstream', async () => {
   const stating = await startProvider(sharesLeft())
   expect(await callMany(await startWith([channel('m', stating.url, { keys: KEYS })]), 3_000, 16)).toBe(0)
   const silent = await startProvider(sharesLeft(), false)

@@ -135,7 +135,7 @@ describe('a converted response that is kept', () => {
   })
 
   test.each([false, true])(
-    'the row of a call has its note if its response is kept (streamed: %s)',
+    'the usage row of a call notes arguments that were cut off, also if its response is stored (streamed: %s)',
     async (stream) => {
       const calls = [{ id: 'call_1', name: 'weather', input: '{"city":"B' }]
       const answered = { calls, usage: usageText(10, 5) }
@@ -234,7 +234,7 @@ describe('a converted response that is kept', () => {
   })
 })
 
-test('what a call continues or refers to counts as a part of its body until the call ends', async () => {
+test('a stored response that a call continues or refers to takes memory like its body until the call ends', async () => {
   const copy = await patchedProgram([
     { file: 'src/limits/request-memory.ts', text: 'SHARED_BYTES = 192 * MIB', by: 'SHARED_BYTES = 2 * MIB' },
   ])

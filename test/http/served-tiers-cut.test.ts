@@ -129,7 +129,7 @@ const ROADS = (['chat', 'messages', 'responses'] as const).flatMap((client) =>
 
 describe('a stream that breaks off before its usage', () => {
   test.each(ROADS)(
-    '%s from %s is charged by the tier and region that it had stated',
+    'a broken stream to a client of %s from %s is charged by the tier and region that it had stated',
     async (client, model) => {
       const { frames, tier, region } = CUT[model]
       fixture.upstream.script(model, { kind: 'stream', frames, ending: 'reset' })
@@ -231,7 +231,7 @@ describe('what a running call has cost', () => {
 })
 
 describe('the prompt of a call that is lost before its first mark', () => {
-  test('a prompt that is lost before the first mark is charged at the requested tier', async () => {
+  test('the prompt of a call that is lost in a crash is charged at the requested tier', async () => {
     const amounts: number[] = []
     for (const tier of ['flex', 'priority', undefined]) {
       const ready = Promise.withResolvers<void>()

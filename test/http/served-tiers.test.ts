@@ -161,7 +161,7 @@ describe('the tier that was served', () => {
     ])
   })
 
-  test('a tier that was requested and is not stated was served; auto and nothing are standard', async () => {
+  test('an answer that states no tier is charged by the requested one; auto and none count as standard', async () => {
     for (const [sent, name, requested, factor] of [
       ['priority', 'fast', 'fast', 3],
       ['flex', 'flex', 'flex', 0.5],
@@ -271,7 +271,7 @@ describe('tokens written to a cache', () => {
     })
   })
 
-  test('without details they have the longest lifetime that the request names, otherwise 5 minutes', async () => {
+  test('cache writes without details have the longest lifetime that the request names, otherwise 5 minutes', async () => {
     fixture.upstream.script('chat', chat({}, written()), chat({}, written()))
     expect(await row(await post('chat', 'chat'))).toMatchObject({ cache_write_5m_tokens: 60 })
     const named = await post('chat', 'chat', { prompt_cache_options: { ttl: '12h' } })

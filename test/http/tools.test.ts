@@ -205,7 +205,7 @@ describe('tools of responses', () => {
     },
   )
 
-  test('tools that an item adds cost the same as in the request, and unknown ones are named', async () => {
+  test('tools that an input item adds cost the same as tools of the request, and the row names unknown ones', async () => {
     const container = { type: 'auto', memory_limit: '4g' }
     const tools = (...list: object[]): object => ({
       input: [
@@ -558,7 +558,7 @@ describe('the hold for tools', () => {
   test.each([
     ['an item that adds tools', { type: 'additional_tools', role: 'developer' }],
     ['the result of a search for tools', { type: 'tool_search_output', execution: 'client', call_id: 'c' }],
-  ])('the hold pays for the tools of %s', async (_, item) => {
+  ])('the hold of a call pays for the tools that its request allows: %s', async (_, item) => {
     fixture.upstream.script('r', json(response([], { usage: { input_tokens: 0, output_tokens: 0 } })))
     const input = (tools: readonly object[]): object => ({
       ...asked([]),
@@ -589,7 +589,7 @@ describe('the hold for tools', () => {
     expect(quota).toBeGreaterThanOrEqual(5 * LISTED.search)
   })
 
-  test('uses above the hold are counted where the provider made more', async () => {
+  test('a metric counts calls whose provider used tools more often than was held for', async () => {
     const exceeded = async (): Promise<number> =>
       (await metricsOf(fixture.gateway.url)).sum('sluice_hold_exceeded_total', { model: 'r' })
     const before = await exceeded()

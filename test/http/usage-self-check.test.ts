@@ -57,7 +57,7 @@ async function usage(key: string): Promise<Record<string, unknown>> {
 }
 
 describe('GET /api/usage/token/', () => {
-  test('the response is the token usage object in the usage envelope', async () => {
+  test('GET /api/usage/token returns the documented usage object of the key', async () => {
     const answer = await get('used')
     expect(answer.headers['content-type']).toBe('application/json')
     expect(answer.headers['cache-control']).toContain('no-store')
@@ -84,7 +84,7 @@ describe('GET /api/usage/token/', () => {
     })
   })
 
-  test('an unlimited token has three zeros', async () => {
+  test('the usage of an unlimited token has 0 as granted, used and available', async () => {
     expect(await usage('unlimited')).toMatchObject({
       total_granted: 0,
       total_used: 0,
@@ -108,7 +108,7 @@ describe('GET /api/usage/token/', () => {
     expect(await usage('ann')).toMatchObject({ expires_at: 4_000_000_000 })
   })
 
-  test('charges are reported as soon as the response is complete, and holds are not', async () => {
+  test('the usage path reports a charge as soon as the response is complete, and never a hold', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     for (let calls = 1; calls <= 3; calls++) {
       await fixture.chat('ann', ask('m'))
@@ -176,7 +176,7 @@ describe('the path of the usage', () => {
     expect(await followed.json()).toMatchObject({ code: true, data: { total_used: 300 } })
   })
 
-  test.each(['POST', 'PUT', 'DELETE'])('the path refuses the method %s', async (method) => {
+  test.each(['POST', 'PUT', 'DELETE'])('the usage path refuses the method %s', async (method) => {
     for (const path of [PATH, '/api/usage/token']) {
       const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'used' })
       expect(answer.status).toBe(405)

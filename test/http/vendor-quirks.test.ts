@@ -102,7 +102,7 @@ describe('DeepSeek', () => {
 })
 
 describe.each(['deepseek', 'kimi-k2.6'] as const)('%s, which refuses calls without thoughts', (vendor) => {
-  test('a provider that requires thoughts gets back those of turns with tool calls', async () => {
+  test('a provider that requires thoughts is sent the thoughts of earlier turns with tool calls', async () => {
     whole(vendor, completion({ content: 'Sunny' }, USAGE))
     const history = [
       { role: 'user', content: 'weather?' },
@@ -164,7 +164,7 @@ describe('Kimi', () => {
     expect(rowOf(live)).toMatchObject({ cache_read_tokens: 4, quota: 6 + 1 + 20, reason: 'complete' })
   })
 
-  test("Kimi has its own sampling: a converted request's is left out, and named", async () => {
+  test('sampling fields are left out of requests that are converted for Kimi, and listed', async () => {
     whole('kimi-k2.6', completion({ content: 'Hello' }, USAGE))
     const answer = await messages('kimi-k2.6', { temperature: 0.2, top_p: 0.5 })
     expect(answer.status, answer.text).toBe(200)

@@ -78,7 +78,7 @@ test('117: a receiver that is added gets events, signed with the secret that was
     .toMatchObject({ type: 'quota.low', status: 204 })
 })
 
-test('117: Send a test sends one signed event, and tells the status that came back', async () => {
+test('117: POST /api/alert/:id/test sends one signed event, and returns the status of the receiver', async () => {
   const { id } = (await addedOne()) ?? { id: '' }
   const before = added.received.length
   const tested = await asRoot<Record<string, unknown>>(`POST /api/alert/${id}/test`)
@@ -135,7 +135,7 @@ test('117: events and address can be changed, and a receiver removed', async () 
   expect(await asRoot(`DELETE /api/alert/${id}`)).toMatchObject({ status: 404 })
 })
 
-test('receivers of the file are changed there alone', async () => {
+test('receivers of gateway.yaml cannot be changed or removed over HTTP', async () => {
   const [{ id }] = (await list()) as [Receiver]
   for (const [request, body] of [
     ['PUT /api/alert/', { id, events: ['quota.low'] }],
@@ -151,14 +151,14 @@ test.each([
   ['http://user:password@example.com/', /^url: /],
   ['http://169.254.169.254/latest', /^url: /],
   ['not an address', /^url: /],
-])('%s is no address of a receiver', async (url, message) => {
+])('an invalid address of an alert receiver is refused: %s', async (url, message) => {
   const refused = await asRoot('POST /api/alert/', { url, events: ['quota.low'] })
   expect(refused.status).toBe(400)
   expect(refused.message).toMatch(message)
   expect(refused.message).not.toContain('password@')
 })
 
-test('an address is a receiver once, events are known ones, and only root may see receivers', async () => {
+test('a receiver needs a new address and known events, and only root may list receivers', async () => {
   const twice = await asRoot('POST /api/alert/', { url: filed.url, events: ['quota.low'] })
   expect(twice).toMatchObject({ status: 400 })
   expect(twice.message).toMatch(/^url: /)
@@ -168,7 +168,7 @@ test('an address is a receiver once, events are known ones, and only root may se
   expect([refused.status, refused.body['code']]).toEqual([403, 'role_too_low'])
 })
 
-test('116: what the file declares is listed with its lines, for root, without secrets', async () => {
+test('116: the values that gateway.yaml declares are listed with their lines, for root only, without secrets', async () => {
   const { data, status } = await asRoot<{ file: string; items: Receiver[] }>('GET /api/option/declared')
   expect(status).toBe(200)
   expect(data.file).toBe('gateway.yaml')

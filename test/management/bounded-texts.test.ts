@@ -207,7 +207,7 @@ describe('the texts of a channel', () => {
   })
 })
 
-test('an option with one value is a plain text, and one with several values a list', async () => {
+test('an option with one value has the maximum length of a text, and one with several values that of a list', async () => {
   const set = (key: string, value: string) => asRoot('PUT /api/option/', { key, value })
   expect(await set('RetryTimes', `2${' '.repeat(PLAIN)}`)).toMatchObject({ status: 200 })
   expect(await set('RetryTimes', '2'.repeat(PLAIN + 1))).toMatchObject({

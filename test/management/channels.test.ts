@@ -349,7 +349,7 @@ describe('POST /api/channel/:id/key', () => {
 
 describe('unknown ids of channels', () => {
   test.each(['-1', '0', '9007199254740992', '1e3', 'x', '%31'])(
-    '%s is not an id of a channel',
+    'an invalid channel id is a 400: %s',
     async (id) => {
       expect(await as(`GET /api/channel/${id}`)).toMatchObject({ status: 400, success: false })
       expect(await as(`DELETE /api/channel/${id}`)).toMatchObject({ status: 400 })
@@ -366,7 +366,7 @@ describe('unknown ids of channels', () => {
   })
 
   test.each([[{ ids: [] }], [{ ids: [0] }], [{ ids: ['1'] }], [{}], [{ ids: 1 }]])(
-    '%j is not a valid batch of channels',
+    'an invalid batch of channels is a 400: %j',
     async (body) => {
       expect(await as('POST /api/channel/batch', body)).toMatchObject({ status: 400 })
     },
@@ -386,7 +386,7 @@ test.each([
   'GET /api/option/',
   'PUT /api/option/',
   'GET /api/group/',
-] as const)('%s is not for a common user', async (request) => {
+] as const)('a common user may not use a path of channels: %s', async (request) => {
   expect(await as(request, request.startsWith('GET') ? undefined : {}, ANN)).toMatchObject({
     status: 403,
     success: false,

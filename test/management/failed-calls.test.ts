@@ -127,7 +127,7 @@ describe('why a call failed', () => {
     expect(await detailOf(cut)).toMatchObject({ cause: 'provider_broken', error_status: 200, reason: 'cut' })
   })
 
-  test('61: the gateway’s own error has the cause of the last attempt, and a call that came to its end has none', async () => {
+  test('61: an error of the gateway has the cause of its last attempt, and a successful call has no cause', async () => {
     failing('first', 502)
     fixture.upstream.script('second', { kind: 'whole', body: 'no JSON at all' })
     const failed = await detailOf(await fixture.chat('ann', ask('pair')))
@@ -178,7 +178,7 @@ describe('why a call failed', () => {
     }
   })
 
-  test('61: a stream that ends because its quota is used up, and one that the gateway does not survive, have their causes', async () => {
+  test('61: a stream that used up its quota and one that a crash of the gateway ended have their causes', async () => {
     fixture.upstream.script('one', { kind: 'stream', events: Number.POSITIVE_INFINITY, usage: null })
     const spent = await (await fixture.live('short', askStream('one', { max_tokens: 50 }))).end()
     expect(await detailOf(spent)).toMatchObject({

@@ -53,7 +53,7 @@ const sent = async (): Promise<unknown> => {
   return asked.at(-1)
 }
 
-test('the secrets of a service are in no response and in no entry of the audit log', async () => {
+test("the secrets of a guard's service are in no response and in no entry of the audit log", async () => {
   const added = await asAdmin('POST /api/guards', guardWith({ url, headers: { 'x-secret': SECRET } }))
   expect([added.status, added.data]).toMatchObject([
     200,
@@ -68,7 +68,7 @@ test('the secrets of a service are in no response and in no entry of the audit l
   expect(told).not.toContain(FILED)
 })
 
-test('a guard that is changed as it was shown keeps its secrets', async () => {
+test('a guard that is sent back with masked secrets keeps them', async () => {
   const shown = guardWith({ url, headers: { 'x-secret': '***' } }, { do: 'flag' })
   const changed = await asAdmin('PUT /api/guards', shown)
   expect([changed.status, changed.data]).toMatchObject([200, { do: 'flag' }])
@@ -103,7 +103,7 @@ test.each([
     () => ({ ...guardWith({ url, headers: { 'x-secret': '***' } }), name: 'new' }),
     `match: expected headers in full, as "***" stands only for what this guard has at the same address`,
   ],
-] as const)('a hidden secret does not go to %s', async (_, request, body, message) => {
+] as const)("the hidden secret of a guard's service is not sent to %s", async (_, request, body, message) => {
   const refused = await asAdmin(request, body())
   expect([refused.status, refused.message]).toEqual([400, message])
 })

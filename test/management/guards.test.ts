@@ -83,7 +83,7 @@ test('changes of guards are in the audit log', async () => {
   ])
 })
 
-test('a guard that gateway.yaml would refuse is refused with the same words', async () => {
+test('a guard that gateway.yaml would refuse is refused over HTTP with the same message', async () => {
   for (const [body, message] of [
     [
       { name: 'x', do: 'eat', match: { secrets: true } },
@@ -102,14 +102,14 @@ test('a guard that gateway.yaml would refuse is refused with the same words', as
   }
 })
 
-test('a guard of the file can be changed there alone', async () => {
+test('a guard of gateway.yaml cannot be changed or deleted over HTTP', async () => {
   const changed = await asAdmin('PUT /api/guards', { ...NEW, name: 'filed' })
   expect([changed.status, changed.message]).toEqual([409, expect.stringContaining('gateway.yaml')])
   expect((await asAdmin('DELETE /api/guards/filed')).status).toBe(409)
   expect((await asAdmin('DELETE /api/guards/unknown')).status).toBe(404)
 })
 
-test('a key names guards that exist; its holder cannot take away those of an operator', async () => {
+test('a key may only name existing guards, and its holder cannot remove those of an operator', async () => {
   const [made] = (await asAnn<{ items: { id: number }[] }>('GET /api/token/')).data.items
   const unknown = await asAnn('PUT /api/token/', { id: made?.id, guards: ['nowhere'] })
   expect([unknown.status, unknown.message]).toEqual([400, 'guards: there is no guard "nowhere"'])
@@ -118,7 +118,7 @@ test('a key names guards that exist; its holder cannot take away those of an ope
   expect((await asAnn('PUT /api/token/', { id: made?.id, guards: [] })).status).toBe(200)
 })
 
-test('a text can be tried: nothing is sent or counted', async () => {
+test('POST /api/guards/test checks a text; nothing is sent upstream or counted', async () => {
   const before = (await guards())[0]?.['calls']
   const all = await asAdmin('POST /api/guards/test', { text: 'see code-7 there' })
   expect(all.data).toEqual({
@@ -144,7 +144,7 @@ test('a text can be tried: nothing is sent or counted', async () => {
   expect((await guards())[0]?.['calls']).toBe(before)
 })
 
-test('the verdicts of a call are in its row and in the metrics, and a match in neither', async () => {
+test('the verdicts of a call are in its row and in the metrics, but never the matched text', async () => {
   const answer = await say('code-4711')
   const id = String(answer.headers['x-request-id'])
   const { data } = await asAdmin<{ items: { id: string; guards: string }[] }>(
@@ -154,7 +154,7 @@ test('the verdicts of a call are in its row and in the metrics, and a match in n
   expect(JSON.stringify(data)).not.toContain('code-4711')
 })
 
-test('the secrets of a service are shown nowhere, and stay where they are not given anew', async () => {
+test("the secrets of a guard's service are never shown, and stay unless new ones are sent", async () => {
   const key = 'a-key-that-nobody-sees'
   const services = await startGuardServices()
   onTestFinished(() => services.stop())
@@ -185,7 +185,7 @@ test('the secrets of a service are shown nowhere, and stay where they are not gi
   expect((await asAdmin('DELETE /api/guards/served')).status).toBe(200)
 })
 
-test('a service is not asked to try a text', async () => {
+test('POST /api/guards/test refuses a guard that is decided by a service', async () => {
   const served = { name: 's', do: 'block', match: { webhook: { url: 'http://127.0.0.1:9' } } }
   const refused = await asAdmin('POST /api/guards/test', { text: 'x', guard: served })
   expect([refused.status, refused.message]).toEqual([400, expect.stringContaining('decided by a service')])

@@ -167,7 +167,7 @@ describe('filters of logs and usage', () => {
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/log/?sort=name')).status).toBe(400)
   })
 
-  test('92: a call that failed is counted once, with a part of an answer and without', async () => {
+  test('92: the suggested values of a filter count a failed call once, with or without a part of an answer', async () => {
     fixture.upstream.script('any', { kind: 'stream', events: 3, ending: 'reset' })
     await fixture.chat('ann', askStream('cut'))
     fixture.upstream.script('any', { kind: 'status', status: 400, body: '{}' })
@@ -179,7 +179,7 @@ describe('filters of logs and usage', () => {
     )
   })
 
-  test('96: series are those with most of each requested figure, with their places', async () => {
+  test('96: a usage series has the top groups of each requested figure, with their ranks', async () => {
     const series = async (query: string) =>
       (
         await get<{ series: { key: string; ranks: object }[]; other: object | null }>(
@@ -200,7 +200,7 @@ describe('filters of logs and usage', () => {
     expect((await manage(fixture.gateway.url, ADA, 'GET /api/usage?rank=calls')).status).toBe(400)
   })
 
-  test('95: series of keys are called by their user for all users, by their name alone for oneself', async () => {
+  test('95: the series of a key is labelled with user and key for administrators, with the key for its holder', async () => {
     const labels = async (account: Account, path: string): Promise<string[]> =>
       (await get<{ series: { label: string }[] }>(account, `/api/usage${path}`)).series.map(
         ({ label }) => label,

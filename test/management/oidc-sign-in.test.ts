@@ -130,7 +130,7 @@ describe('a sign-in at an identity provider', () => {
     expect((await (await signIn('p2')).self()).data).toMatchObject({ id: first['id'], username: 'bee' })
   })
 
-  test('each sign-in updates rights by the directory: the first mapped group, administrators, none', async () => {
+  test('each sign-in updates role and group of the user from the groups in the directory', async () => {
     const rights = async (groups: unknown) => {
       provider.people.set('p3', { preferred_username: 'cy', groups })
       const { role, group } = (await (await signIn('p3')).self()).data
@@ -224,7 +224,7 @@ describe('the settings of a provider', () => {
     expect(text).not.toContain(provider.issuer)
   })
 
-  test('create: false admits known users, and creates none', async () => {
+  test('with create: false known users can sign in, and unknown ones are refused', async () => {
     provider.people.set('p9', { preferred_username: 'ida' })
     await signIn('p9')
     provider.people.set('p10', { preferred_username: 'jon' })

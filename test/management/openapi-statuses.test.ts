@@ -447,12 +447,12 @@ async function provokeUpstreams(): Promise<void> {
 }
 
 describe('the described statuses of an operation', () => {
-  test('only described statuses of an operation occur', () => {
+  test('every status that an operation returns in the tests is in the OpenAPI description', () => {
     expect([...undescribed]).toEqual([])
   })
 
   test.each(ROUTES.map((route) => [nameOf(route), route] as const))(
-    'the described statuses of %s occur',
+    'every status in the OpenAPI description of %s occurs in the tests',
     (name, route) => {
       const described = Object.keys(describedOf(route)).map(Number)
       const missing = described.filter((status) => !seen.get(name)?.has(status) && !UNPROVOKED.has(status))
@@ -483,7 +483,7 @@ describe('too many requests', () => {
   afterAll(() => limited?.close())
 
   test.each(ROUTES.map((route, index) => [nameOf(route), route, index] as const))(
-    'a rate limit of %s is a 429 if it is described, and only then',
+    'an operation returns 429 at its rate limit only if the OpenAPI description has this status: %s',
     async (_, route, index) => {
       const path = filledPath(route, '999999')
       const options = { method: route.method, path, headers: { 'x-forwarded-for': `198.51.100.${index}` } }

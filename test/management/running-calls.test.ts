@@ -116,7 +116,7 @@ test('111: a call under way is listed within 2 s with its tokens and cost so far
   expect(item?.['held']).toBeGreaterThan(Number(item?.['cost']))
 })
 
-test('111: a call that waits for its provider has cost nothing yet', async () => {
+test('111: a running call that waits for its provider is listed with a cost of 0', async () => {
   const sent = send(fixture.gateway.url, ask('silent'), { key: 'ann' })
   await fixture.upstream.receivedAtLeast('silent', 1)
   const { items } = await running('root')
@@ -163,7 +163,7 @@ test('112: a stopped stream ends with an error event, and is charged for what wa
   })
 })
 
-test('112: a call that two stop at once is stopped by one of them, and the audit log has it once', async () => {
+test('112: of several simultaneous requests to stop a call one succeeds, and the audit log has one entry', async () => {
   const { id } = await begin()
   const answers = await Promise.all([stop('ann', id), stop('root', id), stop('root', id)])
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 404, 404])

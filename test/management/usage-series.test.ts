@@ -148,7 +148,7 @@ describe('refused calls', () => {
 })
 
 test.each(['/api/usage', '/api/usage/refusals'] as const)(
-  '%s is open to administrators only',
+  'a usage series for all users is open to administrators only: %s',
   async (path) => {
     expect((await manage(fixture.gateway.url, ANN, `GET ${path}`)).status).toBe(403)
     expect((await manage(fixture.gateway.url, { id: 2, accessToken: 'wrong' }, `GET ${path}`)).status).toBe(
@@ -159,7 +159,7 @@ test.each(['/api/usage', '/api/usage/refusals'] as const)(
 )
 
 test.each(['/api/usage/self', '/api/usage/self/refusals'] as const)(
-  '%s is open to every account',
+  "a usage series of one's own calls is open to every account: %s",
   async (path) => {
     expect((await file(ANN, path)).status).toBe(200)
     expect((await file({ ...ANN, accessToken: 'sk-ann' }, path)).status).toBe(401)

@@ -118,7 +118,7 @@ describe.each(SITES)('sessions of calls on $name', ({ start }) => {
     expect(new Set([last?.session, b?.session, bob?.session]).size).toBe(3)
   })
 
-  test('the log is filtered by session, a page, its sum and the file', async () => {
+  test('the pages, the sum and the CSV file of the log can be filtered by session', async () => {
     const [last, , bob, first] = await log(ADMIN)
     const query = `&session=${last?.session}`
     expect((await log(ADMIN, query)).map(({ request_id }) => request_id)).toEqual([

@@ -115,7 +115,7 @@ describe('the cost of calls at other prices', () => {
     })
   })
 
-  test('103: only calls of the period count, and it is exact while the log has all of them', async () => {
+  test('103: the calculation covers the calls of the period, and says whether the log has all of them', async () => {
     const now = Math.floor(Date.now() / 1000)
     const earlier = await whatIf({}, { from: now - 7_200, to: now - 3_600 })
     expect(earlier.data).toMatchObject({ calls: 0, charged: 0, exact: true })
@@ -143,7 +143,7 @@ describe('the cost of calls at other prices', () => {
     expect(refused.message).toMatch(message)
   })
 
-  test('103: a call whose charge does not follow from its counts is left out of all other figures', async () => {
+  test('103: a call whose charge cannot be recomputed is excluded from the calculation, and reported separately', async () => {
     using database = new DatabaseSync(join(fixture.gateway.dataDir, 'sluice.db'))
     database.exec("UPDATE usage_log SET quota = 12345 WHERE model = 'tiered' AND input_tokens = 1001")
     const { data } = await whatIf({ ratios: { default: '3' } })

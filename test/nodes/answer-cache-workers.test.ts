@@ -94,7 +94,7 @@ test('1,000 equal calls to all workers make one upstream call, and get equal ans
   await expect.poll(() => serving(before)).toBe(WORKERS)
 })
 
-test('streams of all workers get the events as they come, and the same bytes', async () => {
+test('equal streams on all workers get the same bytes as they arrive', async () => {
   const release = Promise.withResolvers<void>()
   fixture.upstream.script('live', { kind: 'stream', events: 3, endsAfter: release.promise, usage: USAGE })
   const live = await streams('live', 24)
@@ -106,7 +106,7 @@ test('streams of all workers get the events as they come, and the same bytes', a
   expect(asked('live')).toBe(1)
 })
 
-test('the call goes on when its first client leaves while those of another worker wait', async () => {
+test('a shared call continues when its first client leaves while clients of another worker wait', async () => {
   const release = Promise.withResolvers<void>()
   fixture.upstream.script('left', { kind: 'stream', events: 3, endsAfter: release.promise, usage: USAGE })
   const [first] = await streams('left', 1)
@@ -121,7 +121,7 @@ test('the call goes on when its first client leaves while those of another worke
   expect([asked('left'), fixture.upstream.only('left').completed]).toEqual([1, true])
 })
 
-test('the call ends when the last client of all workers has left', async () => {
+test('a shared call ends when the last client of all workers has left', async () => {
   fixture.upstream.script('gone', { kind: 'stream', events: Number.POSITIVE_INFINITY, paceMs: 5 })
   const clients = await streams('gone', 24)
   for (const one of clients) await one.until('word')
@@ -131,7 +131,7 @@ test('the call ends when the last client of all workers has left', async () => {
   expect([asked('gone'), received?.completed]).toEqual([1, false])
 })
 
-test('a stream that breaks off does so for all that have received a part, and the others get the answer of one call', async () => {
+test('a shared stream that breaks off ends for clients with a part of it; the others share one further call', async () => {
   const breaks = Promise.withResolvers<void>()
   fixture.upstream.script(
     'breaking',
@@ -166,7 +166,7 @@ test('an answer of many megabytes reaches the clients of all workers', async () 
   expect(asked('big')).toBe(1)
 })
 
-test('when the worker that asked is killed, one call more is made for those of other workers that have received nothing', async () => {
+test('when the worker of a shared call is killed, one further call serves the waiting clients of other workers', async () => {
   const release = Promise.withResolvers<void>()
   fixture.upstream.script(
     'killed',

@@ -54,7 +54,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     await expect.poll(() => charged(nodes)).toBe(3 * COST)
   })
 
-  test('an answer that one node kept is given by the others', async () => {
+  test('an answer that one node cached is returned by the other nodes', async () => {
     const nodes = await started()
     const first = await nodes.chat(0, 'ann', ask('m'))
     const others = [await nodes.chat(1, 'ann', ask('m')), await nodes.chat(2, 'ann', askStream('m'))]
@@ -63,7 +63,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     expect(nodes.upstream.received('m')).toHaveLength(1)
   })
 
-  test(`${CALLS} equal calls of which one node is killed: the others get equal answers, and each that asked is charged once`, async () => {
+  test(`when a node is killed during ${CALLS} equal calls, the other nodes' clients get equal answers for one charge a node`, async () => {
     const nodes = await started()
     const go = Promise.withResolvers<void>()
     nodes.upstream.script('slow', { kind: 'whole', after: go.promise, usage: usageText(10, 5) })
@@ -163,7 +163,7 @@ describe.each(SHARED)('the answer cache on three nodes over $name', (engine) => 
     }
   })
 
-  test('nothing is kept of the call of a node that was killed, and the others make one of their own', async () => {
+  test("the answer of a killed node's call is not cached, and the other nodes call the upstream themselves", async () => {
     const nodes = await started()
     nodes.upstream.script(
       'slow',

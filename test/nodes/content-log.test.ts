@@ -40,7 +40,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
   const say = async (node: number, key: string): Promise<string> =>
     idOf(await nodes.chat(node, key, ask('m')))
 
-  test('what one node keeps, every node reads, in a partition for the day on which it is removed', async () => {
+  test('content stored by one node can be read on every node, and is in a partition for the day of its removal', async () => {
     const id = await say(0, 'ann')
     const { parts } = await contentOf(url(1), ANN, id)
     expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))
@@ -49,7 +49,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     expect((await lookAt(url(1), BEN, id)).status).toBe(404)
   })
 
-  test('a deletion on one node holds on every node, and destroys the key', async () => {
+  test('content deleted on one node is deleted on every node, and its key is destroyed', async () => {
     const gone = await say(0, 'ann')
     const kept = await say(1, 'ben')
     await Promise.all([contentOf(url(1), ANN, gone), contentOf(url(0), BEN, kept)])
@@ -66,7 +66,7 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     for (const { cipher } of before) expect(after.map((row) => row['cipher'])).not.toContain(cipher)
   })
 
-  test('keys that cannot be taken out of their file now are taken out with the next ones', async () => {
+  test('destroyed keys whose table is locked are removed from its file with the next deletion', async () => {
     const toDo = () => nodes.database.sql('select id from content_rewrites')
     await contentOf(url(0), ANN, await say(0, 'ann'))
     const reader = new Client({ connectionString: nodes.database.place })
@@ -110,14 +110,14 @@ describe.each(SHARED)('the content log of several nodes on $name', (engine) => {
     expect(keys.length).toBeGreaterThan(0)
   })
 
-  test('content that is still on its way to the database is deleted too', async () => {
+  test('a deletion on one node covers content that another node has not written yet', async () => {
     const id = await say(0, 'ann')
     await manage(url(1), ANN, 'DELETE /api/content')
     await new Promise((resolve) => setTimeout(resolve, 2_000))
     expect((await lookAt(url(0), ANN, id)).status).toBe(404)
   })
 
-  test('of one key, its content is deleted, and that of the others is encrypted anew', async () => {
+  test("deleting the content of one API key on PostgreSQL re-encrypts the user's other content", async () => {
     const [gone, kept] = [await say(0, 'ann'), await say(0, 'other')]
     const [tokenId] = await nodes.database
       .sql("select token_id from usage_log where id = '" + gone + "'")
@@ -202,7 +202,7 @@ describe.skipIf(withoutS3()).each(SHARED)('a bucket of several nodes on $name', 
     return id
   }
 
-  test('what one node keeps, every node reads and deletes; of one key, the rest is encrypted anew', async () => {
+  test("content in a bucket can be read and deleted on every node; other keys' content is re-encrypted", async () => {
     const [gone, kept] = [await written('ann'), await written('other')]
     const { parts } = await contentOf(url(1), ANN, gone)
     expect(parts.request_received?.text).toBe(JSON.stringify(ask('m')))
@@ -231,7 +231,7 @@ describe('the content log of several workers', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('what one worker keeps, every worker reads and deletes', async () => {
+  test('content stored by one worker can be read and deleted by every worker', async () => {
     const ids: string[] = []
     while (workersIn(fixture.gateway.logs()).size < 2 || ids.length < 10)
       ids.push(idOf(await fixture.chat('ann', ask('m'))))

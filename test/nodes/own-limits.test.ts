@@ -93,7 +93,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
   describe.each([
     ['Redis', {}],
     ['PostgreSQL alone', { REDIS_URL: '' }],
-  ])('with %s', (store, env) => {
+  ])('own limits with %s', (store, env) => {
     let cluster: Cluster
     beforeAll(async () => {
       cluster = await startCluster({
@@ -126,7 +126,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
       return counts
     }
 
-    test('calls in flight are exactly as many as the limit of their key, each time', async () => {
+    test('the limit of a key on calls in flight is exact over all nodes, again and again', async () => {
       const first = await hold(cluster, crowd(50, 'own'))
       expect(first).toMatchObject(FIVE_OF_FIFTY)
       expect(await first.release()).toEqual(times(5, 200))
@@ -197,7 +197,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
 
     // Without Redis, each node applies its share of these limits.
     const counted = store === 'Redis' ? BOTH_OWNERS : []
-    test.each(counted)('the limit of requests of %s is exact', async (_, keys) => {
+    test.each(counted)('the request limit of %s is exact over all nodes', async (_, keys) => {
       cluster.upstream.script('m', { kind: 'whole' })
       const { urls } = cluster.fleet
       const statuses: number[] = []
@@ -215,22 +215,19 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
     })
 
     const countedTokens = store === 'Redis' ? OWNERS_OF_TOKENS : []
-    test.each(countedTokens)(
-      'tokens of %s that any node counts are used up at all nodes',
-      async (_, keys) => {
-        cluster.upstream.script('m', { kind: 'whole', usage: usageText(40_000, 20_000) })
-        const { urls } = cluster.fleet
-        const ends: number[] = []
-        const statusAt = async (node: number): Promise<number> =>
-          (await call(urls[node] ?? '', ask('m'), { key: keys[node % keys.length] ?? '' })).status
-        // 60,000 of 100,000 leave one more call, whatever its cost.
-        for (const node of [0, 1]) ends.push(await statusAt(node))
-        expect(ends).toEqual([200, 200])
-        // Calls of two tokens: a node that counted alone would not refuse them.
-        cluster.upstream.script('m', { kind: 'whole', usage: usageText(1, 1) })
-        for (const node of [0, 1, 2]) await expect.poll(() => statusAt(node)).toBe(429)
-      },
-    )
+    test.each(countedTokens)('the token limit of %s counts the tokens of all nodes', async (_, keys) => {
+      cluster.upstream.script('m', { kind: 'whole', usage: usageText(40_000, 20_000) })
+      const { urls } = cluster.fleet
+      const ends: number[] = []
+      const statusAt = async (node: number): Promise<number> =>
+        (await call(urls[node] ?? '', ask('m'), { key: keys[node % keys.length] ?? '' })).status
+      // 60,000 of 100,000 leave one more call, whatever its cost.
+      for (const node of [0, 1]) ends.push(await statusAt(node))
+      expect(ends).toEqual([200, 200])
+      // Calls of two tokens: a node that counted alone would not refuse them.
+      cluster.upstream.script('m', { kind: 'whole', usage: usageText(1, 1) })
+      for (const node of [0, 1, 2]) await expect.poll(() => statusAt(node)).toBe(429)
+    })
 
     test('calls in flight are limited to the share of each node during an outage, and exactly afterwards', async () => {
       const cable = store === 'Redis' ? cluster.redisProxy : cluster.postgresProxy

@@ -98,7 +98,7 @@ test('a change of the prices file reaches every worker, and a mistake none of th
 })
 
 describe.each(SHARED)('two nodes on $name', (engine) => {
-  test('a change of the prices file that both read reaches both, with one version', async () => {
+  test('two nodes that read the same prices file apply its change with the same price version', async () => {
     const file = pricesFile()
     const { gateways, chat } = await setNodes(engine, 2, configured(file))
     const versions = new Set<string>()

@@ -88,14 +88,14 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     }
   }
 
-  test('a key that is spent by the word to one node is passed over by the other', async () => {
+  test('an upstream key that has no requests left according to one node is not used by the other', async () => {
     stating('spent', 0)
     expect(await callsAt(0, 'spent', 2)).toEqual(KEYS)
     await expect.poll(() => leftAt(1, 'spent')).toBe(0)
     expect(new Set(await callsAt(1, 'spent', 6))).toEqual(new Set([KEYS[1]]))
   })
 
-  test('a key that one node was refused with rests on the other one, too', async () => {
+  test('an upstream key that is refused on one node is set aside on the other, too', async () => {
     shared.nodes.upstream.decide('refused', ({ headers: { authorization } }) =>
       authorization === `Bearer ${KEYS[0]}` ? { kind: 'status', status: 401 } : { kind: 'whole' },
     )
@@ -106,7 +106,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(new Set(await callsAt(1, 'refused', 4))).toEqual(new Set([KEYS[1]]))
   })
 
-  test('what a provider stated is announced sealed, without names, keys and numbers', async () => {
+  test('provider limits are announced to other nodes encrypted, without names, keys and numbers', async () => {
     const { heard, limits } = await listening()
     stating('sealed', 777)
     await callsAt(0, 'sealed', 2)
@@ -150,7 +150,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(await dropped()).toBe(droppedBefore + 3 * captured.length)
   })
 
-  test('a node that joins is told what is known', async () => {
+  test('a node that joins gets the provider limits that other nodes know', async () => {
     stating('joined', 42)
     await callsAt(0, 'joined', 2)
     const third = await shared.nodes.join()
@@ -158,7 +158,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     await expect.poll(left).toBe(42)
   })
 
-  test('without Redis calls go on by what each node knows, and what was stated meanwhile is shared afterwards', async () => {
+  test('without Redis each node uses the provider limits it knows, and shares new ones afterwards', async () => {
     const server = await startRedisServer()
     onTestFinished(() => server.stop())
     const { upstream, gateways, chat } = await setNodes(engine, 2, configure, { REDIS_URL: server.url })
@@ -181,7 +181,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(await left(two)).toBe(650)
   })
 
-  test('a channel whose keys were stated to be low to either node is alerted once, and again after they had enough', async () => {
+  test('a channel whose keys are low is alerted once by all nodes, and again after they had enough', async () => {
     const told = await startAlertReceiver()
     onTestFinished(() => told.stop())
     const declared = (upstream: ScriptedUpstream): Configuration => ({

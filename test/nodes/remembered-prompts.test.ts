@@ -42,7 +42,7 @@ describe('a gateway of two workers', () => {
   })
   afterAll(() => fixture?.close())
 
-  test('both workers know a prompt as soon as its answer has ended', async () => {
+  test('a continued conversation holds the reported tokens on either of two workers once its answer has ended', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(REPORTED, 5) })
     for (let turn = 0; turn < 12; turn++) {
       const said = fresh()
@@ -76,7 +76,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     heldIn(await call(shared.nodes.gateways[node]?.url ?? '', ask(goneOn(said)), { key: 'poor' }))
   const WHOLE = Buffer.byteLength(LONG)
 
-  test('a node knows the prompts of another one', async () => {
+  test('a continued conversation holds the reported tokens of its previous request, whichever node served that', async () => {
     const said = fresh()
     await had(said)
     expect(await heldOn(1, said)).toBeLessThan(REPORTED + APPENDED)
@@ -103,7 +103,7 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(await heldOn(0, said)).toBeLessThan(REPORTED + APPENDED)
   })
 
-  test('a list in place of an entry, and a Redis that is gone, only widen holds', async () => {
+  test('a damaged entry in Redis, or Redis being unreachable, only makes the hold of a conversation larger', async () => {
     const said = fresh()
     const name = await had(said)
     await shared.server.command(['DEL', name])

@@ -63,7 +63,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     },
   )
 
-  test('each node is limited to its share until all have reported again: never the limit times the nodes', async () => {
+  test('after Redis lost its counters, each node admits only its share of a limit until all have reported again', async () => {
     const counted = limit()
     let all = 0
     // A node gives back what it has taken in advance and not used within a few seconds.
@@ -126,7 +126,7 @@ describe.skipIf(withoutRedis(NAME))('limits whose windows somebody changes in Re
     expect(residentBytes(process.pid) - before).toBeLessThan(60 * 1024 * 1024)
   })
 
-  test('windows of 50 MB and fields of that size are replaced', async () => {
+  test('rate limit windows in Redis that were blown up to 50 MB are replaced', async () => {
     const counted = limit()
     expect(await through(0, counted, MAX)).toBe(MAX)
     await settled()

@@ -250,7 +250,7 @@ describe('what workers share', () => {
     expect(new Set(await statuses())).not.toContain(200)
   })
 
-  test('workers share what a provider states: a key that is spent by the word to one is used by none', async () => {
+  test('workers share provider limits: a key without remaining requests on one worker is used by none', async () => {
     fixture.upstream.decide('stated', ({ headers: { authorization } }) => ({
       kind: 'whole',
       headers: requestsLeft(authorization === 'Bearer spent' ? 0 : 900),

@@ -92,7 +92,7 @@ describe('the warning about an upstream failure', () => {
     expect(program.out()).not.toMatch(/first-secret|second-secret/)
   })
 
-  test('the warning about an error of the client says that the client gets it', async () => {
+  test("the log warns of an upstream's 400, with the reaction that it was returned to the client", async () => {
     upstream.script('mine', { kind: 'status', status: 400, body: errorBody("Unsupported parameter: 'x'") })
     const answer = await post(ask('mine'))
     expect(answer.status).toBe(400)
@@ -101,7 +101,7 @@ describe('the warning about an upstream failure', () => {
     ])
   })
 
-  test('the warning about a missing model says that', async () => {
+  test("the log warns of an upstream's missing model, with its message and the reaction", async () => {
     upstream.script('gone', { kind: 'status', status: 404, body: errorBody('The model `gone` is retired') })
     expect(await warningsOf(await post(ask('gone')))).toMatchObject([
       { channel: 'gone', status: 404, said: 'The model `gone` is retired', reaction: 'next channel' },
@@ -122,7 +122,7 @@ describe('the warning about an upstream failure', () => {
     expect(await errors(model, cause)).toBe(1)
   })
 
-  test('the warning about a stream that breaks before its first event says that', async () => {
+  test('the log warns of a stream that broke before its first event, with the reaction', async () => {
     upstream.script('unbegun', {
       kind: 'raw',
       bytes: 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n',
@@ -139,7 +139,7 @@ describe('the warning about an upstream failure', () => {
     ])
   })
 
-  test('the warning about a stream that breaks in the middle says that', async () => {
+  test('the log warns of a stream that broke in the middle, with the reaction', async () => {
     const frames = [roleFrame(), contentFrame('begun')]
     upstream.script('cut', { kind: 'stream', frames, ending: 'reset' })
     expect(await warningsOf(await post(askStream('cut')))).toMatchObject([
@@ -179,7 +179,7 @@ describe("the upstream's message in the log", () => {
   })
 })
 
-test('of one kind, five warnings a minute are logged, and then the number of further ones', async () => {
+test('five warnings of one kind are logged in a minute, and then the number of further ones', async () => {
   upstream.script('flood', { kind: 'status', status: 422, body: errorBody('no') })
   for (let i = 0; i < 12; i++) await post(ask('flood'))
   upstream.script('flood', { kind: 'status', status: 409, body: errorBody('no') })

@@ -212,7 +212,7 @@ function moveTo(hour: number): void {
 describe.each([...new Set(EXAMPLES.map(({ provider }) => provider))])('the price page of %s', (name) => {
   const examples = EXAMPLES.filter(({ provider }) => provider === name)
   test.each(examples.map((example) => [example.example, example] as const))(
-    'the ledger charges what the page says, to the last unit: %s',
+    "the gateway charges what the vendor's price page says, to the last unit: %s",
     async (_, example) => {
       const { usd, tier = 'standard', region } = example
       const { upstream, hour } = example.call
@@ -236,7 +236,7 @@ describe.each([...new Set(EXAMPLES.map(({ provider }) => provider))])('the price
   )
 })
 
-test('docs/price-pages.md has these examples, with what the pages say and what the ledger charged', () => {
+test("docs/price-pages.md has each tested example, with the price of the vendor's page and the charge", () => {
   const text = readFileSync(PAGE, 'utf8')
   const start = text.indexOf('| Provider |')
   const renewed = `${text.slice(0, start)}${table()}`

@@ -127,7 +127,7 @@ describe.each([
   ['text-embedding-005', 1],
   ['gemini-embedding-001', 3],
   ['gemini-embedding-2', 3],
-])('embeddings of %s', (model, requests) => {
+])('a channel of a provider serves embeddings: %s', (model, requests) => {
   test('embeddings are returned in the order of the texts, from as many requests as needed, charged together', async () => {
     const response = await embed(model, TEXTS)
     expect(response.status, response.text).toBe(200)
@@ -195,14 +195,14 @@ test('dimensions are sent in the form of each model, and named where it has none
   ])
 })
 
-test('more than 96 texts are several requests to Cohere', async () => {
+test('more than 96 texts to embed are sent to Cohere in several requests', async () => {
   const texts = Array.from({ length: 200 }, (_, index) => 'x'.repeat(index + 1))
   const lengths = vectorsIn(await embed('cohere', texts)).map(([length]) => length)
   expect(lengths).toEqual(Array.from({ length: 200 }, (_, index) => index + 1))
   expect(bodies(bedrock).map(({ texts }) => texts?.length)).toEqual([96, 96, 8])
 })
 
-test('a later request that fails leaves the client without vectors and without a charge', async () => {
+test('a later batch of embeddings that fails leaves the client without vectors and without a charge', async () => {
   failsAfter = 2
   const response = await embed('titan', TEXTS)
   expect(response.status).toBeGreaterThanOrEqual(500)
@@ -211,7 +211,7 @@ test('a later request that fails leaves the client without vectors and without a
 })
 
 describe('the charge of several requests', () => {
-  test('of several requests, those that were answered are charged, where a later one fails after vectors were delivered', async () => {
+  test('if a later batch of embeddings fails after vectors were delivered, the answered batches are charged', async () => {
     // Above 1 MiB, vectors are delivered before all have arrived; the first request has 250 texts.
     dimensions = 2_000
     const input = [...Array.from({ length: 250 }, () => 'a b'), FAILING]
@@ -222,7 +222,7 @@ describe('the charge of several requests', () => {
     await expect.poll(row).toMatchObject({ input_tokens: 500, reason: 'cut' })
   })
 
-  test('of several requests, those that were sent are charged, where the client leaves', async () => {
+  test('if the client leaves between batches of embeddings, the batches that were sent are charged', async () => {
     const sent = send(
       gateway.url,
       { model: 'gemini-embedding-2', input: ['a b c', NEVER, 'd e'] },

@@ -112,7 +112,7 @@ test.each([
   expect(vertex.received.at(-1)?.path).toContain('/publishers/google/models/text-embedding-005:predict')
 })
 
-test('tokens are counted by the gateway where the model has no such dialect', async () => {
+test("the gateway counts tokens itself for a Vertex model without an endpoint for counting in the client's dialect", async () => {
   const counted = await call(
     gateway.url,
     { model: 'my-gemini', messages: hi },

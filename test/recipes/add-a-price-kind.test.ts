@@ -118,7 +118,7 @@ test.each(ENGINES)(
   },
 )
 
-test('afterwards only its two texts are missing in the console', async () => {
+test('after a price kind was added to the table, only its two texts are missing in the console', async () => {
   const text = `    image: 'Images',`
   const english = {
     file: 'console/locales/en/call.ts',

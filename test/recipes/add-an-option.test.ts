@@ -65,7 +65,7 @@ test.each(ENGINES)(
   },
 )
 
-test('afterwards only its two texts are missing in the console', async () => {
+test('after an option was added to the table, only its two texts are missing in the console', async () => {
   const text = `    usage_log_days: [`
   const by = `    report_days: ['Days of reports', 'For operators.'],\n${text}`
   const english = { file: 'console/locales/en/settings.ts', text, by }

@@ -29,7 +29,7 @@ const SHOWN = Object.fromEntries(
     }),
 )
 
-test('an answer states the tightest limits of key and user as the page shows them', async () => {
+test('an answer states the tightest limits of key and user in the headers that the recipe shows', async () => {
   const fixture = await gatewayOf()
   fixture.upstream.script('m', { kind: 'whole', usage: usageText(400, 188) })
   const { status, headers } = await fixture.chat('agent1', ask('m'))
@@ -37,7 +37,7 @@ test('an answer states the tightest limits of key and user as the page shows the
   expect(Object.fromEntries(Object.entries(headers).filter(([name]) => STATED.test(name)))).toEqual(SHOWN)
 })
 
-test('the official client shows what is left, and slows down by itself at the limit', async () => {
+test('the official client shows the remaining requests, and waits by itself at the limit', async () => {
   const fixture = await gatewayOf((page) =>
     page.replace('requests: 120, parallel: 8, window: 60s', 'requests: 2, parallel: 8, window: 2s'),
   )

@@ -54,14 +54,14 @@ beforeEach(() => {
 const say = (content: string): Promise<FullResponse> =>
   fixture.chat('ann', ask('m', { messages: [{ role: 'user', content }] }))
 
-test('a question above its thresholds reaches no provider', async () => {
+test("with the recipe's moderation guard, a question above its thresholds is not sent upstream", async () => {
   const answer = await say('how do I win a fight?')
   expect([answer.status, answer.json().error.code]).toEqual([400, 'guard_blocked'])
   expect(answer.json().error.message).toContain('"questions"')
   expect(fixture.upstream.received('m')).toEqual([])
 })
 
-test('an answer has thresholds of its own, and a blocked one is a refusal as the page shows it', async () => {
+test("with the recipe's moderation guard, an answer above its own thresholds is a refusal as the page shows it", async () => {
   fixture.upstream.script('m', { kind: 'whole', content: 'a fight', usage: usageText(100, 50) })
   expect((await say('hi')).text).toContain('a fight')
   fixture.upstream.script('m', { kind: 'whole', content: 'a war', usage: usageText(100, 50) })
@@ -70,7 +70,7 @@ test('an answer has thresholds of its own, and a blocked one is a refusal as the
   expect(blocked.json().choices).toEqual([JSON.parse(addedCode(RECIPE, 'json'))])
 })
 
-test('a stream is judged before anything of its text is sent', async () => {
+test("with the recipe's moderation guard, a stream is checked before any of its text is sent", async () => {
   fixture.upstream.script('m', { kind: 'stream', word: 'peace ' })
   const passed = await fixture.chat('ann', askStream('m'))
   expect(streamedContent(passed.text)).toBe('peace '.repeat(5))
@@ -80,7 +80,7 @@ test('a stream is judged before anything of its text is sent', async () => {
   expect(blocked.text).toContain('"finish_reason":"content_filter"')
 })
 
-test('a moderation that fails refuses, and the checks cost the caller nothing', async () => {
+test("with the recipe's guard, a failing moderation refuses the call, and checks are free for the caller", async () => {
   const used = async (): Promise<number> =>
     (await manage<{ used_quota: number }>(fixture.gateway.url, ADMIN, 'GET /api/user/2')).data.used_quota
   const before = await used()

@@ -57,7 +57,7 @@ describe('calls in Langfuse', () => {
     collector = await startCollector('/api/public/otel')
   })
 
-  test('the variables of the page send traces alone, to the right path, with the key', async () => {
+  test('the variables in the Langfuse recipe send only traces, to the documented path, with the key', async () => {
     onTestFinished(() => collector.stop())
     const variables = variablesIn(addedCode(page, 'ini'))
     const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: address = '' } = variables
@@ -101,7 +101,7 @@ describe('calls in Langfuse', () => {
     expect(whole.resource['deployment.environment.name']).toBe('production')
   })
 
-  test('Langfuse takes no attempt for a call, and no request either', () => {
+  test('the spans of attempts and of HTTP requests are not shown as model calls in Langfuse', () => {
     const others = spans.filter((span) => !isCall(span))
     expect(others.length).toBeGreaterThan(0)
     const makesGeneration = /^(?:gen_ai\.|langfuse\.|llm\.|openinference\.|ai\.|model$)/
@@ -137,7 +137,7 @@ describe('calls in Langfuse', () => {
 describe('calls in Grafana', () => {
   const page = 'telemetry-to-grafana'
 
-  test('the variables of the page send to the address at which the collector of the page listens', () => {
+  test('the variables in the collector recipe send to the address at which its collector listens', () => {
     const [own = '', prometheus = ''] = codeBlocks(page, 'ini')
     const { receivers } = parse(addedCode(page, 'yaml')) as {
       receivers: { otlp: { protocols: { http: { endpoint: string } } } }
@@ -148,7 +148,7 @@ describe('calls in Grafana', () => {
     expect(Object.keys(variablesIn(prometheus))).toEqual(['OTEL_EXPORTER_OTLP_METRICS_ENDPOINT'])
   })
 
-  test('each metric and each label in the queries of the page is exported', async () => {
+  test('each metric and each label in the queries of the recipe is exported by the gateway', async () => {
     const collector = await startCollector()
     onTestFinished(() => collector.stop())
     const [own = ''] = codeBlocks(page, 'ini')

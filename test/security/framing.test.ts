@@ -31,7 +31,7 @@ test('the table of framing has every case', () => {
   expect(rows.map(([, name]) => name)).toEqual(FRAMING_CASES.map(([name]) => name))
 })
 
-test('the table of framing is right about the gateway and this version of Node.js', () => {
+test('the table of framing has the measured results of the gateway and of this version of Node.js', () => {
   const titled = found.filter(([{ title }]) => head.includes(title))
   expect(titled.map(([{ title }]) => title)).toContain('Sluice')
   for (const [{ title }, column] of titled)

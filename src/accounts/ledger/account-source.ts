@@ -4,6 +4,7 @@ import type { Token } from '../../domain/records/token.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
+import type { LoanPlace } from '../../store/bank.ts'
 import type { Account } from './balance.ts'
 import type { ChargedBudget, Payer } from './payer.ts'
 import type { Unaffordable } from './quota-refusal.ts'
@@ -21,6 +22,10 @@ export interface Borrowed {
   readonly payer: Payer
   /** Why nothing was lent. Absent after a loan; even then other calls may already have taken its quota. */
   readonly refusal?: Unaffordable
+  /** Whether other processes may return enough of what they borrowed, without the end of a call. */
+  readonly isReturnable?: boolean | undefined
+  /** The order of a call that waits. */
+  readonly order?: number | undefined
 }
 
 /**
@@ -56,9 +61,13 @@ export interface AccountSource {
   ensureAffordable(payer: Payer, amount: number): Promise<Payer>
   /**
    * Borrows quota to make `amount` affordable. If other nodes hold that quota, asks them to return what they
-   * do not need.
+   * do not need. With `place`, the call gets a place among those of all processes that wait.
    */
-  borrow(payer: Payer, amount: number): Promise<Borrowed>
+  borrow(payer: Payer, amount: number, place?: Omit<LoanPlace, 'amount'>): Promise<Borrowed>
+  /** Gives up the place of a call. */
+  leave(ticket: number): void
+  /** Called after quota of these accounts has become free in this process, for which calls elsewhere may wait. */
+  released(payer: Payer): void
   /**
    * Changes a user; resolves to undefined for an unknown user. A changed quota can be spent only once it is
    * durable.

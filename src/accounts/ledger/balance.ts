@@ -34,6 +34,11 @@ export class Balance {
     return this.free
   }
 
+  /** Whether calls wait for quota of the account at its bank, so that what is free here is not for other calls. */
+  get isAwaited(): boolean {
+    return false
+  }
+
   /** Quota units of the whole account, as far as this node knows; at 0 the account is exhausted. */
   get accountRemain(): number {
     return this.remain

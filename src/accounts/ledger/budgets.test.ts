@@ -248,7 +248,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     },
   )
 
-  test('a lowered budget of a group holds for the next call of every node, whatever it leased before', async () => {
+  test('a lowered budget of a group applies to the next call of every node, whatever the node has leased', async () => {
     const { userId, tokenId, nodes } = await open(2)
     const call = (node: LedgerNode, budget: number, amount: number): Promise<OpenHold> => {
       const group = { amount: budget, period: 'month' } as const

@@ -49,7 +49,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(0)
   })
 
-  test('borrowed quota is void in a new epoch, whatever an older state from the bank has', () => {
+  test('a newer state of the database voids borrowed quota, and a late older state does not restore it', () => {
     const balance = lent(100)
     balance.applyState(state(0, 4))
     balance.applyState(state(100, 3))
@@ -58,7 +58,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(30)
   })
 
-  test('borrowed quota of an older copy of the bank is counted once, where the bank may be a copy', () => {
+  test('after a restore of the database, the quota in an older state replaces the borrowed quota once', () => {
     const balance = lent(100)
     balance.applyState(state(100, 4))
     balance.expectRestored()

@@ -7,16 +7,18 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Rows, Store } from '../../store/store.ts'
-import type { AccountSource } from './account-source.ts'
+import type { AccountSource, Borrowed } from './account-source.ts'
 import type { Account } from './balance.ts'
+import { BankQueue, RETURN_MS } from './bank-queue.ts'
+import { type CallQueue, type Patience, type Queued, waitForSiblings } from './call-queue.ts'
 import { findPayerOfParkedHold } from './find-payer.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
 import { OpenHold, type RaisePatience } from './open-hold.ts'
 import {
   addHold,
-  affordableAmount,
   charge,
+  freeAmount,
   growableAmount,
   namesOf,
   NO_BUDGETS,
@@ -26,18 +28,15 @@ import {
 import { PriceSets } from './price-sets.ts'
 import {
   type BudgetExceeded,
-  isAffordableAlone,
+  isGrowthAffordableAlone,
   QuotaHeld,
   refusalOf,
   refusalOfGrowth,
-  refusalOfRaise,
   Unaffordable,
 } from './quota-refusal.ts'
-import { type Patience, type Queued, SiblingQueue, waitForSiblings } from './sibling-queue.ts'
+import { SiblingQueue } from './sibling-queue.ts'
 import { WaitingHolds } from './waiting-holds.ts'
 
-/** Minimum wait for borrowed quota, in which other nodes and workers can return what they do not need. */
-const RETURN_MS = 700
 /** Interval at which raising a hold is tried again while other holds take the quota. */
 const RETRY_MS = 25
 
@@ -59,10 +58,12 @@ export class Ledger {
   readonly #owner: string
   readonly #waiting = new WaitingHolds()
   /** Calls that wait until other calls release quota, and holds that wait to grow. */
-  readonly #siblings: SiblingQueue
+  readonly #siblings: CallQueue
   readonly #growths = new Map<OpenHold, Queued>()
   /** Holds that could not grow, while quota for them is being borrowed. */
   readonly #borrowing = new Set<OpenHold>()
+  /** The latest answers of the bank to holds that are being raised. */
+  readonly #answers = new Map<OpenHold, Borrowed | undefined>()
 
   /** `owner` names this run of the process; a start recovers the holds of all other runs. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
@@ -72,7 +73,7 @@ export class Ledger {
     this.writes = new LedgerWriter(store, this.#waiting)
     this.exceededBudgets = new ExceededBudgets(store)
     this.accounts = accounts
-    this.#siblings = new SiblingQueue(accounts)
+    this.#siblings = accounts.lends ? new BankQueue(accounts) : new SiblingQueue()
   }
 
   /** Number of calls whose charge is not durable yet: open holds, and settlements being written. */
@@ -107,7 +108,7 @@ export class Ledger {
    */
   admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
     const payer = { account, budgets }
-    if (amount > affordableAmount(account, budgets)) throw refusalOf(payer, amount, Date.now())
+    if (amount > freeAmount(account, budgets)) throw refusalOf(payer, amount, Date.now())
     addHold(payer, amount)
     const hold = new OpenHold(this, payer, facts, amount)
     this.openHolds.add(hold)
@@ -120,13 +121,11 @@ export class Ledger {
    * `docs/ledger.md: Waiting for other calls`. Rejects with `Unaffordable`.
    */
   admitInTime(payer: Payer, amount: number, facts: HoldFacts, patience: Patience): Promise<OpenHold> {
-    const { lends } = this.accounts
-    if (!lends) {
+    if (!this.accounts.lends) {
       const refusal = refusalOf(payer, amount, Date.now())
       if (!(refusal instanceof QuotaHeld) || patience.waitMs === 0) return Promise.reject(refusal)
     }
-    const waitMs = lends ? Math.max(patience.waitMs, RETURN_MS) : patience.waitMs
-    return waitForSiblings(this.#siblings, payer, amount, { ...patience, waitMs }, (found) =>
+    return waitForSiblings(this.#siblings, payer, amount, patience, (found) =>
       this.admit(found.account, amount, facts, found.budgets),
     )
   }
@@ -176,7 +175,7 @@ export class Ledger {
   grow(hold: OpenHold, by: number): boolean {
     const { account, budgets } = hold
     if (by > growableAmount(account, budgets)) {
-      hold.refusal ??= refusalOfGrowth(hold, by, Date.now())
+      hold.refusal = refusalOfGrowth(hold, by, Date.now())
       this.#growLater(hold, by)
       return false
     }
@@ -190,27 +189,33 @@ export class Ledger {
     amount: number,
     { waitMs, isOver }: RaisePatience,
   ): Promise<Unaffordable | undefined> {
-    const { lends } = this.accounts
-    const lastMs = performance.now() + (lends ? Math.max(waitMs, RETURN_MS) : waitMs)
-    // Whether the balances are up to date. Borrowed balances are once the bank has answered.
-    let isKnown = !lends
+    const startMs = performance.now()
+    this.#answers.set(hold, undefined)
     for (;;) {
       const by = amount - hold.taken
-      const refusal = by <= 0 || hold.grow(by) ? undefined : refusalOfRaise(hold, by, Date.now())
-      const isFinal = isKnown && !(refusal instanceof QuotaHeld)
-      if (!refusal || isFinal || isOver() || performance.now() >= lastMs) {
+      const refusal = by <= 0 || hold.grow(by) ? undefined : refusalOfGrowth(hold, by, Date.now())
+      if (!refusal || isOver() || this.#isFinal(hold, refusal, performance.now() - startMs, waitMs)) {
         this.#endGrowth(hold)
         hold.refusal = undefined
         return refusal
       }
       await delay(RETRY_MS)
-      isKnown ||= !this.#borrowing.has(hold)
     }
+  }
+
+  // Balances of a bank are known once it has answered, and other processes had time to return what they do not need.
+  #isFinal(hold: OpenHold, refusal: Unaffordable, waitedMs: number, waitMs: number): boolean {
+    const isHeld = refusal instanceof QuotaHeld
+    if (!this.accounts.lends) return !isHeld || waitedMs >= waitMs
+    if (waitedMs >= Math.max(waitMs, RETURN_MS)) return true
+    const answer = this.#answers.get(hold)
+    return answer?.refusal !== undefined && (!isHeld || (waitedMs >= waitMs && !answer.isReturnable))
   }
 
   #endGrowth(hold: OpenHold): void {
     this.#growths.get(hold)?.leave()
     this.#growths.delete(hold)
+    this.#answers.delete(hold)
   }
 
   #addTo(hold: OpenHold, by: number): void {
@@ -226,19 +231,20 @@ export class Ledger {
   // A stream tries again with every frame, but only one of its growths may wait.
   #growLater(hold: OpenHold, by: number): void {
     if (this.accounts.lends) return this.#borrowFor(hold, by)
-    if (this.#growths.has(hold) || !isAffordableAlone(hold, by)) return
+    if (this.#growths.has(hold) || !isGrowthAffordableAlone(hold, by)) return
     const queued = this.#siblings.add(
       {
         amount: by,
-        isGrowth: true,
+        grown: hold,
         admit: () => {
           this.#growths.delete(hold)
           this.#addTo(hold, by)
           hold.addSpare(by)
         },
-        refuse: (error) => {
+        refuse: () => {
           // The growth would stay unaffordable even if other calls ended.
-          if (error instanceof Unaffordable) hold.refusal = error
+          this.#growths.delete(hold)
+          hold.refusal = refusalOfGrowth(hold, by, Date.now())
         },
       },
       hold,
@@ -252,9 +258,10 @@ export class Ledger {
     if (this.#borrowing.has(hold)) return
     this.#borrowing.add(hold)
     this.accounts.borrow(hold, by).then(
-      ({ refusal }) => {
+      (answer) => {
         this.#borrowing.delete(hold)
-        if (refusal instanceof Unaffordable) hold.refusal = refusal
+        if (this.#answers.has(hold)) this.#answers.set(hold, answer)
+        if (answer.refusal) hold.refusal = refusalOfGrowth(hold, by, Date.now())
       },
       () => this.#borrowing.delete(hold),
     )
@@ -312,6 +319,7 @@ export class Ledger {
     this.#waiting.delete(hold)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
     this.#endGrowth(hold)
+    this.accounts.released(hold)
     this.#siblings.released(hold)
     return this.#settleUntilWritten(hold, payer, settlement)
   }

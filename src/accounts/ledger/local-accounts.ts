@@ -59,6 +59,10 @@ export class LocalAccounts implements AccountSource {
     return Promise.resolve({ payer })
   }
 
+  // No other process waits.
+  leave(): void {}
+  released(): void {}
+
   budgets(_: Account, periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
     return this.#budgets.get(periodBudgets)
   }

@@ -17,16 +17,26 @@ export interface Payer {
 }
 
 /**
- * Quota units available for a hold: the minimum over token, user and budgets. The balance of an unlimited
- * token is ignored.
+ * Quota units available for the hold of a call: the minimum over token, user and budgets, or at most 0 if calls
+ * wait for one of these at a bank. The balance of an unlimited token is ignored.
  */
 export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
+  const free = freeAmount(account, budgets)
+  const isAwaited =
+    account.user.isAwaited ||
+    (!account.unlimited && account.token.isAwaited) ||
+    budgets.some(({ balance }) => balance.isAwaited)
+  return isAwaited ? Math.min(0, free) : free
+}
+
+/** As `affordableAmount`, whether calls wait or not: for a call whose turn it is. */
+export function freeAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
   return leastFree(account, budgets, ({ balance, periodBudget }) => balance.freeUnder(periodBudget.amount))
 }
 
 /**
- * Quota units by which an open hold can grow. Unlike `affordableAmount`, ignores at which amount of a budget
- * its quota was lent, because that may have changed since the hold was admitted.
+ * Quota units by which an open hold can grow. Unlike `freeAmount`, ignores at which amount of a budget its quota
+ * was lent, because that may have changed since the hold was admitted.
  */
 export function growableAmount(account: Account, budgets: readonly ChargedBudget[]): number {
   return leastFree(account, budgets, ({ balance }) => balance.free)

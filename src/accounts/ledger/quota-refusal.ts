@@ -117,7 +117,7 @@ export class QuotaHeld extends Unaffordable {
   }
 
   override get usedUp(): string {
-    return 'the quota held for this response is used up'
+    return `the quota held for this response is used up, and ${this.message}`
   }
 }
 
@@ -171,21 +171,17 @@ export function heldRefusal(payer: Payer, amount: number): QuotaHeld {
   return new QuotaHeld('the quota', funds, quotaLimit(payer, subject, funds))
 }
 
-/** Builds the refusal that ends a stream whose hold cannot grow by this amount. */
-export function refusalOfGrowth(payer: Payer, amount: number, nowMs: number): Unaffordable {
-  return usedUpBy(payer, amount, nowMs, WITH_HOLDS)
+/** A hold that is open. */
+type HeldAmount = Payer & { readonly amount: number }
+
+/** Whether a hold could grow by this amount if all other holds were released without a charge. */
+export function isGrowthAffordableAlone(hold: HeldAmount, by: number): boolean {
+  return isAffordableAlone(hold, hold.amount + by)
 }
 
-/**
- * Builds the refusal of a hold that cannot be raised by this amount: `QuotaHeld` if only the holds of other calls
- * prevent it.
- */
-export function refusalOfRaise(
-  hold: Payer & { readonly amount: number },
-  by: number,
-  nowMs: number,
-): Unaffordable {
-  return isAffordableAlone(hold, hold.amount + by) ? heldRefusal(hold, by) : refusalOfGrowth(hold, by, nowMs)
+/** Builds the refusal of the growth of a hold: `QuotaHeld` if only the holds of other calls prevent it. */
+export function refusalOfGrowth(hold: HeldAmount, by: number, nowMs: number): Unaffordable {
+  return isGrowthAffordableAlone(hold, by) ? heldRefusal(hold, by) : usedUpBy(hold, by, nowMs, WITH_HOLDS)
 }
 
 function usedUpBy(payer: Payer, amount: number, nowMs: number, available: Available): Unaffordable {

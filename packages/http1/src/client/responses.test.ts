@@ -185,11 +185,14 @@ const ANSWERS: readonly (readonly [string, string, Outcome])[] = [
 ]
 
 describe('a response', () => {
-  test.each(ANSWERS)('a response is read: %s', async (_, text, expected) => {
-    const [own, other] = await both(text)
-    expect(own).toEqual(expected)
-    if (!text.includes('\r\n\t')) expect(other).toEqual(expected)
-  })
+  test.each(ANSWERS)(
+    "the HTTP client reads a response like Node's own client: %s",
+    async (_, text, expected) => {
+      const [own, other] = await both(text)
+      expect(own).toEqual(expected)
+      if (!text.includes('\r\n\t')) expect(other).toEqual(expected)
+    },
+  )
 
   test.each([
     ['with a length', LENGTH_5, HELLO],
@@ -319,7 +322,7 @@ describe.each([
   })
 })
 
-test('chunks as long as the response have many bytes outside the body, and are accepted', async () => {
+test('a response in 40,000 chunks of one byte is accepted, although most of its bytes are outside the body', async () => {
   const chunks = '1\r\nx\r\n'.repeat(40_000)
   script = {
     bytes: Buffer.from(`${OK}transfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`),

@@ -31,7 +31,7 @@ test('a request that is queued while another is sent is sent in the next turn', 
   expect(sent).toEqual(['first', 'second'])
 })
 
-test('a connection that was used is notified after the sockets were read once more, and before queued requests are sent', async () => {
+test('a used connection is notified after the sockets were read again, and before queued requests are sent', async () => {
   const events: string[] = []
   notifyAfterTurn({ turnPassed: () => void events.push('turn passed') })
   sendAtTurnEnd({

@@ -81,7 +81,7 @@ test("an upstream's response that repeatedly pauses for less than ten seconds is
   expect(await said).toMatch(/first[^]*more[^]*last[^]*0\r\n\r\n$/)
 })
 
-test('where a response pauses for longer, the half-closed client counts as gone: one that closed both sides looks the same', async () => {
+test('a half-closed client counts as gone where its response pauses for ten seconds', async () => {
   const { response, said } = await begunHalfClosed()
   await vi.advanceTimersByTimeAsync(10_000)
   expect(response.isAborted).toBe(true)
@@ -89,7 +89,7 @@ test('where a response pauses for longer, the half-closed client counts as gone:
   expect(await said).toMatch(/first\r\n$/)
 })
 
-test('where the upstream takes longer to begin, the half-closed client counts as gone', async () => {
+test('a half-closed client counts as gone where the upstream takes more than ten seconds to begin', async () => {
   const lost = Promise.withResolvers<boolean>()
   const said = await saidTo(POST, (_, response) => {
     response.onClosed(() => lost.resolve(response.isAborted))
@@ -99,7 +99,7 @@ test('where the upstream takes longer to begin, the half-closed client counts as
   expect(await lost.promise).toBe(true)
 })
 
-test('where an upstream would be called after that time, the client counts as gone, and it is not called', async () => {
+test('an upstream is not called for a half-closed client after ten seconds, because the client counts as gone', async () => {
   let wasLost: boolean | undefined
   const said = await saidTo(POST, (_, response) => {
     setTimeout(() => {

@@ -76,7 +76,7 @@ describe('a response whose end is written with the piece before it', () => {
   })
 })
 
-test('headers that are only known when the head is sent follow those of the response, which win', () => {
+test('headers that are computed when the head is sent do not replace headers of the response', () => {
   let remaining = 2
   const [head = ''] = writesOf({ written: { 'retry-after': '1' } }, (response) => {
     response.headersAtHead = () => ({ 'retry-after': '9', remaining: String(remaining) })

@@ -47,7 +47,7 @@ describe('the outline of a JSON text', () => {
     }
   })
 
-  test('the outline does not have more of an image whose slashes are escaped', () => {
+  test('the outline of a JSON text omits an image whose slashes are escaped', () => {
     const outline = outlineOf(`{"url":"${'iVBORw0K\\/Z'.repeat(60_000)}","b":"\\/"}`)
     expect(outline.length).toBeLessThan(2_000)
     expect(JSON.parse(outline.text ?? '')).toMatchObject({ b: '/' })
@@ -80,7 +80,7 @@ describe('the outline of a JSON text', () => {
     })
   })
 
-  test('the outline keeps keys and short values when it is full', () => {
+  test('the outline of a JSON text keeps keys and short values after it has reached its maximum of texts', () => {
     const texts = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`text${i}`, words(300_000)]))
     const result = parsed(JSON.stringify({ ...texts, usage: { prompt_tokens: 7 }, why: 'stop' }))
     expect(result).toMatchObject({ usage: { prompt_tokens: 7 }, why: 'stop' })

@@ -17,7 +17,7 @@ test('simple case folding decides which names are alike, for every character', (
   }
 })
 
-test('names that are exact, or not alike to a known one, are accepted at every level', () => {
+test('a member name is accepted at every level if it is a known one, or not similar to a known one', () => {
   expect(() =>
     check('{"model":"a","tokens":1,"Other":2,"mod":3,"models":4,"tools":[{"type":"x","Name":1},7]}'),
   ).not.toThrow()
@@ -37,7 +37,7 @@ test.each([
   expect(() => check(text)).toThrow(message)
 })
 
-test('two spellings of one field are two members of one name', () => {
+test('two spellings of one field in a request are refused like a repeated name', () => {
   const names = new KnownNames(['topP'], {}, () => ['topP', 'top_p'])
   expect(() => names.check(scanObject(Buffer.from('{"top_p":1}')))).not.toThrow()
   expect(() => names.check(scanObject(Buffer.from('{"top_p":1,"topP":1}')))).toThrow(

@@ -37,7 +37,7 @@ class Stream {
 
 describe('templates of a stream’s frames', () => {
   test.each(['', 'words', 'naïve "詩"\n\\', '\u0000'])(
-    'a frame that differs from a known one only in its text is recognized: %j',
+    'a stream frame that differs from a known one only in its text is recognized: %j',
     (text) => {
       const bytes = Buffer.concat([frame('a', text), frame('b', 'next')])
       expect(new Stream().learn('a').textOf(bytes)).toBe(text)
@@ -93,14 +93,14 @@ describe('templates of a stream’s frames', () => {
     expect(known.match(others, numbered(1, 'a').length)).toBeUndefined()
   })
 
-  test('four kinds of frames are known at a time, and the first one is replaced first', () => {
+  test('a stream remembers four kinds of frames, and replaces the oldest one first', () => {
     const stream = new Stream().learn(1, 2, 3, 4)
     expect([1, 2, 3, 4].map((kind) => stream.knows(kind))).toEqual([true, true, true, true])
     stream.learn(5)
     expect([1, 2, 3, 4, 5].map((kind) => stream.knows(kind))).toEqual([false, true, true, true, true])
   })
 
-  test('learning stops after eight consecutive templates that were never used', () => {
+  test('a stream learns no more frame templates after eight that were never used', () => {
     const stream = new Stream().learn(1, 2, 3, 4, 5, 6, 7, 8)
     expect(stream.knows(8)).toBe(false)
     const { looks } = stream

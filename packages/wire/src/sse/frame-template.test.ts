@@ -32,7 +32,7 @@ describe('bytes that frames share', () => {
     expect(match('"text":"TokenCount\\": 9"', '"text":"TokenCount\\": 10"')).toBe(-1)
   })
 
-  test('bytes without a number are compared as they are', () => {
+  test('the parts of a frame without numbers are compared byte for byte', () => {
     expect(match('{"number":9,', '{"number":9,"a"')).toBe(12)
     expect(match('{"number":9,', '{"number":10,"a"')).toBe(-1)
     expect(new NumberedBytes(Buffer.from('abc')).plain).toEqual(Buffer.from('abc'))

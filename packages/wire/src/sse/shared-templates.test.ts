@@ -32,7 +32,7 @@ function stream(shared: SharedTemplates): {
 }
 
 describe('a template that one stream learned', () => {
-  test('a template of one stream is known to another once a part has begun there, and only if it was learned in a part', () => {
+  test('a frame template is shared between streams only if it was learned and is used within a part of a message', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     first.learn(1)
@@ -88,7 +88,7 @@ describe('a template that one stream learned', () => {
   })
 })
 
-test('a delta without the beginning of its message is a failure, also after streams with the same deltas', () => {
+test('a stream with a delta before its message_start is a failure, also after streams with the same deltas', () => {
   const event = (type: string, fields: object): string =>
     `event: ${type}\ndata: ${JSON.stringify({ type, ...fields })}\n\n`
   const delta = event('content_block_delta', { index: 0, delta: { type: 'text_delta', text: 'Hi' } })
