@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { payerOf } from '../src/accounts/ledger/find-payer.ts'
+import { findChargedBalances } from '../src/accounts/ledger/find-charged-balances.ts'
 import type { OpenHold } from '../src/accounts/ledger/open-hold.ts'
-import { affordableAmount } from '../src/accounts/ledger/payer.ts'
-import { QuotaHeld, Unaffordable } from '../src/accounts/ledger/quota-refusal.ts'
+import { affordableAmount } from '../src/accounts/ledger/charged-balances.ts'
+import { QuotaHeldByOtherCalls, Unaffordable } from '../src/accounts/ledger/quota-refusal.ts'
 import { asGatewayError } from '../src/errors.ts'
-import { LocalDigests, searchFor } from '../src/relay/digests/digest-store.ts'
+import { LocalDigests, searchForOneDigest } from '../src/relay/digests/digest-store.ts'
 import { StoreUnavailable } from '../src/store/store-unavailable.ts'
 import { Metrics } from '../src/telemetry/metrics.ts'
 import { randomFrom } from './fixtures/random.ts'
@@ -244,7 +244,7 @@ class Round {
   #sent({ conversation, appended }: NonNullable<Planned['prompt']>): SentPrompt {
     const before = this.#conversations.get(conversation) ?? 0
     const bytes = before + appended
-    const found = this.#digests.find(searchFor(this.#digestOf(conversation, before)), () => true)
+    const found = this.#digests.find(searchForOneDigest(this.#digestOf(conversation, before)), () => true)
     if (found) this.#counts.continued += 1
     return { conversation, bytes, bound: found ? Math.min(bytes, found.value + appended) : bytes }
   }
@@ -287,7 +287,7 @@ class Round {
     try {
       return await this.#admit(call, waitMs)
     } catch (error) {
-      if (error instanceof QuotaHeld) this.#counts.held += 1
+      if (error instanceof QuotaHeldByOtherCalls) this.#counts.held += 1
       // A call of another may use up the key meanwhile.
       else if (error instanceof Unaffordable || asGatewayError(error)?.code === 'token_exhausted')
         this.#counts.spent += 1
@@ -304,7 +304,7 @@ class Round {
   async #admit({ id, process, token, group, amount }: Planned, waitMs: number): Promise<OpenHold> {
     const { ledger } = this.#processOf(process)
     const names = `${this.#name} group ${group}`
-    const payer = await payerOf(ledger.accounts, {
+    const payer = await findChargedBalances(ledger.accounts, {
       token: { id: this.#tokenIds[token] as number, budget: undefined },
       user: { id: this.#userId, budget: undefined },
       groups: [{ name: names, budget: { amount: BUDGET, period: PERIOD } }],

@@ -7,7 +7,7 @@ import {
   currentPrice,
   literalNames,
   matchesModel,
-  unchargedKinds,
+  unchargedPriceKeys,
   withHyphenatedDate,
 } from './built-in-prices.ts'
 import { VENDORS } from './vendors.ts'
@@ -183,9 +183,9 @@ describe('prices in the data', () => {
   })
 
   test('kinds of prices that are not charged are named', () => {
-    expect(unchargedKinds({ input_mtok: 1, output_mtok: 1, input_video_mtok: 3, audio_hours: 1 })).toEqual([
-      'input_video_mtok',
-    ])
+    expect(
+      unchargedPriceKeys({ input_mtok: 1, output_mtok: 1, input_video_mtok: 3, audio_hours: 1 }),
+    ).toEqual(['input_video_mtok'])
   })
 })
 

@@ -7,7 +7,12 @@ import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
-import { type FromReadingThread, NEXT_USERS, readConfigInThread, startReading } from './reading-thread.ts'
+import {
+  type ReadingThreadMessage,
+  NEXT_USERS_REQUEST,
+  readConfigInThread,
+  startReadingThread,
+} from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -53,13 +58,13 @@ describe('the configuration', () => {
     const file = join(folder, 'parts.yaml')
     const users = Array.from({ length: 1_100 }, (_, index) => `  - { username: u${index} }`)
     writeFileSync(file, ['users:', ...users].join('\n'))
-    const worker = startReading({
+    const worker = startReadingThread({
       environment: readEnvironment({}, { config: file }, folder),
       given: undefined,
     })
     onTestFinished(async () => void (await worker.terminate()))
-    const came: FromReadingThread[] = []
-    worker.on('message', (message: FromReadingThread) => came.push(message))
+    const came: ReadingThreadMessage[] = []
+    worker.on('message', (message: ReadingThreadMessage) => came.push(message))
     const sizes = (): (number | string)[] =>
       came.map((message) => (message.kind === 'users' ? message.users.length : message.kind))
     await once(worker, 'message')
@@ -67,7 +72,7 @@ describe('the configuration', () => {
       await expect.poll(sizes).toEqual(expected)
       await sleep(20)
       expect(sizes()).toEqual(expected)
-      worker.postMessage(NEXT_USERS)
+      worker.postMessage(NEXT_USERS_REQUEST)
     }
   })
 

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { recordConfiguration } from './record-configuration.ts'
 import {
   type LeasedLedger,
-  leasedLedger,
+  connectLedger,
   NODES_CHANGED_ANNOUNCEMENT,
 } from '../accounts/ledger/leased-ledger.ts'
 import { sharedStore } from '../accounts/ledger/shared-store.ts'
@@ -75,7 +75,7 @@ export async function openSharedLedger({
   await retryUntilAvailable(() => connection.query('select 1', []), log, NAME_TIMEOUT_MS)
   const announcements = opened.adopt(new Announcements(url, messages), (open) => open.close())
   const liveNodes = new LiveNodes(connection, node)
-  const leased: LeasedLedger = leasedLedger({
+  const leased: LeasedLedger = connectLedger({
     name: node,
     run: randomUUID(),
     bank: postgresBank(connection, node),

@@ -7,7 +7,7 @@ import type { Settings } from '../domain/settings.ts'
 import { RequestMemory } from '../limits/request-memory.ts'
 import { StoreReads } from '../limits/store-reads.ts'
 import type { Store } from '../store/store.ts'
-import { limitedStore } from './limit-reads.ts'
+import { storeWithReadLimits } from './limit-reads.ts'
 import { auditCsv } from './audit-log.ts'
 import { Calendar } from '../domain/calendar.ts'
 import { usageCsv } from './usage/list-usage.ts'
@@ -34,7 +34,7 @@ function stageOf(store: Pick<Store, 'read' | 'write'>) {
     },
     write: (name, ...input) => store.write(name, ...input),
   }
-  return { memory, reads, reading, done, metered: limitedStore(rows, reading) }
+  return { memory, reads, reading, done, metered: storeWithReadLimits(rows, reading) }
 }
 
 test('a page of the usage log waits for the memory of its texts before it is read', async () => {

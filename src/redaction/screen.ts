@@ -1,6 +1,6 @@
 import { Scanner } from './automaton/scanner.ts'
 import type { Pseudonyms } from './pseudonyms.ts'
-import { byStart, type Found, type ScreenRule } from './screen-rule.ts'
+import { compareByStart, type FoundMatch, type ScreenRule } from './screen-rule.ts'
 import { ScreenStream } from './screen-stream.ts'
 
 /**
@@ -84,8 +84,8 @@ export class Screen {
     return new ScreenStream(this, pseudonyms)
   }
 
-  #found(text: string, maxMatches: number): readonly Found[] {
-    const found: Found[] = []
+  #found(text: string, maxMatches: number): readonly FoundMatch[] {
+    const found: FoundMatch[] = []
     for (const [rule, { rule: compiled }] of this.rules.entries()) {
       for (const search of compiled.searches) {
         const scanner = new Scanner(search)
@@ -98,6 +98,6 @@ export class Screen {
         for (const span of scanner.spans) found.push({ span, rule, kind: search.kind })
       }
     }
-    return found.length > 1 ? found.sort(byStart) : found
+    return found.length > 1 ? found.sort(compareByStart) : found
   }
 }

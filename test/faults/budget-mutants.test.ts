@@ -17,17 +17,17 @@ const has = (defect: Defect): string => `process.env['DEFECT'] === ${JSON.string
 
 const DEFECTS: readonly Patch[] = [
   {
-    file: 'src/accounts/ledger/payer.ts',
+    file: 'src/accounts/ledger/charged-balances.ts',
     text: 'for (const one of budgets) free =',
     by: `for (const one of ${has('no gate')} ? [] : budgets) free =`,
   },
   {
-    file: 'src/accounts/ledger/payer.ts',
+    file: 'src/accounts/ledger/charged-balances.ts',
     text: 'forEachBalance(payer, (balance) => balance.hold(amount))',
     by: `forEachBalance(${has('no hold')} ? { account: payer.account, budgets: [] } : payer, (balance) => balance.hold(amount))`,
   },
   {
-    file: 'src/accounts/ledger/payer.ts',
+    file: 'src/accounts/ledger/charged-balances.ts',
     text: 'forEachBalance(payer, (balance) => balance.charge(quota))',
     by: `forEachBalance(${has('no charge in memory')} ? { account: payer.account, budgets: [] } : payer, (balance) => balance.charge(quota))`,
   },

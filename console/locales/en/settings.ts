@@ -1,5 +1,5 @@
 import type { SettingChoice, SettingKey } from '../../../src/domain/options.ts'
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: the page Settings. */
 export const settings = {
@@ -54,7 +54,7 @@ export const settings = {
   signIn: 'Sign-in',
   signInHint: 'Identity providers and passwords. Only the file sets them.',
   notDeclared: 'The file sets nothing here; the defaults apply.',
-  unsaved: (count: number) => `${count} change${s(count)} not saved`,
+  unsaved: (count: number) => `${count} change${pluralS(count)} not saved`,
   options: {
     'general_setting.quota_display_type': [
       'Show amounts in',

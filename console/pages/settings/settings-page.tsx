@@ -2,18 +2,23 @@ import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { SETTING_REGIONS, SETTINGS } from '../../../src/domain/options.ts'
-import { type DeclaredFile, declaredQuery, type GatewayOption, optionsQuery } from '../../api/options.ts'
+import {
+  type DeclaredSettings,
+  declaredSettingsQuery,
+  type GatewayOption,
+  optionsQuery,
+} from '../../api/options.ts'
 import { EditConflict } from '../../components/edit-conflict.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { AlertsSection } from './alerts-section.tsx'
 import { AnswerCacheInputs } from './answer-cache-inputs.tsx'
-import { lineOf } from './declared.ts'
+import { lineOfDeclaredEntry } from './line-of-declared-entry.ts'
 import { DeclaredSection } from './declared-section.tsx'
 import { GroupBudgets } from './group-budgets.tsx'
 import { GroupGuards } from './group-guards.tsx'
@@ -30,8 +35,8 @@ const ANSWER_CACHE = 'cache'
 
 /** The options of the gateway. Those in gateway.yaml cannot be changed here. */
 export function SettingsPage() {
-  const { profile } = useSignedIn()
-  const declared = useQuery(declaredQuery(profile.id))
+  const { profile } = useSignedInAccount()
+  const declared = useQuery(declaredSettingsQuery(profile.id))
   return (
     <QueryResult query={useQuery(optionsQuery(profile.id))} rows={10}>
       {(options) => (
@@ -45,7 +50,7 @@ export function SettingsPage() {
 
 interface Given {
   readonly options: readonly GatewayOption[]
-  readonly declared: DeclaredFile
+  readonly declared: DeclaredSettings
 }
 
 function Settings({ options, declared }: Given) {
@@ -90,7 +95,7 @@ function Settings({ options, declared }: Given) {
           {settings.discard}
         </Button>
         <span role="status">{changes.length > 0 && settings.unsaved(changes.length)}</span>
-        <Refusal error={form.error ?? refusalOf(form.refused)} />
+        <RefusalMessage error={form.error ?? refusalOf(form.refused)} />
       </div>
       <LeaveGuard isChanged={changes.length > 0} />
       <EditConflict
@@ -123,7 +128,7 @@ function OptionSections({ options, declared, form: { typed, type, refused } }: S
           key={field.key}
           field={field}
           option={options.find(({ key }) => key === field.key)}
-          source={settings.fromLine(declared.file, lineOf(declared, 'options', field.name) ?? 0)}
+          source={settings.fromLine(declared.file, lineOfDeclaredEntry(declared, 'options', field.name) ?? 0)}
           typed={typed.get(field.key)}
           error={refused?.key === field.key ? refused.message : undefined}
           onChange={(value) => type(field.key, value)}
@@ -186,7 +191,7 @@ function OptionsByName({ options, declared, form: { typed, type, refused, groups
           value={valueOf(ANSWER_CACHE, '')}
           source={
             isCacheDeclared
-              ? settings.fromLine(declared.file, lineOf(declared, 'options', ANSWER_CACHE) ?? 0)
+              ? settings.fromLine(declared.file, lineOfDeclaredEntry(declared, 'options', ANSWER_CACHE) ?? 0)
               : undefined
           }
           error={refused?.key === ANSWER_CACHE ? refused.message : undefined}

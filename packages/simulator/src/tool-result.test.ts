@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { REALISTIC_PACE } from './pace.ts'
-import { pieces } from './tokens.ts'
+import { splitIntoTokens } from './tokens.ts'
 import { paraphraseResults } from './tool-result.ts'
 
 test.each([
@@ -41,6 +41,6 @@ test('the simulator quotes as much of a long file as a stream sends in ten secon
     const said = paraphraseResults(results)
     expect(said.length).toBeGreaterThan(500)
     // A token takes at most 1.5 times as long.
-    expect(pieces(said).length * REALISTIC_PACE.tokenMs * 1.5).toBeLessThan(10_000)
+    expect(splitIntoTokens(said).length * REALISTIC_PACE.tokenMs * 1.5).toBeLessThan(10_000)
   }
 })

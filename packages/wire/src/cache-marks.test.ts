@@ -7,7 +7,7 @@ import {
   RESPONSES_BREAKPOINTS,
   type CacheMarkRules,
   withCacheMarks,
-  withRequestLifetime,
+  withCacheLifetimeOfRequest,
 } from './cache-marks.ts'
 import type { Cache, Conversation } from './conversation.ts'
 
@@ -109,7 +109,7 @@ test('a cache breakpoint without a lifetime takes that of the request', () => {
   const turns = [
     { role: 'user' as const, parts: [{ kind: 'text' as const, text: 'x', cache: breakpoint() }] },
   ]
-  const conversation = withRequestLifetime(conversationOf({ turns }), { ttl: '12h' })
+  const conversation = withCacheLifetimeOfRequest(conversationOf({ turns }), { ttl: '12h' })
   expect(conversation.turns[0]?.parts[0]).toMatchObject({ cache: breakpoint('12h') })
 })
 

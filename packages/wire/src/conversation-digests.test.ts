@@ -5,9 +5,9 @@ import {
   ConversationDigests,
   type ConversationForm,
   type DigestSeed,
-  openingOf,
+  conversationOpening,
 } from './conversation-digests.ts'
-import { conversationPrint } from './conversation-print.ts'
+import { conversationFingerprint } from './conversation-fingerprint.ts'
 import { CONVERSE_CONVERSATION } from './converse/index.ts'
 import { GEMINI_CONVERSATION } from './gemini/index.ts'
 import { scanObject } from './json/json-scan.ts'
@@ -182,11 +182,11 @@ describe("Claude Code's billing line", () => {
         scanObject(Buffer.from(JSON.stringify(request(HEADER + nonce, 'You are Claude.')))),
       )
       const opening = (scan: ScannedObject | undefined): string =>
-        Buffer.concat([...(openingOf(scan!, form) ?? [])]).toString()
+        Buffer.concat([...(conversationOpening(scan!, form) ?? [])]).toString()
       expect(opening(one)).toBe(opening(another))
       expect(opening(one)).toContain('You are Claude.')
       const print = (scan: ScannedObject | undefined): string[] => {
-        const printed = conversationPrint(scan!, form, createSecretKey(Buffer.alloc(32, 1)))
+        const printed = conversationFingerprint(scan!, form, createSecretKey(Buffer.alloc(32, 1)))
         return [printed.system(), printed.messages(printed.turns)]
       }
       expect(print(one)).toEqual(print(another))

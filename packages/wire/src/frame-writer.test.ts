@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/generators/characters.ts'
-import { CopiedText, frameOf, FrameWriter } from './frame-writer.ts'
+import { CopiedText, textFrameOf, FrameWriter } from './frame-writer.ts'
 
 const text = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 200 }),
@@ -63,7 +63,7 @@ test.each([
   }
   const writer = new FrameWriter()
   writer.text('before ')
-  writer.copied(frameOf('{"text":', '}\n\n'), event as CopiedText)
+  writer.copied(textFrameOf('{"text":', '}\n\n'), event as CopiedText)
   const frames = texts.map((one) => `{"text":"${one}"}\n\n`)
   expect(writer.take().toString()).toBe(`before ${frames.join('')}`)
 })

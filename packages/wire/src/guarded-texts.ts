@@ -69,7 +69,7 @@ export interface GeneratedTexts {
 }
 
 /** Facts about an answer that it does not state itself. */
-export interface AnswerOrigin {
+export interface StreamFacts {
   /** The client's dialect, in which the answer is. */
   readonly dialect: ClientProtocol
   /** Whether reasoning is signed by its provider, so that it cannot be changed. */
@@ -123,18 +123,18 @@ export function requestTexts(scan: ScannedObject): FoundText[] {
  * Finds the texts of an answer: all strings except terms of the protocol, ids, the bytes of media, and what
  * repeats the request.
  */
-export function answerTexts(scan: ScannedObject, origin: AnswerOrigin): GeneratedTexts {
+export function answerTexts(scan: ScannedObject, origin: StreamFacts): GeneratedTexts {
   return generatedTexts(scan, origin, 'response')
 }
 
 /** Finds the texts of an event of a stream, in the same way. */
-export function textsOfEvent(scan: ScannedObject, origin: AnswerOrigin): GeneratedTexts {
+export function textsOfEvent(scan: ScannedObject, origin: StreamFacts): GeneratedTexts {
   return generatedTexts(scan, origin, 'event')
 }
 
 function generatedTexts(
   scan: ScannedObject,
-  { dialect, signsReasoning }: AnswerOrigin,
+  { dialect, signsReasoning }: StreamFacts,
   form: 'event' | 'response',
 ): GeneratedTexts {
   const found = { texts: [], repeating: [] }

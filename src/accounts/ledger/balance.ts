@@ -30,7 +30,7 @@ export class Balance {
    * Quota units available for another hold of a call that knows the budget's amount as `_amount`; nodes may
    * know different amounts for a while.
    */
-  freeUnder(_amount: number): number {
+  freeAtAmount(_amount: number): number {
     return this.free
   }
 

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import type { AccountName, Bank, LoanResponse, LoanRequest } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
-import { NameTaken, StoreUnavailable } from '../../store/store-unavailable.ts'
-import { LeaseClock, currentMoment } from './lease-clock.ts'
+import { NodeNameTaken, StoreUnavailable } from '../../store/store-unavailable.ts'
+import { LeaseClock, readClocks } from './lease-clock.ts'
 import { LeaseTable } from './lease-table.ts'
 import type { OpenHold } from './open-hold.ts'
 import { Outbox } from './outbox.ts'
@@ -148,7 +148,7 @@ export class BankClient {
    * Reports soon, because another node asked for it. The bank's answer contains changes that this node does
    * not know yet.
    */
-  ask(): void {
+  reportSoon(): void {
     this.#isReportRequested = true
     const inMs = this.#roundMs + REQUESTED_MS - performance.now()
     if (inMs <= 0) this.#alarm.ring()
@@ -215,7 +215,7 @@ export class BankClient {
         this.#loans.rejectAll(error)
         // The failed request may have taken effect.
         this.#mustResync = true
-        if (error instanceof NameTaken) this.#clock.end()
+        if (error instanceof NodeNameTaken) this.#clock.end()
         if (!this.#isDown) this.#setReachability(error instanceof Error ? error : new Error(String(error)))
         await this.#sleep(RETRY_MS)
       }
@@ -288,7 +288,7 @@ export class BankClient {
   }
 
   async #report(): Promise<void> {
-    const sent = currentMoment()
+    const sent = readClocks()
     const sentMs = sent.monotonicMs
     const isFull = this.#mustResync || this.mayBeFenced || sentMs - this.#comparedMs > COMPARE_INTERVAL_MS
     this.#mustResync = false
@@ -327,7 +327,7 @@ export class BankClient {
         held,
       )
       const known = new Set<string>(states.map(({ account }) => account))
-      const { counted, fresh } = this.#outbox.heed(entries, locked)
+      const { counted, fresh } = this.#outbox.applyAnswer(entries, locked)
       const unknown = counted.filter(({ token_id: tokenId }) => !known.has(`t:${tokenId}`))
       if (unknown.length > 0) this.#dependencies.onUnknownTokens(unknown)
       this.leases.applyReported(fresh)

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { AccountSource } from './account-source.ts'
 import { type CallQueue, Place, type Queued, type Waiting } from './call-queue.ts'
-import { freeAmount, namesOf, type Payer } from './payer.ts'
-import { heldRefusal, QuotaHeld } from './quota-refusal.ts'
+import { freeAmount, budgetNames, type ChargedBalances } from './charged-balances.ts'
+import { refusalByOpenHolds, QuotaHeldByOtherCalls } from './quota-refusal.ts'
 
 /** Interval between requests for loans. The bank does not report when calls of other processes end. */
 const ASK_AGAIN_MS = 100
@@ -31,7 +31,7 @@ class LoanPlace extends Place {
 
   /** Identifies the balances: of places with the same ones, none can be admitted before the first. */
   get balancesKey(): string {
-    return `${this.payer.account.token.id} ${namesOf(this.payer.budgets).join(' ')}`
+    return `${this.payer.account.token.id} ${budgetNames(this.payer.budgets).join(' ')}`
   }
 }
 
@@ -49,7 +49,7 @@ export class BankQueue implements CallQueue {
     this.#accounts = accounts
   }
 
-  add(waiting: Waiting, payer: Payer): Queued {
+  add(waiting: Waiting, payer: ChargedBalances): Queued {
     const place = new LoanPlace(waiting, payer, (this.#arrivals += 1))
     const userId = payer.account.user.id
     const borrower = this.#borrowers.get(userId) ?? new Borrower()
@@ -60,7 +60,7 @@ export class BankQueue implements CallQueue {
     return { leave: () => this.#leave(place), expire: () => this.#expire(place) }
   }
 
-  released({ account: { user }, budgets }: Payer): void {
+  released({ account: { user }, budgets }: ChargedBalances): void {
     // Those of other users may wait for a budget of their group.
     if (budgets.length > 0) return this.retryAll()
     const borrower = this.#borrowers.get(user.id)
@@ -150,7 +150,7 @@ export class BankQueue implements CallQueue {
       place.bankOrder = order ?? place.bankOrder
       if (!place.isOpen) return false
       if (!haveSameBalances(place.payer, payer)) place.payer = payer
-      if (refusal && !(refusal instanceof QuotaHeld)) this.#refuse(place, refusal)
+      if (refusal && !(refusal instanceof QuotaHeldByOtherCalls)) this.#refuse(place, refusal)
       else if (refusal) return this.#isHeld(place, isReturnable)
       else if (amount <= freeAmount(payer.account, payer.budgets)) {
         this.#remove(place)
@@ -183,8 +183,8 @@ export class BankQueue implements CallQueue {
   }
 }
 
-function refusedAs({ payer, waiting }: LoanPlace): QuotaHeld {
-  return heldRefusal(payer, waiting.amount)
+function refusedAs({ payer, waiting }: LoanPlace): QuotaHeldByOtherCalls {
+  return refusalByOpenHolds(payer, waiting.amount)
 }
 
 /** Requests for loans on behalf of the waiting calls of one user. */
@@ -198,7 +198,7 @@ class Borrower {
   nextMs = ASK_AGAIN_MS
 }
 
-function haveSameBalances(one: Payer, other: Payer): boolean {
+function haveSameBalances(one: ChargedBalances, other: ChargedBalances): boolean {
   const { account, budgets } = one
   return (
     account === other.account &&

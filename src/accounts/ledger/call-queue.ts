@@ -1,5 +1,5 @@
-import { heldRefusal } from './quota-refusal.ts'
-import { countPendingWrites, type Payer } from './payer.ts'
+import { refusalByOpenHolds } from './quota-refusal.ts'
+import { countPendingWrites, type ChargedBalances } from './charged-balances.ts'
 
 /** A call or the growth of a hold that is prevented by other holds. Growths wait only if quota is not borrowed. */
 export interface Waiting {
@@ -7,7 +7,7 @@ export interface Waiting {
   /** What it holds already, if it is the growth of a hold. Growths have precedence, because their calls are under way. */
   readonly grown?: { readonly amount: number } | undefined
   /** Takes the amount from these balances, on all of which it is free. */
-  readonly admit: (payer: Payer) => void
+  readonly admit: (payer: ChargedBalances) => void
   /** Called instead of `admit` if the end of other calls can no longer make the amount affordable. */
   readonly refuse: (error: unknown) => void
 }
@@ -23,9 +23,9 @@ export interface Queued {
 /** Calls that wait for the open holds of others, in order of arrival for each balance. */
 export interface CallQueue {
   /** Adds a call or a growth that is not affordable now. */
-  add(waiting: Waiting, payer: Payer): Queued
+  add(waiting: Waiting, payer: ChargedBalances): Queued
   /** Admits what is now affordable, after quota of these balances has become free. */
-  released(payer: Payer): void
+  released(payer: ChargedBalances): void
   /** Tries all again, after an operator has changed a balance. */
   retryAll(): void
 }
@@ -35,21 +35,21 @@ export class Place {
   readonly waiting: Waiting
   /** Rises with each arrival in this process. */
   readonly order: number
-  #payer: Payer
+  #payer: ChargedBalances
   isOpen = true
 
-  constructor(waiting: Waiting, payer: Payer, order: number) {
+  constructor(waiting: Waiting, payer: ChargedBalances, order: number) {
     this.waiting = waiting
     this.order = order
     this.#payer = payer
     countPendingWrites(payer, 1)
   }
 
-  get payer(): Payer {
+  get payer(): ChargedBalances {
     return this.#payer
   }
 
-  set payer(payer: Payer) {
+  set payer(payer: ChargedBalances) {
     countPendingWrites(payer, 1)
     countPendingWrites(this.#payer, -1)
     this.#payer = payer
@@ -75,12 +75,12 @@ const MAX_DELAY_MS = 2 ** 31 - 1
  * Resolves to the result of `admit` once the amount is free on all balances. Rejects with the refusal after
  * `waitMs`, or when the amount can no longer become affordable.
  */
-export function waitForSiblings<Admitted>(
+export function waitForQuota<Admitted>(
   queue: CallQueue,
-  payer: Payer,
+  payer: ChargedBalances,
   amount: number,
   { waitMs, onLeft }: Patience,
-  admit: (payer: Payer) => Admitted,
+  admit: (payer: ChargedBalances) => Admitted,
 ): Promise<Admitted> {
   return new Promise((resolve, reject) => {
     const end = (): void => {
@@ -103,7 +103,7 @@ export function waitForSiblings<Admitted>(
       },
       payer,
     )
-    const stopListening = onLeft(() => refuse(heldRefusal(payer, amount)))
+    const stopListening = onLeft(() => refuse(refusalByOpenHolds(payer, amount)))
     const timer = setTimeout(() => queued.expire(), Math.min(waitMs, MAX_DELAY_MS)).unref()
   })
 }

@@ -3,7 +3,7 @@ import { type AccountName, accountsOf, type AccountState, type HoldReport } from
 import type { OutboxEntry } from '../../store/node-file.ts'
 import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
-import { namesOf } from './payer.ts'
+import { budgetNames } from './charged-balances.ts'
 
 /** Size of a hold that is expected before an account's first hold, in quota units. */
 const INITIAL_TYPICAL_HOLD = 50_000
@@ -64,7 +64,7 @@ export class LeaseTable {
   takeReports(open: Iterable<OpenHold>, all: boolean): HoldReport[] {
     const estimates = new Map<AccountName, number>()
     for (const { account, budgets, facts, expectedCost } of open) {
-      const names = chargedBudgets(namesOf(budgets), facts.group)
+      const names = chargedBudgets(budgetNames(budgets), facts.group)
       for (const name of [`t:${account.token.id}` as const, ...names])
         estimates.set(name, (estimates.get(name) ?? 0) + expectedCost)
     }

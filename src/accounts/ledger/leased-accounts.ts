@@ -9,12 +9,18 @@ import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'
-import type { AccountSource, Borrowed, FoundAccount } from './account-source.ts'
+import type { AccountSource, LoanOutcome, FoundAccount } from './account-source.ts'
 import type { Account, Balance } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
 import type { LeasedBalance } from './leased-balance.ts'
-import { affordableAmount, type ChargedBudget, freeAmount, NO_BUDGETS, type Payer } from './payer.ts'
-import { QuotaHeld, refusalOf } from './quota-refusal.ts'
+import {
+  affordableAmount,
+  type ChargedBudget,
+  freeAmount,
+  NO_BUDGETS,
+  type ChargedBalances,
+} from './charged-balances.ts'
+import { QuotaHeldByOtherCalls, refusalOfHold } from './quota-refusal.ts'
 
 /**
  * Waits until other nodes have released spare quota, in order; the longer ones are for nodes on busy
@@ -99,20 +105,24 @@ export class LeasedAccounts implements AccountSource {
     return lookup
   }
 
-  async ensureAffordable(initial: Payer, amount: number): Promise<Payer> {
+  async ensureAffordable(initial: ChargedBalances, amount: number): Promise<ChargedBalances> {
     let payer = initial
     for (let recalls = 0; ; recalls += 1) {
       const { payer: acquired, refusal } = await this.borrow(payer, amount)
       payer = acquired
       if (amount <= freeAmount(payer.account, payer.budgets)) return payer
-      if (refusal && !(refusal instanceof QuotaHeld)) throw refusal
+      if (refusal && !(refusal instanceof QuotaHeldByOtherCalls)) throw refusal
       const waitMs = RECALL_WAITS_MS[recalls]
       if (waitMs === undefined) throw refusal ?? new StoreUnavailable(TAKEN)
       await delay(waitMs)
     }
   }
 
-  async borrow(initial: Payer, amount: number, of?: Omit<LoanPlace, 'amount'>): Promise<Borrowed> {
+  async borrow(
+    initial: ChargedBalances,
+    amount: number,
+    of?: Omit<LoanPlace, 'amount'>,
+  ): Promise<LoanOutcome> {
     const periodBudgets = initial.budgets.map((budget) => budget.periodBudget)
     let payer = initial
     // A call that waits is admitted by the bank alone.
@@ -132,8 +142,8 @@ export class LeasedAccounts implements AccountSource {
       if (loan.granted) continue
       const nowMs = Date.now()
       refuseUnusableKey(token, user, statusAt(token, token.remain_quota, nowMs), 'call')
-      const refusal = refusalOf(payer, amount, nowMs)
-      if (refusal instanceof QuotaHeld) await this.#recallShort(payer, amount, of !== undefined)
+      const refusal = refusalOfHold(payer, amount, nowMs)
+      if (refusal instanceof QuotaHeldByOtherCalls) await this.#recallShort(payer, amount, of !== undefined)
       return { payer, refusal, isReturnable, order }
     }
     return { payer }
@@ -143,13 +153,13 @@ export class LeasedAccounts implements AccountSource {
     this.#bankClient.leaveQueue(ticket)
   }
 
-  released(payer: Payer): void {
-    if (balancesOf(payer).some(({ isAwaited }) => isAwaited)) this.#bankClient.ask()
+  released(payer: ChargedBalances): void {
+    if (balancesOf(payer).some(({ isAwaited }) => isAwaited)) this.#bankClient.reportSoon()
   }
 
   // Other nodes are asked to return quota that they do not need. While a call of this node waits, quota that becomes
   // free here is for the first that waits, too.
-  async #recallShort(payer: Payer, amount: number, isWaiting: boolean): Promise<void> {
+  async #recallShort(payer: ChargedBalances, amount: number, isWaiting: boolean): Promise<void> {
     const short = balancesOf(payer).filter(({ accountFree }) => accountFree < amount)
     if (isWaiting) for (const balance of short) balance.markAwaited()
     await Promise.all(short.map(({ account }) => this.#recall(account).catch(() => {})))
@@ -270,7 +280,7 @@ export class LeasedAccounts implements AccountSource {
 }
 
 /** The balances that may refuse a call. */
-function balancesOf({ account: { token, user, unlimited }, budgets }: Payer): LeasedBalance[] {
+function balancesOf({ account: { token, user, unlimited }, budgets }: ChargedBalances): LeasedBalance[] {
   const limited = unlimited ? [user] : [user, token]
   return [...limited, ...budgets.map(({ balance }) => balance)] as LeasedBalance[]
 }
@@ -311,7 +321,7 @@ function renewalFor(account: LeasedAccount): LoanRequest {
 
 /** Builds the request for a loan that covers `amount`, and further calls if possible. */
 function loanFor(
-  { account: { token, user, unlimited }, budgets }: Payer,
+  { account: { token, user, unlimited }, budgets }: ChargedBalances,
   amount: number,
   place?: LoanPlace,
 ): LoanRequest {

@@ -55,7 +55,7 @@ export class LeasedBalance extends Balance {
 
   // After a budget was lowered, a lease that was lent for the higher amount cannot pay for calls that know
   // the lower one. The bank must first be told the lower amount.
-  override freeUnder(amount: number): number {
+  override freeAtAmount(amount: number): number {
     return amount < this.#lentUnder ? Math.min(0, this.free) : this.free
   }
 

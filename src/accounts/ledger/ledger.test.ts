@@ -66,7 +66,7 @@ describe('the ledger', () => {
     expect(first.unresolved).toBe(0)
     const second = new Ledger(store, 'next run')
     expect((await second.recover()).count).toBe(0)
-    const [taken] = await second.takeUpParked(() => expect.unreachable('its token is known'))
+    const [taken] = await second.resumeParkedHolds(() => expect.unreachable('its token is known'))
     const account = await accountOf(second, tokenId)
     expect(taken).toMatchObject({ amount: 300_000, isParked: true, isSettled: false })
     expect(account.token.free).toBe(200_000)
@@ -85,14 +85,14 @@ describe('the ledger', () => {
     const second = new Ledger(store, 'next run')
     const account = await accountOf(second, tokenId)
     second.admit(account, 400_000, factsOf('h2'))
-    expect(await second.takeUpParked(() => expect.unreachable('its token is known'))).toHaveLength(1)
+    expect(await second.resumeParkedHolds(() => expect.unreachable('its token is known'))).toHaveLength(1)
     expect(account.token.free).toBe(-200_000)
     const without: Store = Object.assign(Object.create(store), {
       write: (name: 'loadAccount', ...input: never) =>
         name === 'loadAccount' ? Promise.resolve(undefined) : store.write(name, ...input),
     })
     const unowned: string[] = []
-    expect(await new Ledger(without, 'third run').takeUpParked((id) => unowned.push(id))).toEqual([])
+    expect(await new Ledger(without, 'third run').resumeParkedHolds((id) => unowned.push(id))).toEqual([])
     expect(unowned).toEqual(['h1'])
   })
 

@@ -7,35 +7,35 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Rows, Store } from '../../store/store.ts'
-import type { AccountSource, Borrowed } from './account-source.ts'
+import type { AccountSource, LoanOutcome } from './account-source.ts'
 import type { Account } from './balance.ts'
 import { BankQueue, RETURN_MS } from './bank-queue.ts'
-import { type CallQueue, type Patience, type Queued, waitForSiblings } from './call-queue.ts'
-import { findPayerOfParkedHold } from './find-payer.ts'
+import { type CallQueue, type Patience, type Queued, waitForQuota } from './call-queue.ts'
+import { findBalancesOfParkedHold } from './find-charged-balances.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
-import { OpenHold, type RaisePatience } from './open-hold.ts'
+import { OpenHold, type RaiseWaitLimits } from './open-hold.ts'
 import {
   addHold,
-  charge,
+  chargeBalances,
   freeAmount,
   growableAmount,
-  namesOf,
+  budgetNames,
   NO_BUDGETS,
-  type Payer,
-  payerForGroup,
-} from './payer.ts'
+  type ChargedBalances,
+  balancesForGroup,
+} from './charged-balances.ts'
 import { PriceSets } from './price-sets.ts'
 import {
   type BudgetExceeded,
   isGrowthAffordableAlone,
-  QuotaHeld,
-  refusalOf,
+  QuotaHeldByOtherCalls,
+  refusalOfHold,
   refusalOfGrowth,
   Unaffordable,
 } from './quota-refusal.ts'
-import { SiblingQueue } from './sibling-queue.ts'
-import { WaitingHolds } from './waiting-holds.ts'
+import { QuotaQueue } from './quota-queue.ts'
+import { UnwrittenHolds } from './unwritten-holds.ts'
 
 /** Interval at which raising a hold is tried again while other holds take the quota. */
 const RETRY_MS = 25
@@ -56,14 +56,14 @@ export class Ledger {
   readonly parkedHolds = new DenseSet<OpenHold>()
   readonly #store: Store
   readonly #owner: string
-  readonly #waiting = new WaitingHolds()
+  readonly #waiting = new UnwrittenHolds()
   /** Calls that wait until other calls release quota, and holds that wait to grow. */
   readonly #siblings: CallQueue
   readonly #growths = new Map<OpenHold, Queued>()
   /** Holds that could not grow, while quota for them is being borrowed. */
   readonly #borrowing = new Set<OpenHold>()
   /** The latest answers of the bank to holds that are being raised. */
-  readonly #answers = new Map<OpenHold, Borrowed | undefined>()
+  readonly #answers = new Map<OpenHold, LoanOutcome | undefined>()
 
   /** `owner` names this run of the process; a start recovers the holds of all other runs. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
@@ -73,7 +73,7 @@ export class Ledger {
     this.writes = new LedgerWriter(store, this.#waiting)
     this.exceededBudgets = new ExceededBudgets(store)
     this.accounts = accounts
-    this.#siblings = accounts.lends ? new BankQueue(accounts) : new SiblingQueue()
+    this.#siblings = accounts.lends ? new BankQueue(accounts) : new QuotaQueue()
   }
 
   /** Number of calls whose charge is not durable yet: open holds, and settlements being written. */
@@ -104,11 +104,11 @@ export class Ledger {
   /**
    * Reserves `amount` synchronously on all balances that the call is charged to, or throws `Unaffordable`.
    * The upstream may be called at once, but nothing may be sent to the client before the hold is durable;
-   * `WaitingHolds` delays that write.
+   * `UnwrittenHolds` delays that write.
    */
   admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
     const payer = { account, budgets }
-    if (amount > freeAmount(account, budgets)) throw refusalOf(payer, amount, Date.now())
+    if (amount > freeAmount(account, budgets)) throw refusalOfHold(payer, amount, Date.now())
     addHold(payer, amount)
     const hold = new OpenHold(this, payer, facts, amount)
     this.openHolds.add(hold)
@@ -120,12 +120,17 @@ export class Ledger {
    * Admits a call as `admit` does, after waiting for the holds of other calls if only these prevent it; see
    * `docs/ledger.md: Waiting for other calls`. Rejects with `Unaffordable`.
    */
-  admitInTime(payer: Payer, amount: number, facts: HoldFacts, patience: Patience): Promise<OpenHold> {
+  admitInTime(
+    payer: ChargedBalances,
+    amount: number,
+    facts: HoldFacts,
+    patience: Patience,
+  ): Promise<OpenHold> {
     if (!this.accounts.lends) {
-      const refusal = refusalOf(payer, amount, Date.now())
-      if (!(refusal instanceof QuotaHeld) || patience.waitMs === 0) return Promise.reject(refusal)
+      const refusal = refusalOfHold(payer, amount, Date.now())
+      if (!(refusal instanceof QuotaHeldByOtherCalls) || patience.waitMs === 0) return Promise.reject(refusal)
     }
-    return waitForSiblings(this.#siblings, payer, amount, patience, (found) =>
+    return waitForQuota(this.#siblings, payer, amount, patience, (found) =>
       this.admit(found.account, amount, facts, found.budgets),
     )
   }
@@ -146,7 +151,7 @@ export class Ledger {
         token_id: account.token.id,
         user_id: account.user.id,
         amount,
-        budgets: budgetList(namesOf(budgets)),
+        budgets: budgetList(budgetNames(budgets)),
       }),
     )
   }
@@ -187,7 +192,7 @@ export class Ledger {
   async raise(
     hold: OpenHold,
     amount: number,
-    { waitMs, isOver }: RaisePatience,
+    { waitMs, isOver }: RaiseWaitLimits,
   ): Promise<Unaffordable | undefined> {
     const startMs = performance.now()
     this.#answers.set(hold, undefined)
@@ -205,7 +210,7 @@ export class Ledger {
 
   // Balances of a bank are known once it has answered, and other processes had time to return what they do not need.
   #isFinal(hold: OpenHold, refusal: Unaffordable, waitedMs: number, waitMs: number): boolean {
-    const isHeld = refusal instanceof QuotaHeld
+    const isHeld = refusal instanceof QuotaHeldByOtherCalls
     if (!this.accounts.lends) return !isHeld || waitedMs >= waitMs
     if (waitedMs >= Math.max(waitMs, RETURN_MS)) return true
     const answer = this.#answers.get(hold)
@@ -293,11 +298,11 @@ export class Ledger {
    * Takes over the holds that an earlier run has parked, each with its account. Call it once, before any
    * call. `onUnowned` is called with the ids of calls whose tokens no longer exist.
    */
-  async takeUpParked(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
+  async resumeParkedHolds(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
     const holds: OpenHold[] = []
     for (const parked of await this.#store.write('parkedHolds')) {
       const { token_id: tokenId, amount, budgets } = parked
-      const payer = await findPayerOfParkedHold(this.accounts, tokenId, budgetsIn(budgets), amount)
+      const payer = await findBalancesOfParkedHold(this.accounts, tokenId, budgetsIn(budgets), amount)
       // Without its token no one can be charged; the row stays for an investigation.
       if (!payer) {
         onUnowned(parked.id)
@@ -314,8 +319,8 @@ export class Ledger {
   /** Called by `OpenHold.settle`. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     addHold(hold, -hold.amount)
-    const payer = payerForGroup(hold, settlement.group)
-    charge(payer, settlement.quota)
+    const payer = balancesForGroup(hold, settlement.group)
+    chargeBalances(payer, settlement.quota)
     this.#waiting.delete(hold)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
     this.#endGrowth(hold)
@@ -324,7 +329,7 @@ export class Ledger {
     return this.#settleUntilWritten(hold, payer, settlement)
   }
 
-  #settleUntilWritten(hold: OpenHold, payer: Payer, settlement: Settlement): Promise<void> {
+  #settleUntilWritten(hold: OpenHold, payer: ChargedBalances, settlement: Settlement): Promise<void> {
     const { account, facts } = hold
     const { id, requested_model, stream, price_version, kind, session } = facts
     return this.writes.settle(hold, payer, {
@@ -338,7 +343,7 @@ export class Ledger {
       token_id: account.token.id,
       user_id: account.user.id,
       duration_ms: settlement.ended_ms - facts.started_ms,
-      budgets: budgetList(namesOf(payer.budgets)),
+      budgets: budgetList(budgetNames(payer.budgets)),
     })
   }
 }

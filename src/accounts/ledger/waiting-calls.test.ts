@@ -4,10 +4,10 @@ import { LEDGER_PLACES, type LedgerProcess } from '../../../test/ledger-banks.ts
 import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
 import { newToken } from '../../../test/store-rows.ts'
 import { RETURN_MS } from './bank-queue.ts'
-import { payerOf } from './find-payer.ts'
+import { findChargedBalances } from './find-charged-balances.ts'
 import type { OpenHold } from './open-hold.ts'
-import { affordableAmount } from './payer.ts'
-import { BudgetExceeded, InsufficientQuota, QuotaHeld } from './quota-refusal.ts'
+import { affordableAmount } from './charged-balances.ts'
+import { BudgetExceeded, InsufficientQuota, QuotaHeldByOtherCalls } from './quota-refusal.ts'
 
 /** Waits that the calls of these tests do not reach. */
 const LONG_MS = 60_000
@@ -42,7 +42,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
       at = 0,
     ): Promise<OpenHold> => {
       const { ledger } = nodes[at % nodes.length] as LedgerProcess
-      const payer = await payerOf(ledger.accounts, {
+      const payer = await findChargedBalances(ledger.accounts, {
         token: { id: token, budget },
         user: { id: userId, budget: undefined },
         groups: isOfNoGroup ? [] : [{ name: 'default', budget: BUDGET }],
@@ -98,7 +98,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   test('a call is refused with quota_held after its wait, at once if hold_wait is 0, and when its client leaves', async () => {
     const { call } = await stage()
     await call({ amount: 900 })
-    await expect(call({ amount: 101, waitMs: 30 })).rejects.toThrow(QuotaHeld)
+    await expect(call({ amount: 101, waitMs: 30 })).rejects.toThrow(QuotaHeldByOtherCalls)
     await expect(call({ amount: 101, waitMs: 0 })).rejects.toMatchObject({
       code: 'quota_held',
       retryAfter: 1,
@@ -107,7 +107,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     const leaving = Promise.withResolvers<void>()
     const call3 = call({ amount: 101, left: leaving.promise })
     leaving.resolve()
-    await expect(call3).rejects.toThrow(QuotaHeld)
+    await expect(call3).rejects.toThrow(QuotaHeldByOtherCalls)
   })
 
   test('a call is refused at once if it is not affordable alone, and a waiting call once a charge leaves too little for it', async () => {
@@ -192,7 +192,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]
     const leaving = Promise.withResolvers<void>()
     const large = call({ amount: 800, left: leaving.promise })
-    const refused = expect(large).rejects.toThrow(QuotaHeld)
+    const refused = expect(large).rejects.toThrow(QuotaHeldByOtherCalls)
     await arrival()
     const small = call({ amount: 300, token: otherId }, 1)
     await known()
@@ -238,7 +238,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await call({ amount: 900 })
     const tookMs = async (): Promise<number> => {
       const beganMs = performance.now()
-      await expect(call({ amount: 600, waitMs: 0 }, 1)).rejects.toThrow(QuotaHeld)
+      await expect(call({ amount: 600, waitMs: 0 }, 1)).rejects.toThrow(QuotaHeldByOtherCalls)
       return performance.now() - beganMs
     }
     // On a busy machine, others may take longer to return what they do not need.

@@ -3,7 +3,7 @@ import { heldBytes, requestMemory, usedUp } from '../../../test/request-memory.t
 import { SETTLED_CALL } from '../../../test/settled-call.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { LiveCalls, LiveCallBroadcast, type OtherProcesses } from './live-calls.ts'
-import { LiveReader } from './live-reader.ts'
+import { LiveStreamClient } from './live-stream-client.ts'
 import type { LiveCallBatch, LiveQuery } from './live-source.ts'
 
 const TURN_MS = 250
@@ -127,7 +127,7 @@ test('events of live calls count as memory of the user who reads them, as long a
 })
 
 function opened(broadcast: LiveCallBroadcast, lastId?: string) {
-  const reader = new LiveReader(() => {}, heldBytes())
+  const reader = new LiveStreamClient(() => {}, heldBytes())
   broadcast.add(reader, lastId)
   const text = reader.text()
   /** The waiting events, as `call ID` and `gap NUMBER`. */

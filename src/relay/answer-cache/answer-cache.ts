@@ -3,7 +3,7 @@ import type { KeptAnswer } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
-import type { Claims } from '../answers/idempotent-calls.ts'
+import type { IdempotencyClaims } from '../answers/idempotent-calls.ts'
 import type { KeepingCall, KeptAnswers } from '../answers/kept-answers.ts'
 import type { Call } from '../call.ts'
 import type { HelperThreads } from '../helper-threads.ts'
@@ -11,10 +11,10 @@ import { UpstreamRefusal } from '../failure.ts'
 import type { IncomingCall } from '../request-stages.ts'
 import { CONTENT_TYPES, isSameBody } from './answer-bodies.ts'
 import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
-import { type AnswerFacts, factsIn, factsOf } from './answer-facts.ts'
-import type { EqualCallsElsewhere } from './equal-calls-elsewhere.ts'
+import { type AnswerFacts, factsOfKeptAnswer, answerFactsOfCall } from './answer-facts.ts'
+import type { EqualCallsOfOtherWorkers } from './equal-calls-of-other-workers.ts'
 import { headersOf, sharedHeaders } from './hit-headers.ts'
-import { type HitServices, Hits } from './hits.ts'
+import { type CacheHitServices, CacheHits } from './cache-hits.ts'
 import { type AdmittedRequest, type SharableCall, sharableCall } from './sharable-call.ts'
 import { type AnswerSource, SharedAnswer } from './shared-answer.ts'
 
@@ -29,18 +29,18 @@ const MAX_READ_AT_ONCE = 1_048_576
 const MAX_MISSES = 3
 
 /** Services that the cache needs. */
-export interface AnswerCacheServices extends HitServices {
+export interface AnswerCacheServices extends CacheHitServices {
   readonly answers: KeptAnswers
   readonly reads: StoreReads
   readonly memory: RequestMemory
   readonly threads: Pick<HelperThreads, 'start'>
-  readonly claims: Pick<Claims, 'tag'>
+  readonly claims: Pick<IdempotencyClaims, 'tag'>
   /** Equal calls in the other processes of this machine; absent if there are no other processes. */
-  readonly elsewhere?: EqualCallsElsewhere | undefined
+  readonly elsewhere?: EqualCallsOfOtherWorkers | undefined
 }
 
 /** What the relay reports while it makes a call for the cache. */
-export interface Leading {
+export interface CallReport {
   /** Set when the call is admitted. */
   call?: Call
 }
@@ -52,7 +52,7 @@ interface MissedAnswer {
 }
 
 /** Makes a call to an upstream. The response in `incoming` may be a recorder instead of the client's. */
-type AskUpstream = (incoming: IncomingCall, leading: Leading) => Promise<void>
+type AskUpstream = (incoming: IncomingCall, leading: CallReport) => Promise<void>
 
 /**
  * Gives equal calls one answer: a stored one, or that of the first equal call that is running.
@@ -60,13 +60,13 @@ type AskUpstream = (incoming: IncomingCall, leading: Leading) => Promise<void>
  */
 export class AnswerCache {
   readonly #services: AnswerCacheServices
-  readonly #hits: Hits
+  readonly #hits: CacheHits
   readonly #conversions: AnswerConversions
   readonly #underWay = new Map<string, SharedAnswer>()
 
   constructor(services: AnswerCacheServices) {
     this.#services = services
-    this.#hits = new Hits(services)
+    this.#hits = new CacheHits(services)
     this.#conversions = new AnswerConversions(services)
   }
 
@@ -185,7 +185,7 @@ export class AnswerCache {
     // If the database is unavailable, the cache counts as empty. Whether the call can be made is decided
     // elsewhere.
     const kept = await answers.find('cache', lookup).catch(() => undefined)
-    const facts = kept && factsIn(kept)
+    const facts = kept && factsOfKeptAnswer(kept)
     if (!kept || !facts || isTooOld(kept, equal.control.maxAgeMs)) return 'call'
     if (kept.bytes > MAX_READ_AT_ONCE) return { kept, facts }
     const read = reads.of(caller.user.id)
@@ -238,7 +238,7 @@ export class AnswerCache {
     keeping: KeepingCall,
   ): Promise<void> {
     const { answer: underWay } = answer
-    const leading: Leading = {}
+    const leading: CallReport = {}
     this.#services.metrics.add('answerCache', 1, 'miss')
     // The same error is thrown at the end of this method.
     const attached = underWay.attach(incoming.response)?.catch(() => true)
@@ -252,7 +252,7 @@ export class AnswerCache {
     if (led.isTraced) incoming.isTraced = true
     if (led.hasFailed !== undefined) incoming.hasFailed = led.hasFailed
     const end = await underWay.end
-    const facts = end.kind === 'complete' ? factsOf(leading.call?.settlement, call) : undefined
+    const facts = end.kind === 'complete' ? answerFactsOfCall(leading.call?.settlement, call) : undefined
     // Must come before `endedAs`, which tells waiting calls that this answer is useless.
     if (!facts) this.#forget(answer, call)
     answer.endedAs(facts)
@@ -269,7 +269,7 @@ export class AnswerCache {
     answer: AnswerToRead,
     facts: AnswerFacts,
     head: ResponseHeaders,
-    { call }: Leading,
+    { call }: CallReport,
     keeping: KeepingCall,
   ): Promise<void> {
     // The answer of a fallback model is not kept under the name of the requested model.

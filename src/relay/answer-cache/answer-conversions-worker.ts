@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads'
-import { bodyFor, mayBeKept } from './answer-bodies.ts'
+import { convertBody, isKeepableAnswer } from './answer-bodies.ts'
 import type { ConversionMessage } from './answer-conversions.ts'
 
 /** Maximum heap that reading an answer may take; texts of the maximum size take a quarter of it. */
@@ -15,8 +15,8 @@ parentPort?.on('message', ({ given: { bytes, ...others }, wanted }: ConversionMe
   // A thread whose heap is too small for a parsed value ends the process, so that this is known before.
   if (heapFor(bytes) > MAX_HEAP_BYTES) return parentPort?.postMessage(undefined)
   const given = { ...others, bytes: Buffer.from(bytes.buffer) }
-  if (!wanted) return parentPort?.postMessage(mayBeKept(given))
-  const body = bodyFor(given, wanted)
+  if (!wanted) return parentPort?.postMessage(isKeepableAnswer(given))
+  const body = convertBody(given, wanted)
   // A copy with memory of its own, which can be handed over.
   const copy = body && Uint8Array.from(body)
   return parentPort?.postMessage(copy, copy ? [copy.buffer] : [])

@@ -2,13 +2,13 @@ import process from 'node:process'
 import { afterEach, describe, expect, test } from 'vitest'
 import { requestMemory, usedUp } from '../../../test/request-memory.ts'
 import { HelperThreads } from '../helper-threads.ts'
-import { bodyFor, type WantedBody } from './answer-bodies.ts'
+import { convertBody, type RequestedBodyForm } from './answer-bodies.ts'
 import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
 
 const MIB = 1_048_576
 const OWNER = { client: 1, key: 7 }
-const EVENTS: WantedBody = { form: 'events', includeUsage: true }
-const WHOLE: WantedBody = { form: 'whole', includeUsage: true }
+const EVENTS: RequestedBodyForm = { form: 'events', includeUsage: true }
+const WHOLE: RequestedBodyForm = { form: 'whole', includeUsage: true }
 
 const opened: AnswerConversions[] = []
 afterEach(async () => {
@@ -89,7 +89,7 @@ describe('an answer that is read', () => {
       const { user, system } = process.threadCpuUsage(before)
       return user + system
     }
-    const here = await spent(() => bodyFor(given, EVENTS))
+    const here = await spent(() => convertBody(given, EVENTS))
     const there = await spent(() => made.bodyFor(large, EVENTS, OWNER))
     expect(there).toBeLessThan(here / 2)
   })

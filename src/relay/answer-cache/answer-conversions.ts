@@ -3,7 +3,7 @@ import type { PoolOwner } from '../../limits/fair-pool.ts'
 import { FairQueue } from '../../limits/fair-queue.ts'
 import { MemoryAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import type { HelperThreads } from '../helper-threads.ts'
-import { bodyFor, type GivenBody, mayBeKept, type WantedBody } from './answer-bodies.ts'
+import { convertBody, type ProducedBody, isKeepableAnswer, type RequestedBodyForm } from './answer-bodies.ts'
 
 /** Answers up to this size are read where they are, in a millisecond or two. */
 const MAX_INLINE_BYTES = 131_072
@@ -22,14 +22,14 @@ const IDLE_MS = 60_000
 const MAX_HEAP_MB = 1_024
 
 /** An answer that is to be read: its bytes in pieces of any size. */
-export interface AnswerToRead extends Omit<GivenBody, 'bytes'> {
+export interface AnswerToRead extends Omit<ProducedBody, 'bytes'> {
   readonly pieces: readonly Buffer[]
 }
 
 /** A conversion for the thread; without `wanted`, whether the answer may be kept. */
 export interface ConversionMessage {
-  readonly given: Omit<GivenBody, 'bytes'> & { readonly bytes: Uint8Array<ArrayBuffer> }
-  readonly wanted: WantedBody | undefined
+  readonly given: Omit<ProducedBody, 'bytes'> & { readonly bytes: Uint8Array<ArrayBuffer> }
+  readonly wanted: RequestedBodyForm | undefined
 }
 
 type Result = boolean | Buffer | undefined
@@ -75,7 +75,11 @@ export class AnswerConversions {
   }
 
   /** The answer in the form that a client wants; undefined also if there is no memory or no thread to make it. */
-  async bodyFor(answer: AnswerToRead, wanted: WantedBody, owner: PoolOwner): Promise<Buffer | undefined> {
+  async bodyFor(
+    answer: AnswerToRead,
+    wanted: RequestedBodyForm,
+    owner: PoolOwner,
+  ): Promise<Buffer | undefined> {
     const body = await this.#convert(answer, wanted, owner)
     return Buffer.isBuffer(body) ? body : undefined
   }
@@ -87,7 +91,11 @@ export class AnswerConversions {
     await this.#end(this.#worker)
   }
 
-  async #convert(answer: AnswerToRead, wanted: WantedBody | undefined, owner: PoolOwner): Promise<Result> {
+  async #convert(
+    answer: AnswerToRead,
+    wanted: RequestedBodyForm | undefined,
+    owner: PoolOwner,
+  ): Promise<Result> {
     const size = answer.pieces.reduce((sum, { length }) => sum + length, 0)
     const allocation = new MemoryAllocation(owner)
     try {
@@ -109,7 +117,7 @@ export class AnswerConversions {
 
   async #convertInThread(
     { pieces, ...given }: AnswerToRead,
-    wanted: WantedBody | undefined,
+    wanted: RequestedBodyForm | undefined,
     size: number,
   ): Promise<Result> {
     clearTimeout(this.#idle)
@@ -168,9 +176,9 @@ function tooManyWait(): Error {
   return new Error('too many answers wait to be read')
 }
 
-function convertHere({ pieces, ...given }: AnswerToRead, wanted: WantedBody | undefined): Result {
+function convertHere({ pieces, ...given }: AnswerToRead, wanted: RequestedBodyForm | undefined): Result {
   const answer = { ...given, bytes: Buffer.concat(pieces) }
-  return wanted ? bodyFor(answer, wanted) : mayBeKept(answer)
+  return wanted ? convertBody(answer, wanted) : isKeepableAnswer(answer)
 }
 
 function joinedIn(bytes: Uint8Array<ArrayBuffer>, pieces: readonly Buffer[]): Uint8Array<ArrayBuffer> {

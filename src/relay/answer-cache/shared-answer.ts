@@ -2,26 +2,26 @@ import { Response } from '@sluice/http1'
 import type { AnswerHead, KeptAnswer } from '../../domain/kept-answer.ts'
 import { ResizableAllocation } from '../../limits/request-memory.ts'
 import { NO_SINK } from '../answers/answer-recorder.ts'
-import { AnswerUnderWay } from '../answers/answer-under-way.ts'
-import type { AnswerKeeping } from './answer-keeping.ts'
+import { RunningAnswer } from '../answers/running-answer.ts'
+import type { AnswerStorageRules } from './answer-storage-rules.ts'
 import type { AnswerFacts } from './answer-facts.ts'
-import { isSameBody, type WantedBody } from './answer-bodies.ts'
+import { isSameBody, type RequestedBodyForm } from './answer-bodies.ts'
 import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
 
 /** Where an answer comes from: the store, or a running call. */
 export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFacts } | 'call'
 
-type AnswerUnderWayInputs = Omit<ConstructorParameters<typeof AnswerUnderWay>[0], 'staysWithoutClients'>
+type AnswerUnderWayInputs = Omit<ConstructorParameters<typeof RunningAnswer>[0], 'staysWithoutClients'>
 
 /**
  * The answer that equal calls of this process share. The first call looks for it in the store or asks an
  * upstream; the calls that arrive meanwhile wait for it.
  */
 export class SharedAnswer {
-  readonly answer: AnswerUnderWay
-  readonly keeping: AnswerKeeping
+  readonly answer: RunningAnswer
+  readonly keeping: AnswerStorageRules
   /** The form in which the answer is produced; final once `source` is resolved. */
-  given: WantedBody
+  given: RequestedBodyForm
   /** Resolves once the first call knows where the answer comes from. Never rejects. */
   readonly source: Promise<AnswerSource>
   /** Resolves at the end of the call; to undefined if its answer cannot be given to other calls. */
@@ -39,12 +39,12 @@ export class SharedAnswer {
   /** `given`: the form that the client of the first call wants. */
   constructor(
     inputs: AnswerUnderWayInputs & { readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
-    keeping: AnswerKeeping,
-    given: WantedBody,
+    keeping: AnswerStorageRules,
+    given: RequestedBodyForm,
   ) {
     const source = Promise.withResolvers<AnswerSource>()
     const facts = Promise.withResolvers<AnswerFacts | undefined>()
-    this.answer = new AnswerUnderWay({ ...inputs, staysWithoutClients: () => false })
+    this.answer = new RunningAnswer({ ...inputs, staysWithoutClients: () => false })
     this.#inputs = inputs
     this.#conversions = inputs.conversions
     this.#memoryOfBodies = new ResizableAllocation(inputs.memory, inputs.owner)
@@ -109,7 +109,7 @@ export class SharedAnswer {
    * The whole answer in the form that a client wants, in pieces; undefined if it is incomplete, not in memory or
    * cannot be converted.
    */
-  async bodyFor(facts: AnswerFacts, wanted: WantedBody): Promise<readonly Buffer[] | undefined> {
+  async bodyFor(facts: AnswerFacts, wanted: RequestedBodyForm): Promise<readonly Buffer[] | undefined> {
     const end = await this.answer.end
     if (end.kind !== 'complete' || !end.pieces) return undefined
     const { pieces } = end
@@ -124,7 +124,11 @@ export class SharedAnswer {
    * Converts the answer made of these pieces to the form that a client wants; undefined if that is
    * impossible.
    */
-  converted(facts: AnswerFacts, wanted: WantedBody, pieces: readonly Buffer[]): Promise<Buffer | undefined> {
+  converted(
+    facts: AnswerFacts,
+    wanted: RequestedBodyForm,
+    pieces: readonly Buffer[],
+  ): Promise<Buffer | undefined> {
     return this.#conversions.bodyFor(this.toRead(facts, pieces), wanted, this.#inputs.owner)
   }
 
@@ -135,7 +139,7 @@ export class SharedAnswer {
 
   #convertedOnce(
     facts: AnswerFacts,
-    wanted: WantedBody,
+    wanted: RequestedBodyForm,
     pieces: readonly Buffer[],
   ): Promise<Buffer | undefined> {
     const form = `${wanted.form} ${wanted.includeUsage}`

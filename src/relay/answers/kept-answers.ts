@@ -4,7 +4,7 @@ import { GatewayError } from '../../errors.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
 import { AnswerContents, type AnswerToStore } from '../../store/answer-contents.ts'
 import type { Rows } from '../../store/store.ts'
-import { drained } from './drained.ts'
+import { responseDrained } from './response-drained.ts'
 import type { StorageLimit } from '../responses/storage-limit.ts'
 
 /**
@@ -158,7 +158,7 @@ export class KeptAnswers {
       for await (const bytes of this.parts(answer, read)) {
         if (response.isAborted) return
         if (!response.headersSent) await writeHead()
-        if (!response.write(bytes)) await drained(response)
+        if (!response.write(bytes)) await responseDrained(response)
       }
       if (!response.headersSent) await writeHead()
       response.end()

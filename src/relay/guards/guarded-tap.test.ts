@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { AnswerOrigin } from '@sluice/wire/guarded-texts'
+import type { StreamFacts } from '@sluice/wire/guarded-texts'
 import type { ClientProtocol } from '@sluice/wire/protocols'
 import { expect, test } from 'vitest'
 import { GUARD_PLACES, type Guard, type GuardAction, textMatch } from '../../domain/guard.ts'
@@ -148,7 +148,7 @@ test.each(
 )(
   '$what ($dialect, $action) is what the rules leave of it, however it is cut into events and bytes',
   ({ dialect, action, event, read }) => {
-    const origin: AnswerOrigin = { dialect, signsReasoning: false }
+    const origin: StreamFacts = { dialect, signsReasoning: false }
     fc.assert(
       fc.property(text, cuts, cuts, (given, ofText, ofBytes) => {
         const { guards, screen } = guardsWith(action)

@@ -10,10 +10,10 @@ import { Screen } from '../../redaction/screen.ts'
 import type { Tap } from '../dialects/dialect.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
 import { GuardedTap } from './guarded-tap.ts'
-import { HeldChannel } from './held-channel.ts'
-import { HeldTap } from './held-tap.ts'
+import { HeldBackText } from './held-back-text.ts'
+import { CheckingTap } from './checking-tap.ts'
 import { KnownTexts } from './known-texts.ts'
-import type { Checked } from './services/service-checks.ts'
+import type { ContentToCheck } from './services/service-checks.ts'
 import { ServiceChecks } from './services/service-checks.ts'
 
 const MEMORY = new RequestMemory(
@@ -73,7 +73,7 @@ class Memory {
 /** Services that let everything pass. */
 class Passing extends ServiceChecks {
   readonly #window: number
-  asked: Checked[] = []
+  asked: ContentToCheck[] = []
 
   constructor(active: readonly ActiveGuard[], window: number) {
     const services = { onFailure() {} }
@@ -85,14 +85,14 @@ class Passing extends ServiceChecks {
     return this.#window
   }
 
-  override async check(given: Checked): Promise<readonly string[]> {
+  override async check(given: ContentToCheck): Promise<readonly string[]> {
     this.asked.push(given)
     return given.texts.map(({ text }) => text)
   }
 }
 
-const held = (checks: ServiceChecks, memory = new Memory()): HeldTap =>
-  new HeldTap(
+const held = (checks: ServiceChecks, memory = new Memory()): CheckingTap =>
+  new CheckingTap(
     passing(),
     { checks, guards: callGuards(), dialect: 'chat', signsReasoning: false, isArray: false },
     memory,
@@ -118,7 +118,7 @@ async function feed(tap: Tap, events: Iterable<Buffer>): Promise<string> {
 }
 
 test('a text that is checked in windows takes memory for its characters, and not for its pieces', () => {
-  const channel = new HeldChannel({ key: '0/content', ...PLAIN, frame: String })
+  const channel = new HeldBackText({ key: '0/content', ...PLAIN, frame: String })
   const spot = { from: 0, to: 0, ...PLAIN, isRepeated: false }
   collect()
   const before = process.memoryUsage().heapUsed

@@ -3,7 +3,7 @@ import {
   type AnswerKind,
   dayOf,
   type KeptAnswer,
-  NO_OWNER,
+  COMMON_OWNER,
   type RemovalFilter,
 } from '../../domain/kept-answer.ts'
 import { type Secrets, seal, unseal, unsealBytes, type SealContext } from '../secrets.ts'
@@ -304,7 +304,7 @@ function placeOf({ answer_id: answerId, expires_ms: expiresMs }: AnswerRow): Ans
 }
 
 function ownerOf({ kind, userId }: Pick<KeptAnswer, 'kind' | 'userId'>): number {
-  return kind === 'cache' ? NO_OWNER : userId
+  return kind === 'cache' ? COMMON_OWNER : userId
 }
 
 async function isDeleted(db: Db, userId: number): Promise<boolean> {

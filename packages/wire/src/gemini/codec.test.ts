@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
 import { capabilitiesOf } from '../model-capabilities.ts'
 import { scanObject } from '../json/json-scan.ts'
-import type { Proof } from '../conversation.ts'
+import type { ProviderSignature } from '../conversation.ts'
 import { geminiCodec } from './index.ts'
 import { readSignature, encodeOpaquePart, writeSignature } from './signature.ts'
 import { maxTokensOf } from './encode/request.ts'
@@ -58,7 +58,7 @@ describe('a parsed Gemini request', () => {
 })
 
 describe('a signature', () => {
-  test.each<Proof>([
+  test.each<ProviderSignature>([
     { protocol: 'messages', value: 'EqQBCgIYAhIM/+==' },
     { protocol: 'responses', value: 'gAAAA_-' },
   ])('a signature of another provider is returned unchanged: $protocol', (proof) => {

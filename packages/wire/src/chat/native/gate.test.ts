@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
-import { sealProof } from '../../envelope.ts'
+import { sealSignature } from '../../envelope.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { type GatedRequest, gateChatRequest } from './gate.ts'
 import { readChatRequest } from './request.ts'
@@ -125,7 +125,7 @@ describe('pass-through', () => {
 })
 
 describe('encrypted reasoning of other providers', () => {
-  const data = sealProof({ protocol: 'responses', value: 'x' }, 'chat')
+  const data = sealSignature({ protocol: 'responses', value: 'x' }, 'chat')
   const own = `{"type":"reasoning.encrypted","data":"${data}","index":0}`
   const gatedMessages = (message: string): string => {
     const body = `{"model":"m","messages":[{"role":"user","content":"hi"},${message}]}`
