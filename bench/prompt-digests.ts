@@ -5,7 +5,7 @@ import { CHAT_CONVERSATION } from '@sluice/wire/chat'
 import { ConversationDigests } from '@sluice/wire/conversation-digests'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { notedStrings } from '@sluice/wire/json/string-notes'
+import { findStringFlags } from '@sluice/wire/json/string-flags'
 import { agentConversation } from './agent-conversation.ts'
 
 /**
@@ -57,7 +57,7 @@ function compare(name: string, request: object): number {
     digested.push(millis(() => (turns = search(scan))))
     hashed.push(millis(() => createHash('sha256').update(body).digest()))
     scanned.push(millis(() => scanObject(body)))
-    named.push(millis(() => notedStrings(scan.bytes, scan.tape)))
+    named.push(millis(() => findStringFlags(scan.bytes, scan.tape)))
   }
   const ratio = median(digested.map((each, round) => each / (hashed[round] ?? 1)))
   console.log(

@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { MESSAGES_CONVERSATION } from '@sluice/wire/messages'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
-import { Affinity, SESSION_DIGESTS } from '../src/relay/affinity/affinity.ts'
+import { SessionAffinity, SESSION_DIGESTS } from '../src/relay/affinity/affinity.ts'
 import { CacheBreaks } from '../src/relay/affinity/cache-breaks.ts'
 import { LocalPreviousCalls } from '../src/relay/affinity/previous-calls.ts'
 import { sessionFinder } from '../src/relay/affinity/session.ts'
@@ -52,7 +52,7 @@ function prepared(client: Client): readonly Prepared[] {
   })
 }
 
-const affinity = new Affinity({
+const affinity = new SessionAffinity({
   store: ownDigests(SESSION_DIGESTS),
   key,
   metrics,

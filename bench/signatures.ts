@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { deriveSecrets, hmacOf } from '../src/store/secrets.ts'
-import { SignedReply, signedRuns, SignedTurns } from '@sluice/wire/signatures'
+import { SignedReply, signedPartsOfReply, SignedTurns } from '@sluice/wire/signatures'
 import { SignatureStore, type SigningAccount } from '../src/relay/responses/signature-store.ts'
 import type { Conversation, Turn } from '@sluice/wire/conversation'
 import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
@@ -82,7 +82,7 @@ const store = new SignatureStore({
   metrics: { signatures: { add: () => {} } } as never,
 })
 for (let step = 0; step < 15; step++)
-  void store.keep(1, account, signedRuns(reply(step), { context: '' }), 3_600_000)
+  void store.keep(1, account, signedPartsOfReply(reply(step), { context: '' }), 3_600_000)
 
 async function restore(): Promise<void> {
   const history = new SignedTurns(conversation)
@@ -92,7 +92,7 @@ async function restore(): Promise<void> {
 }
 
 function keep(): void {
-  void store.keep(1, account, signedRuns(reply(16), { context: 'context' }), 3_600_000)
+  void store.keep(1, account, signedPartsOfReply(reply(16), { context: 'context' }), 3_600_000)
 }
 
 const EVENT: ReplyEvent = { kind: 'text', index: 0, text: ' word' }

@@ -29,7 +29,7 @@ const CALL: Call = options.streamed
 /** What makes a copy of the gateway that neither reads what an answer states about itself nor asks for telemetry. */
 const WITHOUT: readonly Patch[] = [
   {
-    file: 'packages/wire/src/answer-names.ts',
+    file: 'packages/wire/src/answer-metadata.ts',
     text: '    this.id ??= shortName(id)\n    this.model ??= shortName(model)\n',
     by: '    if (id === MAX_CHOICES) this.model ??= shortName(model)\n',
   },

@@ -20,13 +20,13 @@ const GROUPS = [
   // Small parts of lists and forms, which the sign-in page does not use.
   {
     name: 'forms',
-    test: /\/(?:typed-limits|limit-inputs|budget|budget-meter|remaining-text|character-count|cut-text|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
+    test: /\/(?:limit-form-values|limit-inputs|budget|budget-meter|remaining-text|character-count|truncated-text|filter-field|pager|keep-focus|key-state|confirm-dialog)\.tsx?$/,
     priority: 1,
   },
   // Small parts of lists of calls, and of their sums.
   {
     name: 'lists',
-    test: /\/(?:cache-breaks|cache-break-mark|call-state|failure-words|figures|no-calls|sessions-button|sorting|typed-filter|use-groups|use-tier-names)\.tsx?$/,
+    test: /\/(?:cache-breaks|cache-break-mark|call-state|failure-description|figures|no-calls|sessions-button|sorting|text-filter|use-groups|use-tier-names)\.tsx?$/,
     priority: 1,
   },
 ]

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { expect, onTestFinished } from 'vitest'
 import type { BankClient } from '../src/accounts/ledger/bank-client.ts'
 import type { LeasedAccounts } from '../src/accounts/ledger/leased-accounts.ts'
-import { leasedLedger } from '../src/accounts/ledger/leased-ledger.ts'
+import { connectLedger } from '../src/accounts/ledger/leased-ledger.ts'
 import { Ledger } from '../src/accounts/ledger/ledger.ts'
 import { sharedStore } from '../src/accounts/ledger/shared-store.ts'
 import { OwnerAnnouncer } from '../src/cluster/join-through-owner.ts'
@@ -147,7 +147,7 @@ export async function nodesOn(
     const file = await openNodeFile({ path: join(folder, `node-${index}.db`), bankId: 'bank' })
     const connection = new BankConnection(place, { hasRole: true })
     let own: Listener | undefined
-    const leased = leasedLedger({
+    const leased = connectLedger({
       name: file.node,
       run: `run ${(runs += 1)}`,
       bank: postgresBank(connection, file.node),

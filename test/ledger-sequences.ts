@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { payerOf } from '../src/accounts/ledger/find-payer.ts'
+import { findChargedBalances } from '../src/accounts/ledger/find-charged-balances.ts'
 import type { OpenHold } from '../src/accounts/ledger/open-hold.ts'
 import { GatewayError } from '../src/errors.ts'
 import type { TokenChange } from '../src/store/operations/tokens.ts'
@@ -538,7 +538,7 @@ class Slot {
     const endMs = performance.now() + PATIENCE_MS
     for (;;) {
       try {
-        const payer = await payerOf(ledger.accounts, {
+        const payer = await findChargedBalances(ledger.accounts, {
           token: { id: this.#tokenIds[token], budget: budget(`token ${token}`) },
           user: { id: this.#userId, budget: budget('user') },
           groups: names,

@@ -1,11 +1,15 @@
-import { asGatewayError } from '../src/errors.ts'
+import { hash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import { payerOf } from '../src/accounts/ledger/find-payer.ts'
+import { findChargedBalances } from '../src/accounts/ledger/find-charged-balances.ts'
 import type { OpenHold } from '../src/accounts/ledger/open-hold.ts'
-import { affordableAmount } from '../src/accounts/ledger/payer.ts'
-import { QuotaHeld, Unaffordable } from '../src/accounts/ledger/quota-refusal.ts'
+import { affordableAmount } from '../src/accounts/ledger/charged-balances.ts'
+import { QuotaHeldByOtherCalls, Unaffordable } from '../src/accounts/ledger/quota-refusal.ts'
+import { asGatewayError } from '../src/errors.ts'
+import { LocalDigests, searchForOneDigest } from '../src/relay/digests/digest-store.ts'
 import { StoreUnavailable } from '../src/store/store-unavailable.ts'
+import { Metrics } from '../src/telemetry/metrics.ts'
 import { randomFrom } from './fixtures/random.ts'
+import type { Settlement } from '../src/domain/records/usage.ts'
 import type { LedgerProcess, LedgersOfBank } from './ledger-banks.ts'
 import { factsOf, settlementOf } from './ledger-calls.ts'
 import { newToken, newUser } from './store-rows.ts'
@@ -19,6 +23,10 @@ const LONG_WAIT_MS = 20_000
 /** What a busy machine may add to a wait. */
 const SLACK_MS = 20_000
 const PERIOD = 'month'
+/** Conversations of a round; each call sends one, as far as it got, and appends to it. */
+const CONVERSATIONS = 3
+/** How long reported prompts are remembered, and how many. */
+const RETENTION = { ms: 3_600_000, most: 1000 }
 
 /** The result of the rounds. */
 export interface WaitingReport {
@@ -31,7 +39,10 @@ export interface WaitingReport {
   readonly spent: number
   /** Growths that were granted after they had been refused. */
   readonly grown: number
-  /** Calls for which the provider reported more than was held. */
+  /** Calls whose prompt continued one that was reported, and those whose hold had to be raised for another channel. */
+  readonly continued: number
+  readonly raised: number
+  /** Calls for which the provider reported more than was held, by the metric. */
   readonly exceeded: number
   readonly crashes: number
   /** What was charged beyond the holds, in quota units. */
@@ -59,17 +70,62 @@ export async function runWaiting(
     held: 0,
     spent: 0,
     grown: 0,
+    continued: 0,
+    raised: 0,
     exceeded: 0,
     crashes: 0,
     excess: 0,
   }
+  const exceeded = new ExceededHolds()
   let violation: string | undefined
   let round = 0
   for (; round < rounds && violation === undefined; round += 1) {
-    const one = new Round(bench, `round ${round}`, random, total)
+    const one = new Round(bench, `round ${round}`, random, total, exceeded)
     violation = await one.run(calls)
   }
   return { rounds: round, ...total, violation }
+}
+
+/** What `sluice_hold_exceeded_total` says of calls that are charged more than they hold. */
+class ExceededHolds {
+  readonly #metrics = new Metrics({
+    connections: { open: 0, refused: 0, displaced: 0 },
+    openStreams: () => 0,
+    openCalls: () => 0,
+    openHolds: () => 0,
+    openBreakers: () => 0,
+    missingModels: () => [],
+    providerLimits: () => [],
+    modelEnds: () => [],
+    pendingWrites: () => 0,
+    isStorageOk: () => true,
+    isDegraded: () => false,
+    droppedLines: () => 0,
+    droppedMessages: () => 0,
+    isRedisReachable: undefined,
+  })
+  /** What was charged and held, by the names of the calls, which are their channels in the metric. */
+  readonly #settled = new Map<string, { readonly quota: number; readonly held: number }>()
+
+  /** Records the settlement of a call as the relay does. */
+  settled(settlement: Settlement, held: number): void {
+    this.#metrics.settled(settlement, true, 1, held)
+    this.#settled.set(settlement.channel, { quota: settlement.quota, held })
+  }
+
+  /** What the calls that the metric counts were charged beyond their holds; a call that it counts twice is NaN. */
+  counted(): ReadonlyMap<string, number> {
+    const counted = new Map<string, number>()
+    for (const metric of this.#metrics.read()) {
+      if (metric.name !== 'sluice_hold_exceeded_total') continue
+      for (const { labels, value } of metric.samples()) {
+        const channel = labels['channel'] ?? ''
+        const { quota = Number.NaN, held = 0 } = this.#settled.get(channel) ?? {}
+        counted.set(channel, value === 1 ? quota - held : Number.NaN)
+      }
+    }
+    return counted
+  }
 }
 
 type Counts = { -readonly [Name in keyof Omit<WaitingReport, 'rounds' | 'violation'>]: number }
@@ -88,6 +144,18 @@ interface Planned {
   readonly growth: number
   /** Part of its hold that it is charged; more than 1 if its provider reports more. */
   readonly part: number
+  /** The conversation that it sends, and what it appends to that, in bytes; undefined for a call without one. */
+  readonly prompt: { readonly conversation: number; readonly appended: number } | undefined
+  /** Whether another channel is tried, which may count every byte as a token. */
+  readonly failsOver: boolean
+}
+
+/** The prompt of a call. */
+interface SentPrompt {
+  readonly conversation: number
+  readonly bytes: number
+  /** Upper bound of its tokens. */
+  readonly bound: number
 }
 
 /** A user with two tokens, and two groups with a budget each. */
@@ -98,10 +166,13 @@ class Round {
   readonly #counts: Counts
   #userId = 0
   #tokenIds: readonly number[] = []
+  readonly #exceeded: ExceededHolds
   readonly #settling = new Set<Promise<void>>()
-  /** What was charged beyond the holds: of the user, of each token and of each group. */
-  #excess = 0
-  readonly #excessOf = new Map<string, number>()
+  /** The calls that were settled. */
+  readonly #charged = new Map<string, Pick<Planned, 'token' | 'group'>>()
+  /** What is remembered of prompts that were reported, and the bytes of each conversation so far. */
+  #digests = new LocalDigests()
+  readonly #conversations = new Map<number, number>()
   /** Rises with each crash, after which calls of earlier processes do nothing any more. */
   #generation = 0
   #isCrashing = false
@@ -109,7 +180,14 @@ class Round {
   #calm: Promise<void> = Promise.resolve()
   #violation: string | undefined
 
-  constructor(bench: LedgersOfBank<LedgerProcess>, name: string, random: () => number, counts: Counts) {
+  constructor(
+    bench: LedgersOfBank<LedgerProcess>,
+    name: string,
+    random: () => number,
+    counts: Counts,
+    exceeded: ExceededHolds,
+  ) {
+    this.#exceeded = exceeded
     this.#bench = bench
     this.#name = name
     this.#random = random
@@ -156,7 +234,23 @@ class Round {
       growth: this.#random() < 0.3 ? 1 + upTo(300) : 0,
       // Most calls cost all that they hold, so that whatever is granted twice is spent.
       part: dice < 0.6 ? 1 : dice < 0.92 ? this.#random() : 1 + this.#random(),
+      prompt:
+        this.#random() < 0.5 ? { conversation: upTo(CONVERSATIONS - 1), appended: 1 + upTo(150) } : undefined,
+      failsOver: this.#random() < 0.3,
     }
+  }
+
+  /** The prompt of a call; its bound is what was reported for the part that was sent before, and what was appended. */
+  #sent({ conversation, appended }: NonNullable<Planned['prompt']>): SentPrompt {
+    const before = this.#conversations.get(conversation) ?? 0
+    const bytes = before + appended
+    const found = this.#digests.find(searchForOneDigest(this.#digestOf(conversation, before)), () => true)
+    if (found) this.#counts.continued += 1
+    return { conversation, bytes, bound: found ? Math.min(bytes, found.value + appended) : bytes }
+  }
+
+  #digestOf(conversation: number, bytes: number): Buffer {
+    return hash('sha256', `${this.#name} ${conversation} ${bytes}`, 'buffer')
   }
 
   #processOf(index: number): LedgerProcess {
@@ -169,11 +263,21 @@ class Round {
     // No call begins on a process that was started before all others were killed: it would never be ended.
     await this.#calm
     const generation = this.#generation
-    const hold = await this.#admitted(call, call.waitMs)
+    const sent = call.prompt && this.#sent(call.prompt)
+    const output = call.amount
+    const hold = await this.#admitted({ ...call, amount: output + (sent?.bound ?? 0) }, call.waitMs)
     if (!hold || generation !== this.#generation) return
+    const isOver = (): boolean => generation !== this.#generation || this.#isCrashing
+    if (sent && call.failsOver && sent.bound < sent.bytes) {
+      this.#counts.raised += 1
+      const refusal = await hold.raiseTo(output + sent.bytes, { waitMs: call.waitMs, isOver })
+      if (isOver()) return
+      // The other channel is not tried.
+      if (refusal) return this.#settle(hold, { ...call, part: 0 })
+    }
     if (call.growth > 0) await this.#grow(hold, call.growth)
     await delay(call.lastsMs)
-    if (generation === this.#generation && !this.#isCrashing) this.#settle(hold, call)
+    if (!isOver()) this.#settle(hold, call, sent)
   }
 
   /** Resolves to undefined if the call is refused, which must be in time and for a reason. */
@@ -183,7 +287,7 @@ class Round {
     try {
       return await this.#admit(call, waitMs)
     } catch (error) {
-      if (error instanceof QuotaHeld) this.#counts.held += 1
+      if (error instanceof QuotaHeldByOtherCalls) this.#counts.held += 1
       // A call of another may use up the key meanwhile.
       else if (error instanceof Unaffordable || asGatewayError(error)?.code === 'token_exhausted')
         this.#counts.spent += 1
@@ -200,7 +304,7 @@ class Round {
   async #admit({ id, process, token, group, amount }: Planned, waitMs: number): Promise<OpenHold> {
     const { ledger } = this.#processOf(process)
     const names = `${this.#name} group ${group}`
-    const payer = await payerOf(ledger.accounts, {
+    const payer = await findChargedBalances(ledger.accounts, {
       token: { id: this.#tokenIds[token] as number, budget: undefined },
       user: { id: this.#userId, budget: undefined },
       groups: [{ name: names, budget: { amount: BUDGET, period: PERIOD } }],
@@ -229,17 +333,22 @@ class Round {
     }
   }
 
-  #settle(hold: OpenHold, { part, token, group }: Planned): void {
+  #settle(hold: OpenHold, { part, token, group }: Planned, sent?: SentPrompt): void {
     const quota = Math.ceil(hold.amount * part)
-    const excess = Math.max(0, quota - hold.amount)
-    if (excess > 0) this.#counts.exceeded += 1
-    this.#counts.excess += excess
-    this.#excess += excess
-    for (const name of [`token ${token}`, `group ${group}`])
-      this.#excessOf.set(name, (this.#excessOf.get(name) ?? 0) + excess)
-    const settling = hold
-      .settle({ ...settlementOf(quota), group: hold.facts.group, ended_ms: hold.facts.started_ms })
-      .finally(() => this.#settling.delete(settling))
+    const settlement = {
+      ...settlementOf(quota),
+      channel: hold.id,
+      group: hold.facts.group,
+      ended_ms: hold.facts.started_ms,
+    }
+    this.#charged.set(hold.id, { token, group })
+    this.#exceeded.settled(settlement, hold.amount)
+    if (sent) {
+      this.#conversations.set(sent.conversation, sent.bytes)
+      const digest = this.#digestOf(sent.conversation, sent.bytes)
+      this.#digests.remember(digest, Math.ceil(sent.bound * part), RETENTION)
+    }
+    const settling = hold.settle(settlement).finally(() => this.#settling.delete(settling))
     this.#settling.add(settling)
   }
 
@@ -254,6 +363,7 @@ class Round {
     this.#isCrashing = true
     await this.#settled()
     await this.#bench.crash()
+    this.#digests = new LocalDigests()
     // A call that was admitted meanwhile may be of either generation of processes.
     this.#generation += 1
     this.#counts.crashes += 1
@@ -264,7 +374,8 @@ class Round {
   /** Calls that wait when nothing else is left are admitted, if what was spent leaves enough. */
   async #lastInLine(): Promise<void> {
     await this.#settled()
-    const first = { ...this.#plan(0), id: `${this.#name} first`, part: this.#random(), lastsMs: 0, growth: 0 }
+    const plan = this.#plan(0)
+    const first = { ...plan, id: `${this.#name} first`, part: this.#random(), lastsMs: 0, growth: 0 }
     const free = await this.#left(first)
     if (free < 2) return
     const hold = await this.#admitted({ ...first, amount: Math.ceil(free * 0.9) }, LONG_WAIT_MS)
@@ -312,11 +423,22 @@ class Round {
   }
 
   async #compare(): Promise<void> {
+    const excess = { all: 0, tokens: [0, 0], groups: [0, 0] }
+    for (const [id, beyond] of this.#exceeded.counted()) {
+      const call = this.#charged.get(id)
+      if (!call) continue
+      if (!(beyond > 0)) this.#broken(`${id} counts as a call above its hold, by ${beyond}`)
+      this.#counts.exceeded += 1
+      this.#counts.excess += beyond
+      excess.all += beyond
+      excess.tokens[call.token] = (excess.tokens[call.token] ?? 0) + beyond
+      excess.groups[call.group] = (excess.groups[call.group] ?? 0) + beyond
+    }
     for (const index of [0, 1] as const) {
       const [user, token, group] = await this.#sums(index, index)
-      this.#atMost('the user', user, USER_QUOTA + this.#excess)
-      this.#atMost(`token ${index}`, token, TOKEN_QUOTA + (this.#excessOf.get(`token ${index}`) ?? 0))
-      this.#atMost(`group ${index}`, group, BUDGET + (this.#excessOf.get(`group ${index}`) ?? 0))
+      this.#atMost('the user', user, USER_QUOTA + excess.all)
+      this.#atMost(`token ${index}`, token, TOKEN_QUOTA + (excess.tokens[index] ?? 0))
+      this.#atMost(`group ${index}`, group, BUDGET + (excess.groups[index] ?? 0))
     }
     const open = this.#bench.nodes.flatMap(({ ledger }) => [...ledger.openHolds])
     if (open.length > 0) this.#broken(`${open.map(({ id }) => id).join()} did not end`)

@@ -3,16 +3,16 @@ import type { z } from 'zod'
 import type { consoleShellSchema } from '../../src/management/console-shell.ts'
 import type { statusSchema } from '../../src/management/gateway-status.ts'
 import type { identitiesSchema, sessionsSchema } from '../../src/management/users/own-account.ts'
-import { queryText, request, send } from './client.ts'
+import { queryString, request, send } from './client.ts'
 
 /** The signed-in account, and the information about the gateway that every page needs. */
-export type Shell = z.output<typeof consoleShellSchema>
+export type AppShellData = z.output<typeof consoleShellSchema>
 
 /** A key of the account that was used recently. */
-export type RecentKey = Shell['recent_keys'][number]
+export type RecentKey = AppShellData['recent_keys'][number]
 
 /** The signed-in account. */
-export type Profile = Shell['user']
+export type Profile = AppShellData['user']
 
 /** A session of the account. */
 export type Session = z.output<typeof sessionsSchema>[number]
@@ -26,15 +26,15 @@ export type Credentials =
   | { readonly access_token: string }
 
 /** Requests the signed-in account and the information about the gateway that every page needs. */
-export function fetchSession(): Promise<Shell> {
-  return send<Shell>('GET', '/api/console')
+export function fetchSession(): Promise<AppShellData> {
+  return send<AppShellData>('GET', '/api/console')
 }
 
 /**
  * The data that every page needs. It is not refreshed by itself, because forms and the navigation depend on
  * it.
  */
-export const shellQuery = queryOptions({
+export const appShellQuery = queryOptions({
   queryKey: ['shell'],
   queryFn: fetchSession,
   staleTime: Number.POSITIVE_INFINITY,
@@ -45,17 +45,17 @@ export const shellQuery = queryOptions({
  * The same data, refreshed every `everyMs` while the page is visible. If the session has ended, the user is
  * asked to sign in again.
  */
-export function watchedShellQuery(everyMs: number, staleTime: number) {
+export function refreshingAppShellQuery(everyMs: number, staleTime: number) {
   return queryOptions({
-    ...shellQuery,
-    queryFn: () => request<Shell>('GET', '/api/console'),
+    ...appShellQuery,
+    queryFn: () => request<AppShellData>('GET', '/api/console'),
     staleTime,
     refetchInterval: everyMs,
   })
 }
 
 /** A channel whose recent calls failed, so that administrators should look at it. */
-export type Incident = NonNullable<Shell['incidents']>[number]
+export type Incident = NonNullable<AppShellData['incidents']>[number]
 
 /**
  * The channels in trouble. They have a query of their own, because a refresh of the whole shell would also
@@ -64,7 +64,7 @@ export type Incident = NonNullable<Shell['incidents']>[number]
 export function incidentsQuery(everyMs: number) {
   return queryOptions({
     queryKey: ['incidents'],
-    queryFn: async () => (await request<Shell>('GET', '/api/console')).incidents ?? [],
+    queryFn: async () => (await request<AppShellData>('GET', '/api/console')).incidents ?? [],
     staleTime: everyMs,
     refetchInterval: everyMs,
   })
@@ -104,7 +104,7 @@ export async function beginLink(provider: string, next: string): Promise<string>
 
 /** Removes an identity from the account. */
 export async function unlinkIdentity({ issuer, subject }: LinkedIdentity): Promise<void> {
-  await request('DELETE', `/api/user/self/identities${queryText({ issuer, subject })}`)
+  await request('DELETE', `/api/user/self/identities${queryString({ issuer, subject })}`)
 }
 
 /** Signs in; the session is a cookie. */

@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { auditPageSchema, auditSchema } from '../../src/management/audit-log.ts'
-import { queryText, request } from './client.ts'
+import { queryString, request } from './client.ts'
 
 /** The kinds of objects in the audit log. */
 export const AUDIT_KINDS = [
@@ -35,12 +35,12 @@ export function auditQuery(userId: number, filter: AuditFilter, page: number) {
     queryFn: () =>
       request<z.output<typeof auditPageSchema>>(
         'GET',
-        `/api/audit${queryText({ ...filter, p: page, page_size: AUDIT_PAGE_SIZE })}`,
+        `/api/audit${queryString({ ...filter, p: page, page_size: AUDIT_PAGE_SIZE })}`,
       ),
   })
 }
 
 /** The address of the CSV file with the audit entries that a filter selects. */
 export function auditCsvUrl(filter: AuditFilter): string {
-  return `/api/audit/export${queryText({ ...filter })}`
+  return `/api/audit/export${queryString({ ...filter })}`
 }

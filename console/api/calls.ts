@@ -5,7 +5,7 @@ import type { refusedCallSchema, refusedDetailSchema } from '../../src/managemen
 import type { ownUsageSchema, usageStatSchema } from '../../src/management/usage/usage-object.ts'
 import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
-import { queryText, request } from './client.ts'
+import { queryString, request } from './client.ts'
 import type { Paged } from './paged.ts'
 import type { Usage } from './usage.ts'
 
@@ -38,14 +38,14 @@ export type CallSums = Pick<
 
 /** Filters by model, key, user and so on; fields without a value are absent. */
 export interface OriginFilter {
-  readonly model_name?: OneOrMore
-  readonly token_id?: OneOrMore
-  readonly token_name?: OneOrMore
-  readonly username?: OneOrMore
-  readonly channel?: OneOrMore
-  readonly group?: OneOrMore
-  readonly service_tier?: OneOrMore
-  readonly region?: OneOrMore
+  readonly model_name?: FilterValues
+  readonly token_id?: FilterValues
+  readonly token_name?: FilterValues
+  readonly username?: FilterValues
+  readonly channel?: FilterValues
+  readonly group?: FilterValues
+  readonly service_tier?: FilterValues
+  readonly region?: FilterValues
 }
 
 /** All filters that the gateway supports; fields without a value are absent. */
@@ -55,21 +55,21 @@ export interface CallFilter extends OriginFilter {
   readonly request_id?: string | undefined
   /** Several reasons are separated by commas. */
   readonly reason?: string | undefined
-  readonly cause?: OneOrMore
-  readonly session?: OneOrMore
-  readonly cache_break?: OneOrMore
+  readonly cause?: FilterValues
+  readonly session?: FilterValues
+  readonly cache_break?: FilterValues
 }
 
 /** One value of a filter, or several; a call must match one of them. */
-export type OneOrMore = string | readonly string[] | undefined
+export type FilterValues = string | readonly string[] | undefined
 
 /** `own`: the calls of the signed-in account. `all`: the calls of all users. */
-export type Scope = 'own' | 'all'
+export type CallScope = 'own' | 'all'
 
 export const CALL_PAGE_SIZE = 50
 const HALF_HOUR_S = 1_800
 
-function callsPath(scope: Scope, part: '' | 'stat' | 'export'): string {
+function callsPath(scope: CallScope, part: '' | 'stat' | 'export'): string {
   if (scope === 'all') return `/api/log/${part}`
   return part === '' ? '/api/log/self' : `/api/log/self/${part}`
 }
@@ -77,7 +77,7 @@ function callsPath(scope: Scope, part: '' | 'stat' | 'export'): string {
 /** A page of calls, newest first unless another order is chosen. */
 export function callsQuery(
   userId: number,
-  scope: Scope,
+  scope: CallScope,
   filter: CallFilter,
   page: number,
   { pageSize = CALL_PAGE_SIZE, ...order }: ListOrder & { readonly pageSize?: number } = {},
@@ -87,39 +87,39 @@ export function callsQuery(
     queryFn: () =>
       request<Paged<Call>>(
         'GET',
-        `${callsPath(scope, '')}${queryText({ ...filter, ...order, p: page, page_size: pageSize })}`,
+        `${callsPath(scope, '')}${queryString({ ...filter, ...order, p: page, page_size: pageSize })}`,
       ),
   })
 }
 
 /** A refused call in a list. */
-export type ListedRefusal = z.output<typeof refusedCallSchema>
+export type ListedRefusedCall = z.output<typeof refusedCallSchema>
 
 /** The filters that refused calls support. */
-export interface RefusedFilter extends CallFilter {
-  readonly code?: OneOrMore
+export interface RefusedCallFilter extends CallFilter {
+  readonly code?: FilterValues
 }
 
 /** A page of refused calls, newest first. */
-export function refusedCallsQuery(userId: number, scope: Scope, filter: RefusedFilter, page: number) {
+export function refusedCallsQuery(userId: number, scope: CallScope, filter: RefusedCallFilter, page: number) {
   const path = scope === 'all' ? '/api/log/refused' : '/api/log/self/refused'
   return queryOptions({
     queryKey: [userId, 'refused-calls', scope, filter, page],
     queryFn: () =>
-      request<Paged<ListedRefusal>>(
+      request<Paged<ListedRefusedCall>>(
         'GET',
-        `${path}${queryText({ ...filter, p: page, page_size: CALL_PAGE_SIZE })}`,
+        `${path}${queryString({ ...filter, p: page, page_size: CALL_PAGE_SIZE })}`,
       ),
   })
 }
 
 /** The sums of all calls that a filter selects. */
-export function callSumsQuery(userId: number, scope: Scope, filter: CallFilter) {
+export function callSumsQuery(userId: number, scope: CallScope, filter: CallFilter) {
   return queryOptions({
     queryKey: [userId, 'call-sums', scope, filter],
     queryFn: async () =>
       (await sumsOfHalfHours(scope, filter)) ??
-      request<CallSums>('GET', `${callsPath(scope, 'stat')}${queryText({ ...filter })}`),
+      request<CallSums>('GET', `${callsPath(scope, 'stat')}${queryString({ ...filter })}`),
   })
 }
 
@@ -129,7 +129,7 @@ export function callSumsQuery(userId: number, scope: Scope, filter: CallFilter) 
  * answer the filter.
  */
 async function sumsOfHalfHours(
-  scope: Scope,
+  scope: CallScope,
   { start_timestamp: from, end_timestamp: to, ...given }: CallFilter,
 ): Promise<CallSums | undefined> {
   const isWhole = [from, to === undefined ? 0 : to + 1].every(
@@ -139,7 +139,7 @@ async function sumsOfHalfHours(
   // The gateway does not store separate sums for these filters.
   if (!isWhole || [reason, cause, id, session, broke].some((one) => (one ?? '').length > 0)) return undefined
   const path = `/api/usage${scope === 'all' ? '' : '/self'}`
-  const query = queryText({
+  const query = queryString({
     ...filter,
     from,
     to: to === undefined ? undefined : to + 1,
@@ -153,12 +153,12 @@ async function sumsOfHalfHours(
 }
 
 /** The address of the CSV file with the calls that a filter selects. */
-export function callsCsvUrl(scope: Scope, filter: CallFilter): string {
-  return `${callsPath(scope, 'export')}${queryText({ ...filter })}`
+export function callsCsvUrl(scope: CallScope, filter: CallFilter): string {
+  return `${callsPath(scope, 'export')}${queryString({ ...filter })}`
 }
 
 /** One call by its id, charged or refused; null if it does not exist or belongs to another account. */
-export function loggedCallQuery(userId: number, scope: Scope, id: string) {
+export function loggedCallQuery(userId: number, scope: CallScope, id: string) {
   return queryOptions({
     queryKey: [userId, 'logged-call', scope, id],
     queryFn: () => findCall(scope, id),
@@ -166,7 +166,7 @@ export function loggedCallQuery(userId: number, scope: Scope, id: string) {
 }
 
 /** One settled call by its id; null if it does not exist or belongs to another account. */
-export function callQuery(userId: number, scope: Scope, id: string) {
+export function callQuery(userId: number, scope: CallScope, id: string) {
   return queryOptions({
     queryKey: [userId, 'call', scope, id],
     queryFn: async () => {
@@ -176,7 +176,7 @@ export function callQuery(userId: number, scope: Scope, id: string) {
   })
 }
 
-async function findCall(scope: Scope, id: string): Promise<CallDetail | RefusedCall | null> {
+async function findCall(scope: CallScope, id: string): Promise<CallDetail | RefusedCall | null> {
   const path = scope === 'all' ? '/api/log/' : '/api/log/self/'
   try {
     return await request<CallDetail | RefusedCall>('GET', `${path}${encodeURIComponent(id)}`)

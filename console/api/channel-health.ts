@@ -2,7 +2,7 @@ import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { channelHealthSchema } from '../../src/management/channels/channel-health.ts'
 import { ApiError } from './api-error.ts'
-import { requestTagged, type Tagged } from './client.ts'
+import { requestIfChanged, type WithEntityTag } from './client.ts'
 
 /** The state of the channels at the node that answered, and the node's clock in Unix seconds. */
 export type NodeHealth = z.output<typeof channelHealthSchema>
@@ -20,14 +20,14 @@ export type Condition = ChannelHealth['condition']
  * The last response. The next request names its version, so that the gateway sends the data again only after
  * a change.
  */
-let last: { readonly userId: number; readonly answer: Tagged<NodeHealth> } | undefined
+let last: { readonly userId: number; readonly answer: WithEntityTag<NodeHealth> } | undefined
 
 /** The health of all channels, refreshed at intervals while the page is visible. */
 export function channelHealthQuery(userId: number, everyMs: number) {
   return queryOptions({
     queryKey: [userId, 'channel-health'],
     async queryFn() {
-      const answer = await requestTagged(
+      const answer = await requestIfChanged(
         '/api/channel/health',
         last?.userId === userId ? last.answer : undefined,
       )

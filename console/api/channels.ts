@@ -6,7 +6,7 @@ import type { ShownChannel } from '../../src/management/channels/list-channels.t
 import type { testAllResult, testResult } from '../../src/management/channels/test-channel.ts'
 import type { ListOrder } from '../components/sorting.ts'
 import { ApiError } from './api-error.ts'
-import { queryText, request, sendWhole } from './client.ts'
+import { queryString, request, sendForWholeBody } from './client.ts'
 import type { Paged } from './paged.ts'
 
 /** The named fields of an object type, without its index signature. */
@@ -42,7 +42,7 @@ export function channelsQuery(userId: number, page: number, filter: ChannelFilte
 }
 
 function readPage(page: number, filter: ChannelFilter): Promise<Paged<Channel>> {
-  const query = queryText({ p: page, page_size: PAGE_SIZE, ...filter })
+  const query = queryString({ p: page, page_size: PAGE_SIZE, ...filter })
   return request<Paged<Channel>>('GET', `/api/channel/search${query}`)
 }
 
@@ -62,7 +62,7 @@ export function channelNamesQuery(userId: number, text: string) {
   return queryOptions({
     queryKey: [userId, 'channels', 'names', text],
     queryFn: async () => {
-      const query = queryText({ keyword: text, page_size: PAGE_SIZE })
+      const query = queryString({ keyword: text, page_size: PAGE_SIZE })
       const { items } = await request<Paged<Channel>>('GET', `/api/channel/search${query}`)
       return new Set(items.map(({ name }) => name))
     },
@@ -107,12 +107,12 @@ export async function deleteChannel(id: number): Promise<void> {
 
 /** Tests the upstream of a saved channel; a failure of the upstream is a result, not an error. */
 export function testChannel(id: number): Promise<ChannelTest> {
-  return outcome(sendWhole<ChannelTest>('GET', `/api/channel/test/${id}`))
+  return outcome(sendForWholeBody<ChannelTest>('GET', `/api/channel/test/${id}`))
 }
 
 /** Like `testChannel`, for the unsaved fields of a form; `id` is the channel that the form changes. */
 export function testUnsavedChannel(fields: ChannelFields, id: number | undefined): Promise<ChannelTest> {
-  return outcome(sendWhole<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
+  return outcome(sendForWholeBody<ChannelTest>('POST', '/api/channel/test', { channel: { ...fields, id } }))
 }
 
 /** Tests the channels with these ids, or all of them. Models for images or speech are not tested. */
@@ -125,7 +125,7 @@ export async function testAllChannels(
 
 /** The names of the models that the upstream lists. */
 export async function fetchModels(fields: ChannelFields, id: number | undefined): Promise<readonly string[]> {
-  const { data } = await sendWhole<z.output<typeof upstreamModels>>('POST', '/api/channel/models', {
+  const { data } = await sendForWholeBody<z.output<typeof upstreamModels>>('POST', '/api/channel/models', {
     channel: { ...fields, id },
   })
   return data

@@ -34,13 +34,16 @@ export async function request<Data>(method: Method, path: string, body?: object)
 }
 
 /** A value with the entity tag (ETag) of its response. */
-export interface Tagged<Data> {
+export interface WithEntityTag<Data> {
   readonly data: Data
   readonly tag: string | null
 }
 
 /** Like `request` with GET. Returns `last` if the gateway responds that nothing has changed since then. */
-export async function requestTagged<Data>(path: string, last?: Tagged<Data>): Promise<Tagged<Data>> {
+export async function requestIfChanged<Data>(
+  path: string,
+  last?: WithEntityTag<Data>,
+): Promise<WithEntityTag<Data>> {
   const headers: Readonly<Record<string, string>> = last?.tag ? { 'if-none-match': last.tag } : {}
   const response = await reach('GET', path, undefined, { headers })
   if (response.status === 304 && last) return last
@@ -48,17 +51,17 @@ export async function requestTagged<Data>(path: string, last?: Tagged<Data>): Pr
   if (response.ok) return { data: answer?.['data'] as Data, tag: response.headers.get('etag') }
   if (response.status !== 401 || !surroundings) throw refusalOf(response, answer)
   await surroundings.signInAgain()
-  return requestTagged(path, last)
+  return requestIfChanged(path, last)
 }
 
 /** Like `request`, but a status 401 throws an error and does not wait for a new sign-in. */
 export async function send<Data>(method: Method, path: string, body?: object): Promise<Data> {
-  const answer = await sendWhole<{ readonly data: Data }>(method, path, body)
+  const answer = await sendForWholeBody<{ readonly data: Data }>(method, path, body)
   return answer.data
 }
 
 /** Like `send`, for endpoints whose fields are not within `data` but beside `success` and `message`. */
-export async function sendWhole<Answer>(method: Method, path: string, body?: object): Promise<Answer> {
+export async function sendForWholeBody<Answer>(method: Method, path: string, body?: object): Promise<Answer> {
   const response = await reach(method, path, body)
   const text = await response.text().catch(() => '')
   const answer = parsed(text)
@@ -82,7 +85,7 @@ function refusalOf(response: Response, answer: Record<string, unknown> | undefin
 /**
  * Opens a stream of server-sent events, beginning after the event with the id `lastId`. Throws `ApiError`.
  */
-export async function openStream(
+export async function openEventStream(
   path: string,
   lastId: string | undefined,
   signal: AbortSignal,
@@ -92,7 +95,7 @@ export async function openStream(
   if (response.ok) return response
   if (response.status === 401 && surroundings) {
     await surroundings.signInAgain()
-    return openStream(path, lastId, signal)
+    return openEventStream(path, lastId, signal)
   }
   throw refusalOf(response, parsed(await response.text().catch(() => '')))
 }
@@ -156,7 +159,7 @@ export type QueryValue = string | number | undefined | readonly string[]
  * A query string with the given fields. Undefined fields are omitted; a field with several values is
  * repeated.
  */
-export function queryText(fields: Readonly<Record<string, QueryValue>>): string {
+export function queryString(fields: Readonly<Record<string, QueryValue>>): string {
   const given = Object.entries(fields)
     .flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((one) => [name, one] as const))
     .filter(([, value]) => value !== undefined && value !== '')

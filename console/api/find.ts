@@ -1,7 +1,7 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { findSchema } from '../../src/management/find.ts'
-import { queryText, request } from './client.ts'
+import { queryString, request } from './client.ts'
 
 /** An object that a search has found. */
 export type FoundObject = z.output<typeof findSchema>['items'][number]
@@ -13,8 +13,12 @@ export function findQuery(userId: number, text: string) {
   return queryOptions({
     queryKey: [userId, 'find', text],
     queryFn: async () =>
-      (await request<{ readonly items: readonly FoundObject[] }>('GET', `/api/find${queryText({ q: text })}`))
-        .items,
+      (
+        await request<{ readonly items: readonly FoundObject[] }>(
+          'GET',
+          `/api/find${queryString({ q: text })}`,
+        )
+      ).items,
     enabled: text.trim() !== '',
     staleTime: FRESH_MS,
   })

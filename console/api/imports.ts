@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { importPlanSchema, importResultSchema } from '../../src/management/imports.ts'
-import { queryText, request } from './client.ts'
+import { queryString, request } from './client.ts'
 
 /** What an import of a file would write. */
 export type ImportReport = z.output<typeof importPlanSchema>
@@ -10,7 +10,7 @@ export type ImportResult = z.output<typeof importResultSchema>
 
 /** Sends a file; the gateway reports what its import would write. */
 export function readImport(file: File): Promise<ImportReport> {
-  return request<ImportReport>('POST', `/api/import${queryText({ name: file.name })}`, file)
+  return request<ImportReport>('POST', `/api/import${queryString({ name: file.name })}`, file)
 }
 
 /** Writes what the report of `readImport` announced. */

@@ -4,7 +4,7 @@ import type { NewTokenFields, TokenObject } from '../../src/management/tokens/to
 import type { TokenPage } from '../../src/management/tokens/list-tokens.ts'
 import { characterCount } from '../components/character-count.ts'
 import type { ListOrder } from '../components/sorting.ts'
-import { queryText, request } from './client.ts'
+import { queryString, request } from './client.ts'
 
 /** An API key, masked. */
 export type ApiKey = TokenObject
@@ -39,7 +39,7 @@ export function keysQuery(userId: number, page: number, search: string, order: L
   return queryOptions({
     queryKey: [userId, 'keys', page, keyword, order],
     queryFn: () => {
-      const query = queryText({ p: page, page_size: KEY_PAGE_SIZE, keyword, ...order })
+      const query = queryString({ p: page, page_size: KEY_PAGE_SIZE, keyword, ...order })
       return request<TokenPage>('GET', `/api/token/${keyword === undefined ? '' : 'search'}${query}`)
     },
   })
@@ -50,7 +50,7 @@ export function keyNamesQuery(userId: number, part: string) {
   return queryOptions({
     queryKey: [userId, 'keys', 'names', part],
     queryFn: async () => {
-      const query = queryText({ keyword: `%${part}%`, page_size: 100 })
+      const query = queryString({ keyword: `%${part}%`, page_size: 100 })
       const { items } = await request<TokenPage>('GET', `/api/token/search${query}`)
       return new Set(items.map(({ name }) => name))
     },
@@ -80,7 +80,7 @@ export function stoppedKeysQuery(userId: number, keys: readonly ApiKey[], ofUser
   const path = ofUser === undefined ? '/api/token' : `/api/user/${ofUser}/tokens`
   return queryOptions({
     queryKey: [userId, 'stopped-keys', ofUser, ...ids],
-    queryFn: () => request<readonly number[]>('GET', `${path}/stopped${queryText({ ids: ids.join(',') })}`),
+    queryFn: () => request<readonly number[]>('GET', `${path}/stopped${queryString({ ids: ids.join(',') })}`),
     enabled: ids.length > 0,
   })
 }

@@ -1,7 +1,7 @@
 import { eventsOf } from '../components/event-splitter.ts'
 import { ApiError } from './api-error.ts'
-import type { Call, CallFilter, Scope } from './calls.ts'
-import { openStream, queryText } from './client.ts'
+import type { Call, CallFilter, CallScope } from './calls.ts'
+import { openEventStream, queryString } from './client.ts'
 
 const FIRST_PAUSE_MS = 1000
 const LONGEST_PAUSE_MS = 30_000
@@ -16,17 +16,17 @@ export interface Follower {
 
 /** Reports calls as they end until `signal` is aborted, and reconnects when the stream breaks off. */
 export async function followCalls(
-  scope: Scope,
+  scope: CallScope,
   filter: CallFilter,
   { onCalls, onGap }: Follower,
   signal: AbortSignal,
 ): Promise<void> {
-  const path = `/api/log/${scope === 'all' ? '' : 'self/'}stream${queryText({ ...filter })}`
+  const path = `/api/log/${scope === 'all' ? '' : 'self/'}stream${queryString({ ...filter })}`
   let lastId: string | undefined
   let pauseMs = FIRST_PAUSE_MS
   while (!signal.aborted) {
     try {
-      const response = await openStream(path, lastId, signal)
+      const response = await openEventStream(path, lastId, signal)
       pauseMs = FIRST_PAUSE_MS
       // The stream does not contain calls that ended before it began; they are only in the list.
       onGap()

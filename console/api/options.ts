@@ -20,12 +20,12 @@ export async function setOption(key: string, value: string, version: string | un
 }
 
 /** The settings in the configuration file, with their line numbers. */
-export type DeclaredFile = z.output<typeof declaredSchema>
+export type DeclaredSettings = z.output<typeof declaredSchema>
 
 /** The settings in the configuration file. */
-export function declaredQuery(userId: number) {
+export function declaredSettingsQuery(userId: number) {
   return queryOptions({
     queryKey: [userId, 'declared'],
-    queryFn: () => request<DeclaredFile>('GET', '/api/option/declared'),
+    queryFn: () => request<DeclaredSettings>('GET', '/api/option/declared'),
   })
 }

@@ -25,7 +25,7 @@ export function callWithKey(
   body: object,
   signal: AbortSignal,
 ): Promise<Response> {
-  return openResponse(`/api/playground/${pathOf(called)}`, body, {
+  return openResponse(`/api/playground/${callPath(called)}`, body, {
     headers: {
       'gateway-key': String(keyId),
       ...(called.protocol === 'messages' && { 'anthropic-version': '2023-06-01' }),
@@ -35,7 +35,7 @@ export function callWithKey(
 }
 
 /** The path of a call, without the prefix `/api/playground/`. */
-export function pathOf({ protocol, model, isStream }: CalledModel): string {
+export function callPath({ protocol, model, isStream }: CalledModel): string {
   if (protocol === 'chat') return 'chat/completions'
   if (protocol in MEDIA_PATHS) return MEDIA_PATHS[protocol as keyof typeof MEDIA_PATHS]
   if (protocol !== 'gemini') return protocol

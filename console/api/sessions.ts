@@ -1,8 +1,8 @@
 import { queryOptions } from '@tanstack/react-query'
 import type { z } from 'zod'
 import type { usageSessionSchema } from '../../src/management/usage/usage-sessions.ts'
-import type { OneOrMore } from './calls.ts'
-import { queryText, request } from './client.ts'
+import type { FilterValues } from './calls.ts'
+import { queryString, request } from './client.ts'
 import type { Paged } from './paged.ts'
 
 /** A session, with the sums of its calls. */
@@ -14,7 +14,7 @@ export interface SessionFilter {
   readonly end_timestamp?: number | undefined
   readonly session?: string
   /** Only administrators may filter by user. */
-  readonly username?: OneOrMore
+  readonly username?: FilterValues
 }
 
 /** The number of sessions on a page. */
@@ -30,7 +30,7 @@ export function sessionsQuery(userId: number, filter: SessionFilter, page: numbe
     queryFn: () =>
       request<Paged<Session>>(
         'GET',
-        `/api/sessions${queryText({ ...filter, p: page, page_size: SESSION_PAGE_SIZE })}`,
+        `/api/sessions${queryString({ ...filter, p: page, page_size: SESSION_PAGE_SIZE })}`,
       ),
   })
 }

@@ -3,8 +3,8 @@ import type { z } from 'zod'
 import type { CalendarStep } from '../../src/domain/calendar.ts'
 import type { countedCallsSchema } from '../../src/management/usage/refusals.ts'
 import type { usageSeriesSchema } from '../../src/management/usage/usage-series.ts'
-import type { OriginFilter, Scope } from './calls.ts'
-import { queryText, request } from './client.ts'
+import type { OriginFilter, CallScope } from './calls.ts'
+import { queryString, request } from './client.ts'
 
 /** Sums of usage, with one entry per interval of time. */
 export type Usage = z.output<typeof usageSeriesSchema>
@@ -23,41 +23,41 @@ export interface UsageQuery extends OriginFilter {
   readonly rank?: string | undefined
 }
 
-function usagePath(scope: Scope): string {
+function usagePath(scope: CallScope): string {
   return scope === 'all' ? '/api/usage' : '/api/usage/self'
 }
 
 /** The sums of a period. */
-export function usageQuery(userId: number, scope: Scope, params: UsageQuery) {
+export function usageQuery(userId: number, scope: CallScope, params: UsageQuery) {
   return queryOptions({
     queryKey: [userId, 'usage', scope, params],
-    queryFn: () => request<Usage>('GET', `${usagePath(scope)}${queryText({ ...params })}`),
+    queryFn: () => request<Usage>('GET', `${usagePath(scope)}${queryString({ ...params })}`),
   })
 }
 
 /** The address of the CSV file with the sums of a period. */
-export function usageCsvUrl(scope: Scope, params: UsageQuery): string {
-  return `${usagePath(scope)}${queryText({ ...params, format: 'csv' })}`
+export function usageCsvUrl(scope: CallScope, params: UsageQuery): string {
+  return `${usagePath(scope)}${queryString({ ...params, format: 'csv' })}`
 }
 
 /** The number of failed or refused calls in each interval of time. */
 export type CallCounts = z.output<typeof countedCallsSchema>
 
 /** The failed calls of a period, grouped by `by`. */
-export function failuresQuery(userId: number, scope: Scope, params: UsageQuery, by: string) {
+export function failuresQuery(userId: number, scope: CallScope, params: UsageQuery, by: string) {
   return countedQuery(userId, scope, 'failures', { ...params, rank: undefined, by })
 }
 
 /** The refused calls of a period. Only the filters by key and user apply to them. */
-export function refusalsQuery(userId: number, scope: Scope, params: UsageQuery) {
+export function refusalsQuery(userId: number, scope: CallScope, params: UsageQuery) {
   const { from, to, tz, step, top, token_id, token_name, username } = params
   const query = { from, to, tz, step, top, token_id, token_name, username, by: 'code' }
   return countedQuery(userId, scope, 'refusals', query)
 }
 
-function countedQuery(userId: number, scope: Scope, kind: 'failures' | 'refusals', query: UsageQuery) {
+function countedQuery(userId: number, scope: CallScope, kind: 'failures' | 'refusals', query: UsageQuery) {
   return queryOptions({
     queryKey: [userId, kind, scope, query],
-    queryFn: () => request<CallCounts>('GET', `${usagePath(scope)}/${kind}${queryText({ ...query })}`),
+    queryFn: () => request<CallCounts>('GET', `${usagePath(scope)}/${kind}${queryString({ ...query })}`),
   })
 }

@@ -4,10 +4,10 @@ import type { ManagedUserObject } from '../../src/management/users/user-object.t
 import type { z } from 'zod'
 import type { groupBudgetsSchema } from '../../src/management/account-limits.ts'
 import type { ListOrder } from '../components/sorting.ts'
-import type { LimitFields } from '../components/typed-limits.ts'
+import type { LimitFields } from '../components/limit-form-values.ts'
 import type { LinkedIdentity } from './account.ts'
 import type { NewKey } from './keys.ts'
-import { queryText, request } from './client.ts'
+import { queryString, request } from './client.ts'
 import type { Paged } from './paged.ts'
 
 /** A user, as administrators see it. */
@@ -35,7 +35,7 @@ export function usersQuery(userId: number, page: number, search: string, order: 
   return queryOptions({
     queryKey: [userId, 'users', page, search, order],
     queryFn: () => {
-      const query = queryText({ p: page, page_size: USER_PAGE_SIZE, keyword: search, ...order })
+      const query = queryString({ p: page, page_size: USER_PAGE_SIZE, keyword: search, ...order })
       return request<Paged<ManagedUser>>('GET', `/api/user/${search === '' ? '' : 'search'}${query}`)
     },
   })
@@ -124,5 +124,5 @@ export function userIdentitiesQuery(userId: number, id: number) {
 
 /** Removes an identity from another user. This ends the user's sessions. */
 export async function unlinkUserIdentity(id: number, { issuer, subject }: LinkedIdentity): Promise<void> {
-  await request('DELETE', `/api/user/${id}/identities${queryText({ issuer, subject })}`)
+  await request('DELETE', `/api/user/${id}/identities${queryString({ issuer, subject })}`)
 }

@@ -2,12 +2,12 @@ import { Button, Group } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type Incident, incidentsQuery, shellQuery } from '../api/account.ts'
+import { type Incident, incidentsQuery, appShellQuery } from '../api/account.ts'
 import { testChannel } from '../api/channels.ts'
 import { setChannelDraining, reloadChannels, setChannelEnabled } from '../components/channel-actions.ts'
-import { failureWords } from '../components/failure-words.ts'
+import { failureDescription } from '../components/failure-description.ts'
 import { showNotice, showFailure } from '../components/notify.tsx'
-import { useFormats, useSignedIn } from '../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './incidents.module.css'
 
@@ -15,7 +15,7 @@ const REFRESH_MS = 15_000
 
 /** Lists the channels in trouble above every page of an administrator, until they recover or are hidden. */
 export function Incidents() {
-  const { isAdmin } = useSignedIn()
+  const { isAdmin } = useSignedInAccount()
   return isAdmin ? <WatchedIncidents /> : null
 }
 
@@ -25,8 +25,8 @@ function WatchedIncidents() {
   const { data } = useQuery({
     ...incidentsQuery(REFRESH_MS),
     // The frame of the page has loaded this data already, so this sends no request at first.
-    initialData: () => client.getQueryData(shellQuery.queryKey)?.incidents ?? undefined,
-    initialDataUpdatedAt: () => client.getQueryState(shellQuery.queryKey)?.dataUpdatedAt,
+    initialData: () => client.getQueryData(appShellQuery.queryKey)?.incidents ?? undefined,
+    initialDataUpdatedAt: () => client.getQueryState(appShellQuery.queryKey)?.dataUpdatedAt,
   })
   /** The incidents that were hidden. A later incident of the same channel is shown again. */
   const [hidden, setHidden] = useState<ReadonlySet<string>>(new Set())
@@ -51,7 +51,7 @@ function identityOf({ channel_id, since }: Incident): string {
 
 function OneIncident({ incident, onHide }: { readonly incident: Incident; readonly onHide: () => void }) {
   const { incidents: t, channels, common, failures, tag } = useTexts()
-  const { percent, count, timeZone } = useFormats()
+  const { percent, count, timeZone } = useFormatters()
   const { channel_id, channel, condition, since, calls, failed, rescued, lost, cause } = incident
   const act = useChannelActions(incident)
   const clock = new Intl.DateTimeFormat(tag, {
@@ -72,7 +72,8 @@ function OneIncident({ incident, onHide }: { readonly incident: Incident; readon
             percent(failed / Math.max(1, calls)),
             clock.format(since * 1000),
           )}{' '}
-          {t.calls(count(rescued), count(lost))} {cause !== '' && t.cause(failureWords(cause, failures))}
+          {t.calls(count(rescued), count(lost))}{' '}
+          {cause !== '' && t.cause(failureDescription(cause, failures))}
         </span>
       </p>
       <Group gap="xs" wrap="nowrap">

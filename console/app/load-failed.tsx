@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { Link, useLocation } from '@tanstack/react-router'
 import { ApiError } from '../api/api-error.ts'
 import { PageHead } from '../components/page-head.tsx'
-import { Problem } from '../components/problem.tsx'
+import { ErrorAlert } from '../components/error-alert.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './load-failed.module.css'
 
@@ -12,7 +12,7 @@ export function LoadFailed({ error }: { readonly error: unknown }) {
   return (
     <main className={classes['page']} id="main">
       <PageHead title={errors.failed} />
-      <Problem text={error instanceof ApiError ? error.message : common.reloadHint} />
+      <ErrorAlert text={error instanceof ApiError ? error.message : common.reloadHint} />
       <Button mt="lg" onClick={() => location.reload()}>
         {common.reload}
       </Button>

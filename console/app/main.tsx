@@ -13,7 +13,7 @@ import { reportConnectionLost } from './connection.ts'
 import { ConnectionLost } from './connection-lost.tsx'
 import { queryClient } from './query-client.ts'
 import { router } from './router.tsx'
-import { SessionOver } from './session-over.tsx'
+import { EndedSessionDialog } from './ended-session-dialog.tsx'
 import { endDisabledSession, signInAgain } from './session-recovery.ts'
 import { cssVariables, theme } from './theme.ts'
 
@@ -59,7 +59,7 @@ function Root({ firstTexts }: { readonly firstTexts: Awaited<ReturnType<typeof l
       <TextsProvider texts={texts}>
         <QueryClientProvider client={queryClient}>
           <RouterProvider router={router} />
-          <SessionOver />
+          <EndedSessionDialog />
         </QueryClientProvider>
         <ConnectionLost />
         <Notifications

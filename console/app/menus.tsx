@@ -10,15 +10,15 @@ import {
   type ThemeChoice,
   usePreferences,
 } from '../components/preferences.ts'
-import { useSignedIn } from '../components/session.tsx'
+import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
-import classes from './rail.module.css'
+import classes from './navigation-rail.module.css'
 import { leaveAfterSignOut } from './session-recovery.ts'
 
 /** The menu of the account: its name, its page and the sign-out. */
 export function AccountMenu() {
   const { shell, account } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const navigate = useNavigate()
   const name = profile.display_name || profile.username
   const leave = async (): Promise<void> => {

@@ -42,7 +42,9 @@ export const COMMANDS = {
 export type CommandWord = keyof typeof COMMANDS
 
 /** The command with which a typed text begins, and the rest of the text; undefined if there is none. */
-export function commandIn(text: string): { readonly word: CommandWord; readonly rest: string } | undefined {
+export function parseCommand(
+  text: string,
+): { readonly word: CommandWord; readonly rest: string } | undefined {
   const [, word = '', rest = ''] = /^(\p{L}+)\s+(.+)$/u.exec(text.trim()) ?? []
   return word.toLowerCase() in COMMANDS ? { word: word.toLowerCase() as CommandWord, rest } : undefined
 }

@@ -20,10 +20,10 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { type FoundObject, findQuery } from '../api/find.ts'
 import { LANGUAGES, setPreferences } from '../components/preferences.ts'
-import { useSignedIn } from '../components/session.tsx'
+import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { pagesOf, titleOf } from './pages.ts'
-import { COMMANDS, commandIn } from './palette-commands.ts'
+import { COMMANDS, parseCommand } from './palette-commands.ts'
 
 /** A page, an action or an object in the command palette. */
 interface PaletteEntry {
@@ -54,7 +54,7 @@ const ICONS: Readonly<Record<FoundObject['kind'], Icon>> = {
 export function usePaletteEntries(text: string, onHelp: () => void): readonly PaletteEntry[] {
   const texts = useTexts()
   const { palette, keys, channels, users, account, shell, shortcuts } = texts
-  const { profile, isAdmin, isRoot } = useSignedIn()
+  const { profile, isAdmin, isRoot } = useSignedInAccount()
   const navigate = useNavigate()
   const wanted = text.trim().toLowerCase()
   const go = (to: string) => (): void => void navigate({ href: to })
@@ -104,9 +104,9 @@ function textOf({ label, words }: PaletteEntry): string {
 function useFound(text: string, go: (to: string) => () => void): readonly PaletteEntry[] {
   const texts = useTexts()
   const { palette } = texts
-  const { profile, isAdmin, isRoot } = useSignedIn()
+  const { profile, isAdmin, isRoot } = useSignedInAccount()
   const [settled] = useDebouncedValue(text.trim(), PAUSE_MS)
-  const typed = isAdmin ? commandIn(settled) : undefined
+  const typed = isAdmin ? parseCommand(settled) : undefined
   const command = typed && (typed.word !== 'price' || isRoot) ? typed : undefined
   const query = command?.rest ?? settled
   const { data = [] } = useQuery({

@@ -1,7 +1,7 @@
 import { Outlet } from '@tanstack/react-router'
 import { Role } from '../../src/domain/role.ts'
-import { Gone } from '../components/gone.tsx'
-import { useSignedIn } from '../components/session.tsx'
+import { ObjectNotFound } from '../components/object-not-found.tsx'
+import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 
 /**
@@ -10,8 +10,8 @@ import { useTexts } from '../locales/use-texts.tsx'
  */
 export function RequireRole({ role }: { readonly role: number }) {
   const { errors, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   if (profile.role >= role) return <Outlet />
   const text = role === Role.root ? errors.rootOnly : errors.administratorsOnly
-  return <Gone text={text} to="/" label={common.toStart} />
+  return <ObjectNotFound text={text} to="/" label={common.toStart} />
 }

@@ -1,8 +1,8 @@
 import { createRootRoute, createRoute, createRouter, Outlet, redirect } from '@tanstack/react-router'
 import { Role } from '../../src/domain/role.ts'
 import { ApiError } from '../api/api-error.ts'
-import { shellQuery } from '../api/account.ts'
-import { isOwnPath } from '../components/own-path.ts'
+import { appShellQuery } from '../api/account.ts'
+import { isConsolePath } from '../components/console-path.ts'
 import { preferences, setPreferences } from '../components/preferences.ts'
 import { RequireRole } from './require-role.tsx'
 import { lazyPage } from './lazy-page.ts'
@@ -23,10 +23,10 @@ const signedIn = createRoute({
   component: lazyPage(async () => (await import('./shell.tsx')).Shell),
   beforeLoad: async ({ location }) => {
     try {
-      await queryClient.ensureQueryData(shellQuery)
+      await queryClient.ensureQueryData(appShellQuery)
     } catch (error) {
       if (!(error instanceof ApiError) || error.status !== 401) throw error
-      const next = isOwnPath(location.href) && location.href !== '/' ? { next: location.href } : {}
+      const next = isConsolePath(location.href) && location.href !== '/' ? { next: location.href } : {}
       throw redirect({ to: '/login', search: next })
     }
   },
@@ -168,9 +168,11 @@ const JUST_ASKED_MS = 1000
  * Leads root to the setup page while no channel exists. Until there is a channel, each visit checks again.
  */
 async function beginSetup(): Promise<void> {
-  const { user } = await queryClient.ensureQueryData(shellQuery)
+  const { user } = await queryClient.ensureQueryData(appShellQuery)
   if (user.role < Role.root || preferences().isSetUp) return
-  const now = await queryClient.fetchQuery({ ...shellQuery, staleTime: JUST_ASKED_MS }).catch(() => undefined)
+  const now = await queryClient
+    .fetchQuery({ ...appShellQuery, staleTime: JUST_ASKED_MS })
+    .catch(() => undefined)
   if (!now) return
   if (!now.setup.has_channel) throw redirect({ to: '/setup' })
   setPreferences({ isSetUp: true })

@@ -29,7 +29,7 @@ export function signInAgain(): Promise<void> {
 }
 
 /** Whether requests are waiting for a new session. */
-export function useIsSessionOver(): boolean {
+export function useHasSessionEnded(): boolean {
   return useSyncExternalStore(subscribe, () => waiting !== undefined)
 }
 

@@ -4,13 +4,13 @@ import { IconMenu2 } from '@tabler/icons-react'
 import { Link, Outlet, useLocation } from '@tanstack/react-router'
 import { Suspense, useEffect, useRef, useState } from 'react'
 import { setPreferences, usePreferences } from '../components/preferences.ts'
-import { useSignedIn } from '../components/session.tsx'
+import { useSignedInAccount } from '../components/session.tsx'
 import { writeTabStorage, readTabStorage } from '../components/tab-storage.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import { Incidents } from './incidents.tsx'
 import { Palette } from './palette.tsx'
-import { Rail } from './rail.tsx'
-import { prepareSessionEnded } from './session-over.tsx'
+import { NavigationRail } from './navigation-rail.tsx'
+import { preloadSignInAgainDialog } from './ended-session-dialog.tsx'
 import classes from './shell.module.css'
 import { ShortcutsDialog } from './shortcuts-dialog.tsx'
 import { useShortcuts } from './use-shortcuts.ts'
@@ -25,7 +25,7 @@ export function Shell() {
   const { pathname } = useLocation()
   const { isRailFolded } = usePreferences()
   const shown = useRef(pathname)
-  useEffect(prepareSessionEnded, [])
+  useEffect(preloadSignInAgainDialog, [])
   useShortcuts({ openPalette: palette.open, openHelp: help.open })
   useEffect(() => {
     menu.close()
@@ -40,7 +40,7 @@ export function Shell() {
         {shell.skip}
       </a>
       <div className={classes['rail']}>
-        <Rail
+        <NavigationRail
           onSearch={palette.open}
           isFolded={isRailFolded}
           onFold={() => setPreferences({ isRailFolded: !isRailFolded })}
@@ -61,7 +61,7 @@ export function Shell() {
         classNames={{ header: classes['drawer-head'], body: classes['drawer-body'] }}
         closeButtonProps={{ 'aria-label': common.close }}
       >
-        <Rail onSearch={palette.open} isNamed={false} />
+        <NavigationRail onSearch={palette.open} isNamed={false} />
       </Drawer>
       <main id="main" ref={main} tabIndex={-1} className={classes['main']}>
         <PasswordOffer />
@@ -82,7 +82,7 @@ const OFFER_CLOSED = 'password-offer-closed'
 /** Offers to set a password if root has none, because its access token is shown only once. */
 function PasswordOffer() {
   const { shell } = useTexts()
-  const { profile, isRoot } = useSignedIn()
+  const { profile, isRoot } = useSignedInAccount()
   const [isClosed, setIsClosed] = useState(() => readTabStorage(OFFER_CLOSED) !== '')
   const close = (): void => {
     writeTabStorage(OFFER_CLOSED, '1')

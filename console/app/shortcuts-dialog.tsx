@@ -1,6 +1,6 @@
 import { Modal, Switch } from '@mantine/core'
 import { setPreferences, usePreferences } from '../components/preferences.ts'
-import { useSignedIn } from '../components/session.tsx'
+import { useSignedInAccount } from '../components/session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { pagesOf, titleOf } from './pages.ts'
 import classes from './shortcuts-dialog.module.css'
@@ -15,7 +15,7 @@ export function ShortcutsDialog({
 }) {
   const texts = useTexts()
   const { shortcuts, common } = texts
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { hasLetterShortcuts } = usePreferences()
   const rows: readonly (readonly [readonly string[], string])[] = [
     [['Ctrl', 'K'], shortcuts.palette],

@@ -1,7 +1,7 @@
 import { useNavigate } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { usePreferences } from '../components/preferences.ts'
-import { useSignedIn } from '../components/session.tsx'
+import { useSignedInAccount } from '../components/session.tsx'
 import { pagesOf } from './pages.ts'
 
 /** Maximum milliseconds between `g` and its letter. */
@@ -19,7 +19,7 @@ interface Dialogs {
  */
 export function useShortcuts({ openPalette, openHelp }: Dialogs): void {
   const navigate = useNavigate()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { hasLetterShortcuts } = usePreferences()
   useEffect(() => {
     let goSince = Number.NEGATIVE_INFINITY

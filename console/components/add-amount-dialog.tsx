@@ -3,13 +3,13 @@ import { useState } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
 import { moneyUnit, parseMoney } from './money.ts'
 import { showNotice } from './notify.tsx'
-import { Refusal } from './refusal.tsx'
-import { useFormats, useSignedIn } from './session.tsx'
+import { RefusalMessage } from './refusal-message.tsx'
+import { useFormatters, useSignedInAccount } from './session.tsx'
 import { FormActions } from './form-actions.tsx'
 import { useAction } from './use-action.ts'
 
 /** An amount of money that can be increased. */
-export interface Addition {
+export interface AddableAmount {
   /** The title of the dialog and of its button. */
   readonly title: string
   /** The name of the user, key or group that has the amount. */
@@ -27,7 +27,7 @@ export function AddAmountDialog({
   addition,
   onClose,
 }: {
-  readonly addition: Addition | undefined
+  readonly addition: AddableAmount | undefined
   readonly onClose: () => void
 }) {
   const { common } = useTexts()
@@ -47,12 +47,12 @@ function AmountForm({
   addition: { title, name, hint, present, add },
   onClose,
 }: {
-  readonly addition: Addition
+  readonly addition: AddableAmount
   readonly onClose: () => void
 }) {
   const { common } = useTexts()
-  const { display } = useSignedIn()
-  const { money } = useFormats()
+  const { display } = useSignedInAccount()
+  const { money } = useFormatters()
   const [text, setText] = useState('')
   const [isChecked, setIsChecked] = useState(false)
   const amount = parseMoney(text, display)
@@ -85,7 +85,7 @@ function AmountForm({
         error={isChecked && !isValid ? common.notAnAmount : undefined}
         description={hint === undefined ? change : `${hint} ${change}`}
       />
-      <Refusal error={adding.error} />
+      <RefusalMessage error={adding.error} />
       <FormActions label={title} isRunning={adding.isRunning} onCancel={onClose} />
     </form>
   )

@@ -1,7 +1,7 @@
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './budget-meter.module.css'
 import { type BudgetState, exhaustedAt, heldPercent, usedPercent } from './budget.ts'
-import { useFormats } from './session.tsx'
+import { useFormatters } from './session.tsx'
 
 /** From this per cent on, a budget is shown as a warning, as in alerts. */
 const WARN = 80
@@ -14,7 +14,7 @@ const DAY_S = 86_400
  */
 export function BudgetMeter({ name, state }: { readonly name: string; readonly state: BudgetState }) {
   const { limits } = useTexts()
-  const { money, exact, day, time } = useFormats()
+  const { money, exact, day, time } = useFormatters()
   const { budget, budget_used, budget_held: held, budget_resets_at: resetsAt } = state
   const percent = usedPercent(state)
   const now = Date.now() / 1000

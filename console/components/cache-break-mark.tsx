@@ -1,9 +1,13 @@
 import type { CacheBreak } from '../../src/domain/cache-break.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import { BREAK_CAUSERS, type BreakCauser } from './cache-breaks.ts'
-import { StateMark, type Tone } from './state-mark.tsx'
+import { CACHE_BREAK_CAUSERS, type CacheBreakCauser } from './cache-breaks.ts'
+import { StateMark, type StateSeverity } from './state-mark.tsx'
 
-const TONES: Readonly<Record<BreakCauser, Tone>> = { gateway: 'bad', client: 'warn', provider: 'off' }
+const TONES: Readonly<Record<CacheBreakCauser, StateSeverity>> = {
+  gateway: 'bad',
+  client: 'warn',
+  provider: 'off',
+}
 
 /**
  * Says why a call did not use the provider's prompt cache, and who caused that, if the reason does not say
@@ -11,7 +15,7 @@ const TONES: Readonly<Record<BreakCauser, Tone>> = { gateway: 'bad', client: 'wa
  */
 export function CacheBreakMark({ reason }: { readonly reason: CacheBreak }) {
   const { caches } = useTexts()
-  const causer = BREAK_CAUSERS[reason]
+  const causer = CACHE_BREAK_CAUSERS[reason]
   const words = caches.reasons[reason]
   return (
     <StateMark

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest'
-import { cacheTokensOf, countedBreaks, countedCausers, shareRead, shownVerdict } from './cache-breaks.ts'
+import {
+  cacheTokensOf,
+  cacheBreakCounts,
+  countedCausers,
+  shareReadFromCache,
+  truncatedVerdict,
+} from './cache-breaks.ts'
 
 test('152: cache breaks are grouped by cause, the gateway first, with the most frequent reason of a group first', () => {
   const breaks = {
@@ -12,7 +18,7 @@ test('152: cache breaks are grouped by cause, the gateway first, with the most f
     messages_changed: 3,
     lifetime_passed: 2,
   }
-  expect(countedBreaks(breaks).map(({ reason, causer, calls }) => [causer, reason, calls])).toEqual([
+  expect(cacheBreakCounts(breaks).map(({ reason, causer, calls }) => [causer, reason, calls])).toEqual([
     ['gateway', 'key_moved', 2],
     ['gateway', 'channel_moved', 1],
     ['client', 'messages_changed', 3],
@@ -22,8 +28,8 @@ test('152: cache breaks are grouped by cause, the gateway first, with the most f
     ['client', 'system_changed', 1],
     ['provider', 'provider', 9],
   ])
-  expect(countedBreaks({})).toEqual([])
-  expect(countedCausers(countedBreaks(breaks))).toEqual([
+  expect(cacheBreakCounts({})).toEqual([])
+  expect(countedCausers(cacheBreakCounts(breaks))).toEqual([
     { causer: 'gateway', calls: 3 },
     { causer: 'client', calls: 8 },
     { causer: 'provider', calls: 9 },
@@ -31,8 +37,8 @@ test('152: cache breaks are grouped by cause, the gateway first, with the most f
 })
 
 test('152: the share of input read from caches is computed from all input, including cache writes', () => {
-  expect(shareRead({ input: 100, cached: 600, cache_write: 300 })).toBe(0.6)
-  expect(shareRead({ input: 0, cached: 0, cache_write: 0 })).toBeUndefined()
+  expect(shareReadFromCache({ input: 100, cached: 600, cache_write: 300 })).toBe(0.6)
+  expect(shareReadFromCache({ input: 0, cached: 0, cache_write: 0 })).toBeUndefined()
 })
 
 test('154: the input of a call is divided into tokens read from a cache, tokens written to it, and the others', () => {
@@ -48,6 +54,6 @@ test('154: the input of a call is divided into tokens read from a cache, tokens 
 })
 
 test('154: the verdict of a provider on a cache is shown up to 500 characters', () => {
-  expect(shownVerdict('v'.repeat(500))).toBe('v'.repeat(500))
-  expect(shownVerdict('v'.repeat(501))).toBe(`${'v'.repeat(500)}…`)
+  expect(truncatedVerdict('v'.repeat(500))).toBe('v'.repeat(500))
+  expect(truncatedVerdict('v'.repeat(501))).toBe(`${'v'.repeat(500)}…`)
 })

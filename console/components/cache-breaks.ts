@@ -1,10 +1,10 @@
 import { type BreakCounts, CACHE_BREAKS, type CacheBreak } from '../../src/domain/cache-break.ts'
 
 /** Who caused that a call did not use the prompt cache. */
-export type BreakCauser = 'gateway' | 'client' | 'provider'
+export type CacheBreakCauser = 'gateway' | 'client' | 'provider'
 
 /** For each reason why the cache was not used, who caused it; `docs/caches.md: Breaks`. */
-export const BREAK_CAUSERS: Readonly<Record<CacheBreak, BreakCauser>> = {
+export const CACHE_BREAK_CAUSERS: Readonly<Record<CacheBreak, CacheBreakCauser>> = {
   channel_moved: 'gateway',
   key_moved: 'gateway',
   model_changed: 'client',
@@ -16,9 +16,9 @@ export const BREAK_CAUSERS: Readonly<Record<CacheBreak, BreakCauser>> = {
 }
 
 /** A reason, and the number of calls for which it was the reason. */
-export interface CountedBreak {
+export interface CacheBreakCount {
   readonly reason: CacheBreak
-  readonly causer: BreakCauser
+  readonly causer: CacheBreakCauser
   readonly calls: number
 }
 
@@ -26,10 +26,10 @@ export interface CountedBreak {
  * The reasons that occurred: first those of the gateway, then of clients, then of the provider; each most
  * frequent first.
  */
-export function countedBreaks(breaks: BreakCounts): readonly CountedBreak[] {
+export function cacheBreakCounts(breaks: BreakCounts): readonly CacheBreakCount[] {
   const counted = CACHE_BREAKS.map((reason) => ({
     reason,
-    causer: BREAK_CAUSERS[reason],
+    causer: CACHE_BREAK_CAUSERS[reason],
     calls: breaks[reason] ?? 0,
   })).filter(({ calls }) => calls > 0)
   return (['gateway', 'client', 'provider'] as const).flatMap((causer) =>
@@ -37,11 +37,11 @@ export function countedBreaks(breaks: BreakCounts): readonly CountedBreak[] {
   )
 }
 
-/** The number of calls for each causer that occurred, in the order of `countedBreaks`. */
+/** The number of calls for each causer that occurred, in the order of `cacheBreakCounts`. */
 export function countedCausers(
-  counted: readonly CountedBreak[],
-): readonly { readonly causer: BreakCauser; readonly calls: number }[] {
-  const sums = new Map<BreakCauser, number>()
+  counted: readonly CacheBreakCount[],
+): readonly { readonly causer: CacheBreakCauser; readonly calls: number }[] {
+  const sums = new Map<CacheBreakCauser, number>()
   for (const { causer, calls } of counted) sums.set(causer, (sums.get(causer) ?? 0) + calls)
   return [...sums].map(([causer, calls]) => ({ causer, calls }))
 }
@@ -55,13 +55,13 @@ export interface CacheTokens {
 }
 
 /** All input tokens. */
-export function allInput({ input, cached, cache_write }: CacheTokens): number {
+export function totalInputTokens({ input, cached, cache_write }: CacheTokens): number {
   return input + cached + cache_write
 }
 
 /** The share (0 to 1) of the input that was read from caches; undefined if there is no input. */
-export function shareRead(tokens: CacheTokens): number | undefined {
-  const input = allInput(tokens)
+export function shareReadFromCache(tokens: CacheTokens): number | undefined {
+  const input = totalInputTokens(tokens)
   return input === 0 ? undefined : tokens.cached / input
 }
 
@@ -90,6 +90,6 @@ export function cacheTokensOf(call: {
 const MAX_VERDICT = 500
 
 /** The reason, in the provider's words, why its cache was not used; shortened if it is too long. */
-export function shownVerdict(verdict: string): string {
+export function truncatedVerdict(verdict: string): string {
   return verdict.length > MAX_VERDICT ? `${verdict.slice(0, MAX_VERDICT)}…` : verdict
 }

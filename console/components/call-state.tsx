@@ -1,8 +1,8 @@
 import type { Call } from '../api/calls.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import { StateMark, type Tone } from './state-mark.tsx'
+import { StateMark, type StateSeverity } from './state-mark.tsx'
 
-const TONES: Readonly<Record<string, Tone>> = {
+const TONES: Readonly<Record<string, StateSeverity>> = {
   complete: 'ok',
   estimated: 'warn',
   client_gone: 'off',

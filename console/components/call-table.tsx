@@ -2,12 +2,12 @@ import { Link } from '@tanstack/react-router'
 import type { Call } from '../api/calls.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import { CallState } from './call-state.tsx'
-import { CutText } from './cut-text.tsx'
+import { TruncatedText } from './truncated-text.tsx'
 import { type Column, DataTable, type Sorting } from './data-table.tsx'
 import { MoneyText } from './money-text.tsx'
-import { useFormats } from './session.tsx'
+import { useFormatters } from './session.tsx'
 import { TimeText } from './time-text.tsx'
-import { isAnotherTier, useTierNames } from './use-tier-names.ts'
+import { isServedInAnotherTier, useTierNames } from './use-tier-names.ts'
 
 /** The service tier in which the listed prices apply unchanged. */
 const STANDARD = 'standard'
@@ -46,7 +46,7 @@ export function CallTable({
  */
 function unusedColumns(calls: readonly Call[]): ReadonlySet<string> {
   const hasTier = calls.some(
-    (one) => isAnotherTier(one) || (one.service_tier !== '' && one.service_tier !== STANDARD),
+    (one) => isServedInAnotherTier(one) || (one.service_tier !== '' && one.service_tier !== STANDARD),
   )
   const hasRegion = calls.some(({ region }) => region !== '')
   return new Set([...(hasTier ? [] : ['tier']), ...(hasRegion ? [] : ['region'])])
@@ -55,7 +55,7 @@ function unusedColumns(calls: readonly Call[]): ReadonlySet<string> {
 /** All columns that a table of calls can have. */
 export function useCallColumns(): readonly Column<Call>[] {
   const { logs } = useTexts()
-  const { count, duration } = useFormats()
+  const { count, duration } = useFormatters()
   const causes: Readonly<Record<string, string>> = logs.causes
   const tiers = useTierNames()
   return [
@@ -70,21 +70,26 @@ export function useCallColumns(): readonly Column<Call>[] {
         </Link>
       ),
     },
-    { key: 'model', label: logs.model, cell: ({ model_name }) => <CutText text={model_name} isName /> },
+    { key: 'model', label: logs.model, cell: ({ model_name }) => <TruncatedText text={model_name} isName /> },
     {
       key: 'key',
       label: logs.key,
       phone: 'hidden',
       isOptional: true,
-      cell: ({ token_name }) => <CutText text={token_name} />,
+      cell: ({ token_name }) => <TruncatedText text={token_name} />,
     },
-    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => <CutText text={username} /> },
+    {
+      key: 'user',
+      label: logs.user,
+      phone: 'hidden',
+      cell: ({ username }) => <TruncatedText text={username} />,
+    },
     {
       key: 'channel',
       label: logs.channel,
       phone: 'hidden',
       isOptional: true,
-      cell: ({ channel }) => <CutText text={channel ?? ''} />,
+      cell: ({ channel }) => <TruncatedText text={channel ?? ''} />,
     },
     {
       key: 'status',
@@ -95,14 +100,14 @@ export function useCallColumns(): readonly Column<Call>[] {
       key: 'cause',
       label: logs.cause,
       phone: 'hidden',
-      cell: ({ cause }) => <CutText text={causes[cause] ?? cause} />,
+      cell: ({ cause }) => <TruncatedText text={causes[cause] ?? cause} />,
     },
     {
       key: 'tier',
       label: logs.tier,
       phone: 'hidden',
       isOptional: true,
-      cell: (one) => <CutText text={tiers.textOf(one)} />,
+      cell: (one) => <TruncatedText text={tiers.textOf(one)} />,
     },
     { key: 'region', label: logs.region, phone: 'hidden', isOptional: true, cell: ({ region }) => region },
     {

@@ -1,10 +1,10 @@
 import type { ChannelHealth, Condition } from '../api/channel-health.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import { failureWords } from './failure-words.ts'
-import { useFormats } from './session.tsx'
-import { StateMark, type Tone } from './state-mark.tsx'
+import { failureDescription } from './failure-description.ts'
+import { useFormatters } from './session.tsx'
+import { StateMark, type StateSeverity } from './state-mark.tsx'
 
-const TONES: Readonly<Record<Condition, Tone>> = {
+const TONES: Readonly<Record<Condition, StateSeverity>> = {
   untried: 'off',
   works: 'ok',
   degraded: 'warn',
@@ -28,7 +28,7 @@ export function ChannelState({
   readonly at?: number
 }) {
   const { channels, failures } = useTexts()
-  const { count, duration } = useFormats()
+  const { count, duration } = useFormatters()
   if (isEnabled && !health) return <StateMark tone="off" word="–" />
   const state = isEnabled ? (health?.condition ?? 'untried') : 'disabled'
   const cause = health?.last_error?.cause
@@ -43,7 +43,8 @@ export function ChannelState({
     <StateMark
       tone={TONES[state]}
       word={word}
-      {...(hasTrouble && cause !== undefined && { title: channels.lastError(failureWords(cause, failures)) })}
+      {...(hasTrouble &&
+        cause !== undefined && { title: channels.lastError(failureDescription(cause, failures)) })}
     />
   )
 }

@@ -1,6 +1,6 @@
 import { Button, Group, Modal } from '@mantine/core'
 import { useTexts } from '../locales/use-texts.tsx'
-import { Refusal } from './refusal.tsx'
+import { RefusalMessage } from './refusal-message.tsx'
 import { useAction } from './use-action.ts'
 
 /** Asks for confirmation before something is lost. */
@@ -33,7 +33,7 @@ export function ConfirmDialog({
       closeButtonProps={{ 'aria-label': texts.common.close }}
     >
       <p>{text}</p>
-      <Refusal error={confirming.error} />
+      <RefusalMessage error={confirming.error} />
       <Group justify="flex-end" mt="lg" gap="sm">
         <Button variant="default" data-autofocus onClick={onClose}>
           {texts.common.cancel}

@@ -2,11 +2,15 @@ import { Select, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './limit-inputs.module.css'
-import { useFormats } from './session.tsx'
-import { isShare, LEVEL_CHOICES, type TypedContent } from './typed-content.ts'
+import { useFormatters } from './session.tsx'
+import {
+  isPercentOrEmpty,
+  CONTENT_LEVEL_CHOICES,
+  type ContentLogFormValues,
+} from './content-log-form-values.ts'
 
 /** The fields that set what the content log records of the calls of a key or a user. */
-export function ContentInputs<Typed extends TypedContent>({
+export function ContentInputs<Typed extends ContentLogFormValues>({
   form: given,
   hint,
   isDisabled = false,
@@ -16,9 +20,9 @@ export function ContentInputs<Typed extends TypedContent>({
   readonly isDisabled?: boolean
 }) {
   const { content, limits } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   // The form has more fields; only those of the content log are used here.
-  const form = given as unknown as UseFormReturnType<TypedContent>
+  const form = given as unknown as UseFormReturnType<ContentLogFormValues>
   const { content_log_keep: keep } = form.values
   const times = new Map<string, string>(Object.entries(content.times))
   if (keep !== '' && !times.has(keep)) times.set(keep, limits.seconds(count(Number(keep))))
@@ -30,7 +34,7 @@ export function ContentInputs<Typed extends TypedContent>({
         inputWrapperOrder={['label', 'input', 'description', 'error']}
         allowDeselect={false}
         disabled={isDisabled}
-        data={LEVEL_CHOICES.map((value) => ({ value, label: content.levels[value] }))}
+        data={CONTENT_LEVEL_CHOICES.map((value) => ({ value, label: content.levels[value] }))}
         {...form.getInputProps('content_log_what')}
       />
       <div className={classes['pair']}>
@@ -63,7 +67,8 @@ export function ContentInputs<Typed extends TypedContent>({
 export function useContentRules() {
   const { content } = useTexts()
   return {
-    content_log_sample: (typed: string): string | null => (isShare(typed) ? null : content.notAShare),
+    content_log_sample: (typed: string): string | null =>
+      isPercentOrEmpty(typed) ? null : content.notAShare,
   }
 }
 

@@ -1,9 +1,15 @@
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './conversation.module.css'
-import type { Piece, Turn } from './said.ts'
+import type { ConversationPiece, ConversationTurn } from './conversation-pieces.ts'
 
 /** A conversation, turn by turn. Thinking, tool calls and their results are collapsed. */
-export function Conversation({ turns, label }: { readonly turns: readonly Turn[]; readonly label: string }) {
+export function Conversation({
+  turns,
+  label,
+}: {
+  readonly turns: readonly ConversationTurn[]
+  readonly label: string
+}) {
   const { content } = useTexts()
   const roles: Readonly<Record<string, string>> = content.roles
   return (
@@ -20,7 +26,7 @@ export function Conversation({ turns, label }: { readonly turns: readonly Turn[]
   )
 }
 
-function PieceOfTurn({ piece: { kind, name, text } }: { readonly piece: Piece }) {
+function PieceOfTurn({ piece: { kind, name, text } }: { readonly piece: ConversationPiece }) {
   const { content } = useTexts()
   if (kind === 'text') return <p className={classes['piece']}>{text}</p>
   if (kind === 'file') return <p className={classes['aside']}>{content.file(name, text)}</p>

@@ -1,6 +1,6 @@
 import { TextInput } from '@mantine/core'
 import { IconSearch } from '@tabler/icons-react'
-import { useTypedText } from './use-typed-text.ts'
+import { useDebouncedText } from './use-debounced-text.ts'
 
 /** A field that filters a list, shortly after the last letter was typed. */
 export function FilterField({
@@ -12,7 +12,7 @@ export function FilterField({
   readonly value: string
   readonly onFilter: (text: string) => void
 }) {
-  const [text, type] = useTypedText(value, onFilter)
+  const [text, type] = useDebouncedText(value, onFilter)
   return (
     <TextInput
       type="search"

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { guardsQuery } from '../api/guards.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import { useSignedIn } from './session.tsx'
+import { useSignedInAccount } from './session.tsx'
 
 /**
  * Input for the names of the guards of a key or a group. Administrators choose from a list, which only they
@@ -20,7 +20,7 @@ export function GuardNamesInput({
   readonly onChange?: (names: string[]) => void
 }) {
   const { guards } = useTexts()
-  const { profile, isAdmin } = useSignedIn()
+  const { profile, isAdmin } = useSignedInAccount()
   const [isUsed, setIsUsed] = useState(false)
   const { data: known = [] } = useQuery({ ...guardsQuery(profile.id), enabled: isUsed && isAdmin })
   return (

@@ -1,9 +1,9 @@
 import type { GuardVerdict } from '../../src/domain/guard.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import { useFormats } from './session.tsx'
-import { StateMark, type Tone } from './state-mark.tsx'
+import { useFormatters } from './session.tsx'
+import { StateMark, type StateSeverity } from './state-mark.tsx'
 
-const TONES: Readonly<Record<GuardVerdict, Tone>> = {
+const TONES: Readonly<Record<GuardVerdict, StateSeverity>> = {
   allowed: 'ok',
   flagged: 'warn',
   redacted: 'warn',
@@ -15,7 +15,7 @@ const TONES: Readonly<Record<GuardVerdict, Tone>> = {
 /** What a guard decided about a call, and how many matches it found. */
 export function VerdictMark({ verdict, count }: { readonly verdict: GuardVerdict; readonly count: number }) {
   const { guards: t } = useTexts()
-  const formats = useFormats()
+  const formats = useFormatters()
   const word = t.verdicts[verdict]
   return (
     <StateMark

@@ -1,8 +1,8 @@
 import type { ApiKey } from '../api/keys.ts'
-import { StateMark, type Tone } from './state-mark.tsx'
+import { StateMark, type StateSeverity } from './state-mark.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 
-const TONES: Readonly<Record<number, Tone>> = { 1: 'ok', 2: 'off', 3: 'warn', 4: 'warn' }
+const TONES: Readonly<Record<number, StateSeverity>> = { 1: 'ok', 2: 'off', 3: 'warn', 4: 'warn' }
 
 const ENABLED = 1
 

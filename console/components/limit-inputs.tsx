@@ -4,13 +4,18 @@ import type { ChangeEvent } from 'react'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './limit-inputs.module.css'
 import { moneyUnit, parseMoney } from './money.ts'
-import { useFormats, useSignedIn } from './session.tsx'
-import { violatedBounds, PERIOD_CHOICES, RATE_LIMIT_NAMES, type TypedLimits } from './typed-limits.ts'
+import { useFormatters, useSignedInAccount } from './session.tsx'
+import {
+  violatedBounds,
+  PERIOD_CHOICES,
+  RATE_LIMIT_NAMES,
+  type LimitFormValues,
+} from './limit-form-values.ts'
 
 const DEFAULT_PERIOD = 'month'
 
 /** The fields for the budget and the rate limits of a key or a user. */
-export function LimitInputs<Typed extends TypedLimits>({
+export function LimitInputs<Typed extends LimitFormValues>({
   form: given,
   isDisabled = false,
 }: {
@@ -18,10 +23,10 @@ export function LimitInputs<Typed extends TypedLimits>({
   readonly isDisabled?: boolean
 }) {
   const { limits, common } = useTexts()
-  const { display } = useSignedIn()
-  const { count } = useFormats()
+  const { display } = useSignedInAccount()
+  const { count } = useFormatters()
   // The form has more fields; only those of the limits are used here.
-  const form = given as unknown as UseFormReturnType<TypedLimits>
+  const form = given as unknown as UseFormReturnType<LimitFormValues>
   const { budget_period: period, rate_limit_window: window } = form.values
   const windows = new Map<string, string>(Object.entries(limits.windows))
   if (window !== '' && !windows.has(window)) windows.set(window, limits.seconds(count(Number(window))))
@@ -51,7 +56,7 @@ export function LimitInputs<Typed extends TypedLimits>({
           data={PERIOD_CHOICES.map((value) => ({ value, label: limits.periods[value] }))}
           {...form.getInputProps('budget_period')}
           onChange={(chosen) => {
-            form.setFieldValue('budget_period', (chosen ?? '') as TypedLimits['budget_period'])
+            form.setFieldValue('budget_period', (chosen ?? '') as LimitFormValues['budget_period'])
             if (chosen === '') form.setFieldValue('budget', '')
           }}
         />
@@ -88,8 +93,8 @@ export function LimitInputs<Typed extends TypedLimits>({
 /** The validation rules of the fields for limits, for the form that contains them. */
 export function useLimitRules() {
   const { common, limits } = useTexts()
-  const { display } = useSignedIn()
-  const { count } = useFormats()
+  const { display } = useSignedInAccount()
+  const { count } = useFormatters()
   const rates = RATE_LIMIT_NAMES.map((name) => [
     name,
     (typed: string): string | null => {

@@ -1,5 +1,5 @@
 import { useTexts } from '../locales/use-texts.tsx'
-import { useFormats } from './session.tsx'
+import { useFormatters } from './session.tsx'
 import { unusedName } from './unused-name.ts'
 
 /** The name, or if it is taken, the name with the next free number: `Key of 23 Nov (2)`. */
@@ -10,6 +10,6 @@ export function unusedKeyName(base: string, taken: ReadonlySet<string>): string 
 /** The suggested name of a key that is created today. */
 export function useNewKeyName(): string {
   const { keys } = useTexts()
-  const { day } = useFormats()
+  const { day } = useFormatters()
   return keys.defaultName(day(Date.now() / 1000))
 }

@@ -35,20 +35,20 @@ export function showFailure(error: unknown, texts: Texts): void {
     color: 'red',
     withBorder: true,
     autoClose: 12_000,
-    title: reasonOf(error, texts),
-    message: sentenceOf(error) ?? '',
+    title: translatedErrorText(error, texts),
+    message: gatewayErrorText(error) ?? '',
   })
 }
 
 /** An error in the user's language. */
-export function reasonOf(error: unknown, { errors }: Texts): string {
+export function translatedErrorText(error: unknown, { errors }: Texts): string {
   const codes: Readonly<Record<string, string>> = errors.byCode
   if (isWithoutAnswer(error)) return errors.noAnswer
   return (error instanceof ApiError ? codes[error.code] : undefined) ?? errors.notDone
 }
 
 /** The gateway's own message about an error; undefined if the gateway did not respond. */
-export function sentenceOf(error: unknown): string | undefined {
+export function gatewayErrorText(error: unknown): string | undefined {
   if (isWithoutAnswer(error)) return undefined
   return error instanceof Error ? error.message : String(error)
 }

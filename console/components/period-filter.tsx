@@ -1,6 +1,6 @@
 import { Select, TextInput } from '@mantine/core'
 import { useTexts } from '../locales/use-texts.tsx'
-import { daysOf, type Period, periodIn, spanOf } from './period.ts'
+import { dayRangeOf, type Period, periodInAddress, timeRangeOf } from './period.ts'
 import { usePreferences } from './preferences.ts'
 import type { SearchState } from './search-state.ts'
 
@@ -24,12 +24,13 @@ export function PeriodFilter<Name extends Period>({
 }) {
   const { period: texts } = useTexts()
   const { timeZone } = usePreferences()
-  const period = periodIn(periods, search, otherwise)
+  const period = periodInAddress(periods, search, otherwise)
   const choose = (next: string | null): void => {
     const now = Date.now() / 1000
     const noDays = { from: undefined, to: undefined }
     // A custom period begins with the days of the period that was chosen before.
-    const days = next === 'custom' ? daysOf(spanOf(period, search, now, timeZone), now, timeZone) : noDays
+    const days =
+      next === 'custom' ? dayRangeOf(timeRangeOf(period, search, now, timeZone), now, timeZone) : noDays
     onChange({ period: next ?? undefined, ...days })
   }
   return (

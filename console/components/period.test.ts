@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { daysOf, LOG_PERIODS, periodIn, spanOf, USAGE_PERIODS } from './period.ts'
+import { dayRangeOf, LOG_PERIODS, periodInAddress, timeRangeOf, USAGE_PERIODS } from './period.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30) / 1000
 
 /** The start and the end of a period. */
 function span(search: Readonly<Record<string, string>>, timeZone = 'UTC'): readonly (string | null)[] {
-  const { from, to } = spanOf(periodIn(LOG_PERIODS, search, '7d'), search, NOW, timeZone)
+  const { from, to } = timeRangeOf(periodInAddress(LOG_PERIODS, search, '7d'), search, NOW, timeZone)
   return [from, to].map((at) => (at === undefined ? null : new Date(at * 1000).toISOString().slice(0, 16)))
 }
 
@@ -36,13 +36,16 @@ test.each([
 })
 
 test('a choice of days begins with the days of the period that was shown before', () => {
-  expect(daysOf(spanOf('yesterday', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({
+  expect(dayRangeOf(timeRangeOf('yesterday', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({
     from: '2026-11-20',
     to: '2026-11-20',
   })
-  expect(daysOf(spanOf('7d', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({ from: '2026-11-15', to: '2026-11-21' })
+  expect(dayRangeOf(timeRangeOf('7d', {}, NOW, 'UTC'), NOW, 'UTC')).toEqual({
+    from: '2026-11-15',
+    to: '2026-11-21',
+  })
 })
 
 test('a period without a beginning is replaced by the default where sums are shown', () => {
-  expect(periodIn(USAGE_PERIODS, { period: 'all' }, '30d')).toBe('30d')
+  expect(periodInAddress(USAGE_PERIODS, { period: 'all' }, '30d')).toBe('30d')
 })

@@ -1,5 +1,5 @@
 import type { SearchState } from './search-state.ts'
-import { dayText, spanOfText, startOfDay, startOfMonth } from './time.ts'
+import { dayText, parseDayOrHour, startOfDay, startOfMonth } from './time.ts'
 
 /** The periods of sums, by their name in the address. */
 export const USAGE_PERIODS = [
@@ -21,7 +21,7 @@ export const LOG_PERIODS = [...USAGE_PERIODS, 'all'] as const
 export type Period = (typeof LOG_PERIODS)[number]
 
 /** A period in Unix seconds; an undefined end is unlimited. */
-export interface Span {
+export interface TimeRange {
   readonly from: number | undefined
   /** The period ends just before this time. */
   readonly to: number | undefined
@@ -32,7 +32,7 @@ const DAY_S = 86_400
 const DAYS_BEFORE = { today: 0, '7d': 6, '30d': 29, '90d': 89 } as const
 
 /** The period in the address if it is in `periods`, else `otherwise`. */
-export function periodIn<Name extends Period>(
+export function periodInAddress<Name extends Period>(
   periods: readonly Name[],
   { period }: SearchState,
   otherwise: Name,
@@ -41,7 +41,7 @@ export function periodIn<Name extends Period>(
 }
 
 /** The start and end of a period in a time zone. A custom period includes both of its days in the address. */
-export function spanOf(period: Period, search: SearchState, now: number, timeZone: string): Span {
+export function timeRangeOf(period: Period, search: SearchState, now: number, timeZone: string): TimeRange {
   const today = startOfDay(now, timeZone)
   switch (period) {
     case 'all':
@@ -66,9 +66,9 @@ export function spanOf(period: Period, search: SearchState, now: number, timeZon
   }
 }
 
-function chosenSpan(search: SearchState, now: number, timeZone: string): Span {
-  const first = spanOfText(search['from'], timeZone)
-  const last = spanOfText(search['to'], timeZone)
+function chosenSpan(search: SearchState, now: number, timeZone: string): TimeRange {
+  const first = parseDayOrHour(search['from'], timeZone)
+  const last = parseDayOrHour(search['to'], timeZone)
   const from = Math.min(
     first?.from ?? startOfDay(now - DAYS_BEFORE['30d'] * DAY_S, timeZone),
     startOfDay(now, timeZone),
@@ -78,8 +78,8 @@ function chosenSpan(search: SearchState, now: number, timeZone: string): Span {
 }
 
 /** The first and the last day of a period, both included, in the format of the address. */
-export function daysOf(
-  { from, to }: Span,
+export function dayRangeOf(
+  { from, to }: TimeRange,
   now: number,
   timeZone: string,
 ): { readonly from: string; readonly to: string } {

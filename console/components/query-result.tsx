@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useState } from 'react'
 import { ApiError } from '../api/api-error.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 import classes from './query-result.module.css'
-import { Problem } from './problem.tsx'
+import { ErrorAlert } from './error-alert.tsx'
 
 const SKELETON_AFTER_MS = 150
 
@@ -33,7 +33,7 @@ function Failure({ error, onRetry }: { readonly error: Error; readonly onRetry: 
   const { errors, common } = useTexts()
   const apiError = error instanceof ApiError ? error : undefined
   return (
-    <Problem text={errors.failed}>
+    <ErrorAlert text={errors.failed}>
       <details className={classes['details']}>
         <summary>{common.details}</summary>
         <p>{error.message}</p>
@@ -42,7 +42,7 @@ function Failure({ error, onRetry }: { readonly error: Error; readonly onRetry: 
       <Button variant="default" onClick={onRetry}>
         {common.tryAgain}
       </Button>
-    </Problem>
+    </ErrorAlert>
   )
 }
 

@@ -3,19 +3,19 @@ import type { UseFormReturnType } from '@mantine/form'
 import type { FieldType } from '../../src/domain/records/field-types.ts'
 
 /** The part of a field's type that its input needs. */
-export type InputType = Pick<FieldType, 'json' | 'bounds' | 'isNullable'>
+export type InputFieldType = Pick<FieldType, 'json' | 'bounds' | 'isNullable'>
 
 /** A value as a form keeps it: numbers and durations are texts, and null is an empty text. */
-export type TypedValue = string | boolean | string[]
+export type FormValue = string | boolean | string[]
 
 /** Converts a JSON value to the value of an input. */
-export function typedValue(value: unknown): TypedValue {
+export function formValueOf(value: unknown): FormValue {
   if (typeof value === 'boolean' || Array.isArray(value)) return value
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
 /** Converts the value of an input to a JSON value. */
-export function jsonValueOf({ json, isNullable }: InputType, typed: TypedValue): unknown {
+export function jsonValueOf({ json, isNullable }: InputFieldType, typed: FormValue): unknown {
   if (typeof typed !== 'string') return typed
   const text = typed.trim()
   if (text === '' && isNullable) return null
@@ -29,7 +29,7 @@ export function RecordInput<Form extends object>({
   name,
   form,
 }: {
-  readonly type: InputType
+  readonly type: InputFieldType
   readonly label: string
   readonly name: string
   readonly form: UseFormReturnType<Form>

@@ -1,27 +1,27 @@
 import { useSuspenseQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
 import { Role } from '../../src/domain/role.ts'
-import { type Profile, type Shell, shellQuery } from '../api/account.ts'
+import { type Profile, type AppShellData, appShellQuery } from '../api/account.ts'
 import { exactAmount, formatMoney, type MoneyDisplay, type Quota } from './money.ts'
 import { usePreferences } from './preferences.ts'
 import { formatClock, formatDay, formatDuration, formatRelative, formatTime } from './time.ts'
 import { useTexts } from '../locales/use-texts.tsx'
 
 /** The signed-in account and what it may do, and the version of the gateway. */
-export interface SignedIn {
+export interface SignedInAccount {
   readonly profile: Profile
   /** Version of the gateway. */
   readonly version: string
   /** The groups that keys of the account may name, with their ratios. */
-  readonly groups: Shell['groups']
+  readonly groups: AppShellData['groups']
   readonly isAdmin: boolean
   readonly isRoot: boolean
   readonly display: MoneyDisplay
 }
 
 /** The signed-in account. It is always defined, because pages are only shown after the account was loaded. */
-export function useSignedIn(): SignedIn {
-  const { data: shell } = useSuspenseQuery(shellQuery)
+export function useSignedInAccount(): SignedInAccount {
+  const { data: shell } = useSuspenseQuery(appShellQuery)
   return useMemo(() => {
     const { user, version, groups, display } = shell
     return {
@@ -40,10 +40,10 @@ export function useSignedIn(): SignedIn {
 }
 
 /** Functions that format numbers, money and times for this user. */
-export function useFormats() {
+export function useFormatters() {
   const { tag, common } = useTexts()
   const { timeZone } = usePreferences()
-  const { display } = useSignedIn()
+  const { display } = useSignedInAccount()
   return useMemo(() => {
     const number = new Intl.NumberFormat(tag)
     const percent = new Intl.NumberFormat(tag, { style: 'percent', maximumFractionDigits: 0 })

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { type Credentials, statusQuery } from '../api/account.ts'
 import { ApiError } from '../api/api-error.ts'
 import { type Texts, useTexts } from '../locales/use-texts.tsx'
-import { Problem } from './problem.tsx'
+import { ErrorAlert } from './error-alert.tsx'
 
 /** Fields to sign in with, by password or by access token. */
 export function SignInForm({
@@ -42,7 +42,7 @@ export function SignInForm({
   return (
     <form onSubmit={submit} noValidate>
       <Stack gap="md">
-        {refusal !== undefined && <Problem text={refusal} />}
+        {refusal !== undefined && <ErrorAlert text={refusal} />}
         {byToken ? (
           <TextInput
             key={form.key('token')}

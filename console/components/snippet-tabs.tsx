@@ -2,7 +2,7 @@ import { Button, Tabs } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { modelsQuery } from '../api/models.ts'
 import { CopyButton } from './copy-button.tsx'
-import { useSignedIn } from './session.tsx'
+import { useSignedInAccount } from './session.tsx'
 import { useTexts } from '../locales/use-texts.tsx'
 import { snippetsOf } from './snippets.ts'
 import classes from './snippet-tabs.module.css'
@@ -20,7 +20,7 @@ export function SnippetTabs({
   readonly onInsert?: () => void
 }) {
   const { keys, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { data: models } = useQuery(modelsQuery(profile.id))
   const callable = models?.filter(({ name }) => limitedTo.length === 0 || limitedTo.includes(name))
   const chat = callable?.find(({ endpoints }) => endpoints.includes('chat'))

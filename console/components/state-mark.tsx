@@ -1,7 +1,7 @@
 import classes from './state-mark.module.css'
 
 /** The severity of a state, shown beside its word. */
-export type Tone = 'ok' | 'warn' | 'bad' | 'off'
+export type StateSeverity = 'ok' | 'warn' | 'bad' | 'off'
 
 /** A state as a word, with a mark that differs in shape and in colour. */
 export function StateMark({
@@ -9,7 +9,7 @@ export function StateMark({
   word,
   title,
 }: {
-  readonly tone: Tone
+  readonly tone: StateSeverity
   readonly word: string
   readonly title?: string
 }) {

@@ -94,7 +94,7 @@ const DAY_OR_HOUR = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}))?$/
  * The start and the end (exclusive) of a day or an hour in the address, in Unix seconds; undefined for any
  * other text.
  */
-export function spanOfText(
+export function parseDayOrHour(
   text: string | undefined,
   timeZone: string,
 ): { readonly from: number; readonly to: number } | undefined {

@@ -13,7 +13,13 @@ export function Toolbar({ children }: { readonly children: ReactNode }) {
 /**
  * Filters above a table. On phones they are hidden behind a button that shows how many (`set`) are in use.
  */
-export function FoldedToolbar({ set, children }: { readonly set: number; readonly children: ReactNode }) {
+export function CollapsibleToolbar({
+  set,
+  children,
+}: {
+  readonly set: number
+  readonly children: ReactNode
+}) {
   const { common } = useTexts()
   const isNarrow = useMediaQuery('(width < 640px)', undefined, { getInitialValueInEffect: false })
   const [isOpen, setIsOpen] = useState(false)

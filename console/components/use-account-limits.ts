@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import type { Remaining } from '../../src/domain/remaining.ts'
-import { type RecentKey, shellQuery, watchedShellQuery } from '../api/account.ts'
+import { type RecentKey, appShellQuery, refreshingAppShellQuery } from '../api/account.ts'
 import type { NamedBudget } from './budget-meter.tsx'
-import { useSignedIn } from './session.tsx'
+import { useSignedInAccount } from './session.tsx'
 
 const REFRESH_MS = 30_000
 /** Maximum age, in milliseconds, at which the data of the page is used without a new request. */
@@ -17,8 +17,11 @@ interface AccountLimits extends Remaining {
 
 /** The limits of the signed-in account, kept up to date while the page is visible. */
 export function useAccountLimits(): AccountLimits {
-  const { profile } = useSignedIn()
-  const { data } = useQuery({ ...watchedShellQuery(REFRESH_MS, STALE_MS), queryKey: shellQuery.queryKey })
+  const { profile } = useSignedInAccount()
+  const { data } = useQuery({
+    ...refreshingAppShellQuery(REFRESH_MS, STALE_MS),
+    queryKey: appShellQuery.queryKey,
+  })
   const { left = profile.quota, left_by = 'user', budgets = [], recent_keys: recentKeys = [] } = data ?? {}
   return {
     left,

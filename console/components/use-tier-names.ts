@@ -13,14 +13,14 @@ export function useTierNames(): {
   return {
     nameOf,
     textOf: (call) =>
-      isAnotherTier(call)
+      isServedInAnotherTier(call)
         ? logs.askedFor(nameOf(call.requested_service_tier), nameOf(call.service_tier))
         : nameOf(call.service_tier),
   }
 }
 
 /** Whether a call was served in another tier than it requested. */
-export function isAnotherTier({
+export function isServedInAnotherTier({
   service_tier: served,
   requested_service_tier: asked,
 }: Pick<Call, 'service_tier' | 'requested_service_tier'>): boolean {

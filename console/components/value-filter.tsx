@@ -2,12 +2,12 @@ import { MultiSelect } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Scope } from '../api/calls.ts'
-import { type ValuedField, valuesQuery } from '../api/log-values.ts'
+import type { CallScope } from '../api/calls.ts'
+import { type SuggestedField, fieldValuesQuery } from '../api/log-field-values.ts'
 import { useTexts } from '../locales/use-texts.tsx'
-import type { Span } from './period.ts'
-import { keyText, textOf, valuesIn } from './several.ts'
-import { useSignedIn } from './session.tsx'
+import type { TimeRange } from './period.ts'
+import { keyIdText, valuesToUrlText, valuesOfUrlText } from './url-values.ts'
+import { useSignedInAccount } from './session.tsx'
 
 const PAUSE_MS = 250
 /** Fields whose values are ids, but which the address contains by name, because these names are unique. */
@@ -25,9 +25,9 @@ export function ValueFilter({
   onChange,
 }: {
   readonly label: string
-  readonly field: ValuedField
-  readonly scope: Scope
-  readonly span: Span
+  readonly field: SuggestedField
+  readonly scope: CallScope
+  readonly span: TimeRange
   /** The chosen values, in the format of the address. */
   readonly value: string | undefined
   /** Whether the keyboard shortcut for filters moves the focus to this field. */
@@ -37,21 +37,21 @@ export function ValueFilter({
   readonly onChange: (text: string | undefined) => void
 }) {
   const { common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const [isOpen, setIsOpen] = useState(false)
   const [typed, setTyped] = useState('')
   const [part] = useDebouncedValue(typed.trim(), PAUSE_MS)
-  const chosen = valuesIn(value)
+  const chosen = valuesOfUrlText(value)
   const { data: found = [] } = useQuery({
     // The gateway cannot search texts that only the console knows, so these are searched here.
-    ...valuesQuery(profile.id, scope, { field, span, part: wordOf ? '' : part }),
+    ...fieldValuesQuery(profile.id, scope, { field, span, part: wordOf ? '' : part }),
     // The address has only the ids of keys; their names come with the suggestions.
     enabled: isOpen || chosen.some((one) => one.startsWith('#')),
     placeholderData: keepPreviousData,
   })
   const labels = new Map(chosen.map((one) => [one, wordOf?.(one) ?? one]))
   for (const { value: one, label: name } of found) {
-    const inAddress = field === 'token' ? keyText(one) : NAMED.has(field) ? name : one
+    const inAddress = field === 'token' ? keyIdText(one) : NAMED.has(field) ? name : one
     labels.set(inAddress, wordOf?.(one) ?? name)
   }
   return (
@@ -71,7 +71,7 @@ export function ValueFilter({
       onSearchChange={setTyped}
       onDropdownOpen={() => setIsOpen(true)}
       onDropdownClose={() => setIsOpen(false)}
-      onChange={(values) => onChange(textOf(values))}
+      onChange={(values) => onChange(valuesToUrlText(values))}
     />
   )
 }

@@ -1,7 +1,7 @@
 import {
-  bearer,
+  bearerToken,
   type Frame,
-  postTo,
+  bodyOfPost,
   Refusal,
   type Reply,
   type ReplyStamp,
@@ -13,9 +13,9 @@ import { nextTurn, pieces, type ModelInput, tokensOf } from './model.ts'
 /** The model behind chat completions, as strict about the order of messages as providers are. */
 export function chatUpstream(models: readonly string[]): Upstream {
   return {
-    bodyIfServed: postTo('/chat/completions'),
+    bodyIfServed: bodyOfPost('/chat/completions'),
     models,
-    keyOf: bearer,
+    keyOf: bearerToken,
     reply,
     refuse: ({ message }) => ({
       error: { message, type: 'invalid_request_error', param: null, code: null },

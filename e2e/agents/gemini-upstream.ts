@@ -1,5 +1,5 @@
 import {
-  bearer,
+  bearerToken,
   type Call,
   type Frame,
   Refusal,
@@ -21,7 +21,7 @@ export function geminiUpstream(models: readonly string[], returned: ReturnedSign
   return {
     bodyIfServed,
     models,
-    keyOf: (headers) => asString(headers['x-goog-api-key']) || bearer(headers),
+    keyOf: (headers) => asString(headers['x-goog-api-key']) || bearerToken(headers),
     reply: (body, model, stamp) => reply(body, model, stamp, returned),
     refuse: ({ message }) => ({ error: { code: 400, message, status: 'INVALID_ARGUMENT' } }),
   }

@@ -1,7 +1,7 @@
 import {
-  bearer,
+  bearerToken,
   type Frame,
-  postTo,
+  bodyOfPost,
   Refusal,
   type Reply,
   type ReplyStamp,
@@ -27,9 +27,9 @@ interface Block {
 /** The model behind the messages dialect, as strict about the order of blocks as the provider is. */
 export function messagesUpstream(models: readonly string[], returned: ReturnedSignatures): Upstream {
   return {
-    bodyIfServed: postTo('/messages'),
+    bodyIfServed: bodyOfPost('/messages'),
     models,
-    keyOf: (headers) => asString(headers['x-api-key']) || bearer(headers),
+    keyOf: (headers) => asString(headers['x-api-key']) || bearerToken(headers),
     reply: (body, model, stamp) => reply(body, model, stamp, returned),
     refuse: ({ message }, stamp) => ({
       type: 'error',

@@ -1,7 +1,7 @@
 import {
-  bearer,
+  bearerToken,
   type Frame,
-  postTo,
+  bodyOfPost,
   Refusal,
   type Reply,
   type ReplyStamp,
@@ -28,9 +28,9 @@ interface KnownTool extends OfferedTool {
 /** The model behind the Responses API, as strict about items as the provider is. */
 export function responsesUpstream(models: readonly string[]): Upstream {
   return {
-    bodyIfServed: postTo('/responses'),
+    bodyIfServed: bodyOfPost('/responses'),
     models,
-    keyOf: bearer,
+    keyOf: bearerToken,
     reply,
     refuse: ({ message }) => ({
       error: { message, type: 'invalid_request_error', param: 'input', code: null },

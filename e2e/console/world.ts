@@ -12,11 +12,11 @@ import {
   budgetAt,
   budgetList,
 } from '../../src/domain/budget.ts'
-import { particularsText } from '../../src/domain/call-detail.ts'
+import { callExtraFactsText } from '../../src/domain/call-detail.ts'
 import { cacheSavings, charge } from '../../src/domain/charge.ts'
 import { priceSetText, type Rate, rateOf } from '../../src/domain/price.ts'
 import { TOKEN } from '../../src/domain/records/token.ts'
-import { servedRate } from '../../src/domain/served-rate.ts'
+import { serviceRate } from '../../src/domain/service-rate.ts'
 import type { Settings } from '../../src/domain/settings.ts'
 import type { Secrets } from '../../src/store/secrets.ts'
 import { openSqliteStore } from '../../src/store/sqlite/open.ts'
@@ -201,7 +201,7 @@ class World {
     const { group } = made.user
     const rate = this.#rateOf(model.name, group)
     const served = tier
-      ? servedRate(rate, { provider: 'generic', base_url: '', region: null, location: null }, model.name, {
+      ? serviceRate(rate, { provider: 'generic', base_url: '', region: null, location: null }, model.name, {
           tier,
         })
       : undefined
@@ -228,7 +228,7 @@ class World {
       kind: model.kind,
       price_version: this.#settings.priceVersion,
       budgets: budgetList(budgets.map(({ name }) => name)),
-      particulars: particularsText(
+      particulars: callExtraFactsText(
         planned.usage,
         { form: undefined, tools: [], served: served?.terms },
         {

@@ -7,7 +7,7 @@ import { version } from '../domain/version.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
 
 /** Maximum number of concurrent attempts for one receiver. */
-export const ATTEMPTS_AT_A_TIME = 16
+export const MAX_CONCURRENT_ATTEMPTS = 16
 /** Timeout of an attempt to deliver an alert. Standard Webhooks advises 15 to 30 seconds. */
 const ATTEMPT_MS = 15_000
 const CONNECT_MS = 5_000
@@ -65,7 +65,7 @@ interface SenderDependencies {
  */
 export class AlertSender {
   readonly #dependencies: SenderDependencies
-  readonly #agent: Agent = createAlertAgent(ATTEMPTS_AT_A_TIME)
+  readonly #agent: Agent = createAlertAgent(MAX_CONCURRENT_ATTEMPTS)
   readonly #stopping = new AbortController()
   /** Deliveries under way, by the tag of the receiver. */
   readonly #lanes = new Map<string, Promise<void>>()
@@ -123,7 +123,7 @@ export class AlertSender {
           nowMs,
           lostMs: nowMs + LOST_MS,
           tag,
-          limit: ATTEMPTS_AT_A_TIME,
+          limit: MAX_CONCURRENT_ATTEMPTS,
         }),
       )
       if (alerts.length === 0) return

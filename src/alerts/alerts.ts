@@ -4,11 +4,11 @@ import type { Logger } from 'pino'
 import type { Agent } from 'undici'
 import { type AlertEvent, alertThresholds, type AlertType } from '../domain/alert.ts'
 import type { Settings } from '../domain/settings.ts'
-import type { ShedCalls } from '../limits/overload.ts'
+import type { CallsRefusedByOverload } from '../limits/overload.ts'
 import type { ReportedConditions, DueAlert, AlertSubscriptions } from '../store/operations/alerts.ts'
 import type { Rows } from '../store/store.ts'
 import type { AlertOutcome, AlertSender, TaggedTarget } from './alert-sender.ts'
-import type { LowLimitNews, LowLimits } from '../upstreams/low-limits.ts'
+import type { LowLimitChange, LowLimits } from '../upstreams/low-limits.ts'
 import type { LastDeliveries } from './last-deliveries.ts'
 import { type ModelEnding, ModelEndings } from './model-endings.ts'
 import { UNPRICED_REPEAT_MS, type UnpricedTools } from './unpriced-tools.ts'
@@ -216,7 +216,7 @@ interface ConditionSources {
   /** Names of the channels whose circuit breaker is open or half-open. */
   readonly opened: () => readonly string[]
   /** Calls refused by load shedding. */
-  readonly shed: () => ShedCalls
+  readonly shed: () => CallsRefusedByOverload
   readonly unpriced: Pick<UnpricedTools, 'due' | 'forget'>
   readonly lowLimits: Pick<LowLimits, 'due' | 'forget'>
 }
@@ -283,7 +283,7 @@ class ConditionWatch {
   }
 }
 
-function limitCondition({ low, isNew, ...news }: LowLimitNews, timeMs: number) {
+function limitCondition({ low, isNew, ...news }: LowLimitChange, timeMs: number) {
   if (!low) return news
   const { channel, model } = news
   const { kind, remaining, resetsMs } = low
@@ -366,11 +366,11 @@ class StorageAlerts {
 
   async #send(target: TaggedTarget, waiting: DueAlert[]): Promise<void> {
     // Imported on demand: most gateways have no receivers.
-    const { ATTEMPTS_AT_A_TIME, createAlertAgent, nextAttemptMs, sendAlert } = await import(
+    const { MAX_CONCURRENT_ATTEMPTS, createAlertAgent, nextAttemptMs, sendAlert } = await import(
       './alert-sender.ts'
     )
     const { signal } = this.#stopping
-    const agent = (this.#agent ??= createAlertAgent(ATTEMPTS_AT_A_TIME))
+    const agent = (this.#agent ??= createAlertAgent(MAX_CONCURRENT_ATTEMPTS))
     for (let [alert] = waiting; alert && !signal.aborted; [alert] = waiting) {
       const last = await sendAlert(target, alert, agent, signal)
       const { reason } = last

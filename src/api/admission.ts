@@ -1,7 +1,7 @@
 import { GatewayError } from '../errors.ts'
 import { type CallSlots, NO_SLOT, type FairSemaphore, type SlotEntry } from '../limits/fair-semaphore.ts'
 import type { Overload } from '../limits/overload.ts'
-import { PacedRefusals } from '../limits/event-loop.ts'
+import { DeferredRefusals } from '../limits/event-loop.ts'
 import type { PoolClient } from '../limits/fair-pool.ts'
 import type { ClientExchange } from './endpoint.ts'
 
@@ -15,7 +15,7 @@ const DISCONNECTED = new GatewayError('overloaded', 'the client disconnected whi
 export class Admission {
   readonly #overload: Overload
   readonly #slots: CallSlots
-  readonly #refusals = new PacedRefusals()
+  readonly #refusals = new DeferredRefusals()
   readonly #callEnded = (): void => this.#overload.callEnded()
 
   constructor(overload: Overload, slots: CallSlots) {

@@ -25,7 +25,7 @@ import {
 } from '../management/channels/list-channels.ts'
 import {
   addChannelKeys,
-  addedKeys,
+  addedKeysSchema,
   channelKeysSchema,
   keyPath,
   keyState,
@@ -166,7 +166,7 @@ export const CHANNEL_ENDPOINTS: readonly JsonEndpoint[] = [
     summary: 'Adds keys to a channel, one a line',
     errorStatuses: [409],
     params: CHANNEL_ID.path,
-    body: addedKeys,
+    body: addedKeysSchema,
     responseBody: channelKeysSchema,
     handle: ({ params, body, services }) => addChannelKeys(services, { id: params.id, key: body.key }),
   }),

@@ -3,8 +3,8 @@ import type { Response } from '@sluice/http1'
 import { z } from 'zod'
 import type {
   AccountAuthenticator,
-  Authenticated,
-  SignedIn,
+  AuthenticatedAccount,
+  SessionAndUser,
 } from '../accounts/authentication/account-authenticator.ts'
 import { addressBlock } from '../accounts/authentication/address-block.ts'
 import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
@@ -17,7 +17,7 @@ import { Role } from '../domain/role.ts'
 import { GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { StoreReads } from '../limits/store-reads.ts'
-import { limitedStore } from '../management/limit-reads.ts'
+import { storeWithReadLimits } from '../management/limit-reads.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { readInput, isRepeatable } from '../management/input-fields.ts'
 import { withAuditOrigin } from '../management/audit-origin.ts'
@@ -95,7 +95,7 @@ export class JsonApi {
     return this.#ownCaller(request, await accounts.session(request))
   }
 
-  async #ownCaller(request: Request, session: SignedIn | undefined): Promise<Caller> {
+  async #ownCaller(request: Request, session: SessionAndUser | undefined): Promise<Caller> {
     const { accounts, apiKeys, clientAddress, management } = this.#services
     const { user } = await accounts.authenticate(request, Role.user, session)
     const { 'Gateway-Key': id } = readInput(keyHeaderSchema, {
@@ -191,7 +191,7 @@ export class JsonApi {
    * Counts a request of the console. Sessions of the console have a limit of their own instead of `global`
    * and `search`.
    */
-  async #takeFromConsole({ response }: ClientExchange, { user }: SignedIn): Promise<void> {
+  async #takeFromConsole({ response }: ClientExchange, { user }: SessionAndUser): Promise<void> {
     const { limits, management } = this.#services
     const limit = management.settings().rateLimits.console
     const limited = { name: LIMIT_NAMES.console, subject: user.id, limit }
@@ -201,8 +201,8 @@ export class JsonApi {
   async #authenticate(
     exchange: ClientExchange,
     endpoint: JsonEndpoint,
-    session: SignedIn | undefined,
-  ): Promise<Partial<Authenticated>> {
+    session: SessionAndUser | undefined,
+  ): Promise<Partial<AuthenticatedAccount>> {
     const { request, record } = exchange
     const { access } = endpoint
     if (access === 'visitor') return {}
@@ -340,7 +340,11 @@ function parseJson(bytes: Buffer): unknown {
  * Who made the changes of a request, for the audit log. Changes without a user can only come from sessions of
  * the console.
  */
-function originOf({ user, sessionHash }: Partial<Authenticated>, address: string, atMs: number): Origin {
+function originOf(
+  { user, sessionHash }: Partial<AuthenticatedAccount>,
+  address: string,
+  atMs: number,
+): Origin {
   const via = user && sessionHash === undefined ? 'api' : 'console'
   return { actorId: user?.id ?? 0, actor: user?.username ?? '', via, address, atMs }
 }
@@ -353,7 +357,7 @@ function originOf({ user, sessionHash }: Partial<Authenticated>, address: string
 function meteredServices(
   { management, reads }: { readonly management: AdministrationServices; readonly reads: StoreReads },
   response: Response,
-  { user }: Partial<Authenticated>,
+  { user }: Partial<AuthenticatedAccount>,
 ): AdministrationServices {
   if (!user) return management
   const reading = reads.of(user.id)
@@ -364,5 +368,5 @@ function meteredServices(
     await reading.begin()
     await reading.hold(bytes)
   }
-  return { ...management, store: limitedStore(management.store, reading), holdToRead }
+  return { ...management, store: storeWithReadLimits(management.store, reading), holdToRead }
 }

@@ -1,5 +1,5 @@
 import type { ResponseHeaders } from '@sluice/http1'
-import type { CountFigures, LimitFigures } from '../limits/rate-limiter.ts'
+import type { LimitCountFigures, LimitFigures } from '../limits/rate-limiter.ts'
 import type { ApiArea } from './envelopes.ts'
 
 /** Returns the headers that state what remains of an API key's limits. `docs/api.md: Limits`. */
@@ -58,7 +58,7 @@ function namesBy(nameOf: (count: string, what: string) => string): NamesOfCounts
 function headersIn(names: NamesOfCounts, resetOf: (resetMs: number, nowMs: number) => string): LimitHeaders {
   return ({ requests, tokens }, nowMs) => {
     const headers: Record<string, string> = {}
-    const state = (of: CountNames, { limit, remaining, resetMs }: CountFigures): void => {
+    const state = (of: CountNames, { limit, remaining, resetMs }: LimitCountFigures): void => {
       headers[of.limit] = String(limit)
       headers[of.remaining] = String(remaining)
       headers[of.reset] = resetOf(resetMs, nowMs)

@@ -100,7 +100,7 @@ export function modelListBody(shape: ModelShape, models: readonly ListedModel[])
  * `anthropic-version`, some of them with the key as a bearer token. `vendor-version` counts only together
  * with `x-api-key`. A key in `x-goog-api-key` selects Gemini's format. `docs/api.md: Models`.
  */
-export function listShape(request: Request): ModelShape {
+export function modelListShape(request: Request): ModelShape {
   if (headerText(request, 'anthropic-version') !== undefined) return 'messages'
   const isNamed = headerText(request, 'vendor-version') !== undefined
   if (headerText(request, 'x-api-key') !== undefined) return isNamed ? 'messages' : 'chat'
@@ -108,15 +108,15 @@ export function listShape(request: Request): ModelShape {
 }
 
 /**
- * Chooses the format of a single model like `listShape`, but an API key in any place where Gemini's clients
+ * Chooses the format of a single model like `modelListShape`, but an API key in any place where Gemini's clients
  * send it (`alternateKey`) also selects Gemini's format.
  */
-export function entryShape(request: Request): ModelShape {
-  const shape = listShape(request)
+export function modelEntryShape(request: Request): ModelShape {
+  const shape = modelListShape(request)
   return shape === 'chat' && alternateKey(request) !== undefined ? 'alternate' : shape
 }
 
 /** The area of requests to `/v1/models`, which decides the format of errors. */
-export function modelArea(request: Request): ApiArea {
-  return listShape(request) === 'messages' ? 'messages' : 'relay'
+export function areaOfModelRequest(request: Request): ApiArea {
+  return modelListShape(request) === 'messages' ? 'messages' : 'relay'
 }

@@ -20,11 +20,11 @@ import {
   type JsonEndpoint,
 } from './endpoint.ts'
 import {
-  entryShape,
-  listShape,
+  modelEntryShape,
+  modelListShape,
   MODEL_ENTRY,
   MODEL_LIST,
-  modelArea,
+  areaOfModelRequest,
   modelListBody,
   type ModelShape,
 } from './model-shapes.ts'
@@ -53,14 +53,14 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     method: 'GET',
     path: '/v1/models',
     area: 'relay',
-    areaOf: modelArea,
+    areaOf: areaOfModelRequest,
     access: 'key',
     keyIn: 'model-list',
     summary: 'The models that the API key may call',
     query: z.object({ client_version: z.string().optional() }),
     async handle({ token, user, query, exchange, models: lists, services }) {
       const list = lists.list(services.settings(), { token, user })
-      const shape = listShape(exchange.request)
+      const shape = modelListShape(exchange.request)
       if (query.client_version === undefined) return modelListBody(shape, list)
       return { ...MODEL_LIST[shape](list), ...CATALOGUE }
     },
@@ -69,7 +69,7 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     method: 'GET',
     path: PATH,
     area: 'relay',
-    areaOf: modelArea,
+    areaOf: areaOfModelRequest,
     access: 'key',
     keyIn: 'any',
     summary: 'One model that the API key may call',
@@ -77,7 +77,7 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     async handle({ token, user, params: { id }, exchange, models, services }) {
       const name = decodeURIComponent(id)
       const found = requireModel(models.find(services.settings(), { token, user }, name), name)
-      return MODEL_ENTRY[entryShape(exchange.request)](found)
+      return MODEL_ENTRY[modelEntryShape(exchange.request)](found)
     },
   }),
   // Always responds with 501: models are deleted in the configuration.
@@ -85,7 +85,7 @@ export const MODEL_ENDPOINTS: readonly JsonEndpoint[] = [
     method: 'DELETE',
     path: PATH,
     area: 'relay',
-    areaOf: modelArea,
+    areaOf: areaOfModelRequest,
     access: 'key',
     keyIn: 'any',
     summary: 'Not implemented',

@@ -1,5 +1,5 @@
 import type { Response } from '@sluice/http1'
-import { mergedText } from '../telemetry/merged-text.ts'
+import { mergeMetricsTexts } from '../telemetry/merge-metrics-texts.ts'
 import { METRICS_CONTENT_TYPE, metricsText } from '../telemetry/series.ts'
 import type { OpenEndpoint, OperatorEndpoint } from './endpoint.ts'
 
@@ -54,7 +54,7 @@ export const metricsEndpoint: OperatorEndpoint = {
     const own = metricsText(metrics.read())
     const others = await metrics.ofOthers?.(own)
     response.writeHead(200, { 'content-type': METRICS_CONTENT_TYPE, 'cache-control': 'no-store' })
-    response.end(others ? mergedText([own, ...others]) : own)
+    response.end(others ? mergeMetricsTexts([own, ...others]) : own)
   },
 }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pathPattern, shownPath } from './paths.ts'
+import { pathPattern, redactedPath } from './paths.ts'
 
 test.each([
   ['/api/token/:id/key', '/api/token/7/key', { id: '7' }],
@@ -42,7 +42,7 @@ test.each([
   ['/v1/models/a%2Fb%3Ac%20d', '/v1/models/a%2Fb%3Ac%20d'],
   ['/<script>"\'&\u0000\u00e4', '/?script??????'],
 ])('the path %j is logged as %j', (path, shown) => {
-  expect(shownPath(path)).toBe(shown)
+  expect(redactedPath(path)).toBe(shown)
 })
 
 test.each([
@@ -53,18 +53,18 @@ test.each([
   [`/${'x'.repeat(31)}/${'y/'.repeat(83)}z`, `/${'x'.repeat(31)}/${'y/'.repeat(83)}z`],
   [`/${'x'.repeat(31)}/${'y/'.repeat(84)}z`, `/${'x'.repeat(31)}/${'y/'.repeat(83)}y`],
 ])('the usual path %s is logged as %s', (path, shown) => {
-  expect(shownPath(path)).toBe(shown)
+  expect(redactedPath(path)).toBe(shown)
 })
 
 test('a long path is logged partially, without a part of a key at the cut', () => {
-  expect(shownPath(`/${'x-'.repeat(5000)}`)).toHaveLength(200)
-  expect(shownPath(`/${'x-'.repeat(90)}${KEY}`)).not.toContain('A1b2')
+  expect(redactedPath(`/${'x-'.repeat(5000)}`)).toHaveLength(200)
+  expect(redactedPath(`/${'x-'.repeat(90)}${KEY}`)).not.toContain('A1b2')
 })
 
 test('a path of escapes within escapes is read quickly, and no key in it is logged', () => {
   const letter = (depth: number): string =>
     depth === 0 ? 's' : letter(depth - 1).replaceAll(/./g, (each) => `%${each.charCodeAt(0).toString(16)}`)
   for (let depth = 1; depth < 9; depth++)
-    expect(shownPath(`/${letter(depth)}k-secret`)).not.toContain('secret')
-  expect(shownPath(`/%${'25'.repeat(8_000)}73k-secret`)).toBe('/sk-…')
+    expect(redactedPath(`/${letter(depth)}k-secret`)).not.toContain('secret')
+  expect(redactedPath(`/%${'25'.repeat(8_000)}73k-secret`)).toBe('/sk-…')
 })

@@ -87,7 +87,7 @@ const PLAIN = /^(?!.*(?:sk-|[0-9a-z]{32}))[\w/.~:@+,=-]*$/i
  * Prepares a path for messages and logs: at most 200 characters, without markup and without keys in any
  * encoding.
  */
-export function shownPath(path: string): string {
+export function redactedPath(path: string): string {
   return path.length <= MAX_LENGTH && PLAIN.test(path) ? path : redacted(path)
 }
 

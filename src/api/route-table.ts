@@ -3,7 +3,7 @@ import type { Request } from '../http/request.ts'
 import { RESPONSES_ENDPOINT } from './calls.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { ApiArea } from './envelopes.ts'
-import { type PathParams, pathPattern, shownPath } from './paths.ts'
+import { type PathParams, pathPattern, redactedPath } from './paths.ts'
 
 /** The endpoint of a request, and the parameters of its path. */
 export interface FoundEndpoint<Kind extends Endpoint> {
@@ -70,7 +70,7 @@ function takes({ method, hasEffect }: Endpoint, requested: string): boolean {
 /** The error for a path that no endpoint has. `suggestion` is the path that was probably meant. */
 export function pathNotFound(path: string, suggestion: string | undefined): GatewayError {
   const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
-  return new GatewayError('not_found', `there is nothing at ${shownPath(path)}${hint}`)
+  return new GatewayError('not_found', `there is nothing at ${redactedPath(path)}${hint}`)
 }
 
 /**
@@ -85,7 +85,9 @@ export function methodNotAllowedError(
   const allow = methods.join(', ')
   if (path === RESPONSES_ENDPOINT.path && headers.upgrade?.toLowerCase() === 'websocket')
     return new GatewayError('upgrade_required', `${path} serves no WebSocket, but POST with stream: true`)
-  return new GatewayError('method_not_allowed', `${shownPath(path)} takes ${allow}, not ${method}`, { allow })
+  return new GatewayError('method_not_allowed', `${redactedPath(path)} takes ${allow}, not ${method}`, {
+    allow,
+  })
 }
 
 /** The error for new requests while the gateway is shutting down. */

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { unfinishedBytes, watchCopy } from './backup-command.ts'
+import { unfinishedCopyBytes, showCopyProgress } from './backup-command.ts'
 import { Progress } from './progress.ts'
 import type { Shell } from './shell.ts'
 
@@ -14,12 +14,12 @@ function folder(): string {
 
 test('the progress of a copy is the size of its unfinished file', () => {
   const path = folder()
-  expect(unfinishedBytes(join(path, 'nowhere/copy.db'))).toBe(0)
+  expect(unfinishedCopyBytes(join(path, 'nowhere/copy.db'))).toBe(0)
   writeFileSync(join(path, 'copy.db'), '12345')
   writeFileSync(join(path, 'other.db.0a.unfinished'), '123')
-  expect(unfinishedBytes(join(path, 'copy.db'))).toBe(0)
+  expect(unfinishedCopyBytes(join(path, 'copy.db'))).toBe(0)
   writeFileSync(join(path, 'copy.db.0a.unfinished'), '1234')
-  expect(unfinishedBytes(join(path, 'copy.db'))).toBe(4)
+  expect(unfinishedCopyBytes(join(path, 'copy.db'))).toBe(4)
 })
 
 test('the progress of a copy is shown in MiB, and removed at its end', async () => {
@@ -29,7 +29,7 @@ test('the progress of a copy is shown in MiB, and removed at its end', async () 
   const written: string[] = []
   const err = { isTTY: true, write: (text: string) => void written.push(text) }
   {
-    using _ = watchCopy(
+    using _ = showCopyProgress(
       new Progress({ err } as unknown as Shell, 'MiB', false),
       join(path, 'sluice.db'),
       join(path, 'copy.db'),

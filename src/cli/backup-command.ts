@@ -56,7 +56,7 @@ async function withProgress<Result>(
   const { sqlitePath } = await import('../domain/database-url.ts')
   // The backup operation refuses a database that is not a file.
   const database = sqlitePath(readEnvironment(shell.env).databaseUrl) ?? ''
-  using _ = watchCopy(new Progress(shell, 'MiB', isSilent), database, resolve(file))
+  using _ = showCopyProgress(new Progress(shell, 'MiB', isSilent), database, resolve(file))
   return await work()
 }
 
@@ -68,10 +68,10 @@ const MEBIBYTE = 2 ** 20
  * Shows how much of the database has been copied, in MiB. Measures the file, because another process may be
  * making the copy.
  */
-export function watchCopy(progress: Progress, database: string, copy: string): Disposable {
+export function showCopyProgress(progress: Progress, database: string, copy: string): Disposable {
   const total = sizeOf(database)
   const timer = setInterval(() => {
-    const copied = Math.min(total, unfinishedBytes(copy))
+    const copied = Math.min(total, unfinishedCopyBytes(copy))
     progress.show(Math.floor(copied / MEBIBYTE), Math.floor(total / MEBIBYTE))
   }, INTERVAL_MS).unref()
   return {
@@ -85,7 +85,7 @@ export function watchCopy(progress: Progress, database: string, copy: string): D
 /**
  * Size of the unfinished copy in bytes, which has a different name than the finished one; 0 if there is none.
  */
-export function unfinishedBytes(copy: string): number {
+export function unfinishedCopyBytes(copy: string): number {
   const start = `${basename(copy)}.`
   try {
     const names = readdirSync(dirname(copy))

@@ -3,7 +3,7 @@ import { type Environment, readEnvironment } from '../config/environment.ts'
 import { ConfigError, formatDiagnostic } from '../config/diagnostics.ts'
 
 /** Prints the errors of a refused configuration on standard error; rethrows any other error. */
-export function printMistakes(error: unknown): undefined {
+export function printConfigErrors(error: unknown): undefined {
   if (!(error instanceof ConfigError)) throw error
   for (const diagnostic of error.diagnostics) process.stderr.write(`${formatDiagnostic(diagnostic)}\n`)
   process.stderr.write('Nothing was started. "sluice check" reads the configuration without starting.\n')
@@ -18,6 +18,6 @@ export function loadEnvironment(
   try {
     return readEnvironment(env, options)
   } catch (error) {
-    return printMistakes(error)
+    return printConfigErrors(error)
   }
 }

@@ -65,7 +65,7 @@ export function changedBudgetOf(
 }
 
 /** Parses `--expires` into Unix seconds or -1. */
-export function expiry(text: string): number {
+export function parseExpiresOption(text: string): number {
   const time = parseExpiry(text, Date.now())
   if (time === undefined) {
     throw new InvalidArgumentError(

@@ -10,7 +10,7 @@ import {
   changedBudgetOf,
   commaList,
   CONFIG_OPTION,
-  expiry,
+  parseExpiresOption,
   givenFields,
   JSON_OPTION,
   wholeNumber,
@@ -97,7 +97,7 @@ export function addTokenCommands(program: Command, shell: Shell): void {
     .addOption(BUDGET_OPTIONS[1])
     .addOption(
       new Option('--expires <time>', 'never, 30d, 12h, 2027-01-31, or a Unix time in seconds')
-        .argParser(expiry)
+        .argParser(parseExpiresOption)
         .default(-1, 'never'),
     )
     .option('--models <names>', 'the models that the key may use, separated by commas', commaList)

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Change } from '../domain/change.ts'
+import type { DataChange } from '../domain/data-change.ts'
 import { formatChange, MAX_TOKEN_IDS, parseChange } from './change-feed.ts'
 
 const id = fc.integer({ min: 0, max: Number.MAX_SAFE_INTEGER })
-const change: fc.Arbitrary<Change> = fc.oneof(
+const change: fc.Arbitrary<DataChange> = fc.oneof(
   fc.record({ of: fc.constant('tokens'), ids: fc.array(id, { minLength: 1, maxLength: MAX_TOKEN_IDS }) }),
   fc.record({ of: fc.constant('user'), id }),
   fc.record({ of: fc.constantFrom('keys', 'settings', 'anything') }),

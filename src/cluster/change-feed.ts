@@ -1,4 +1,4 @@
-import type { Change } from '../domain/change.ts'
+import type { DataChange } from '../domain/data-change.ts'
 import type { Listener } from '../store/postgres/announcements.ts'
 
 /** Prefix of announced changes, because other texts are sent over the same channel. */
@@ -7,11 +7,11 @@ const PREFIX = 'changed'
 export const MAX_TOKEN_IDS = 400
 
 /** Formats a change, and the node that made it, as the text to announce. */
-export function formatChange(node: string, change: Change): string {
+export function formatChange(node: string, change: DataChange): string {
   return [PREFIX, node, change.of, ...idsOf(change)].join(' ')
 }
 
-function idsOf(change: Change): readonly number[] {
+function idsOf(change: DataChange): readonly number[] {
   switch (change.of) {
     case 'tokens':
       return change.ids
@@ -25,7 +25,7 @@ function idsOf(change: Change): readonly number[] {
 }
 
 /** Parses an announced text; undefined for any other text. */
-export function parseChange(text: string): { node: string; change: Change } | undefined {
+export function parseChange(text: string): { node: string; change: DataChange } | undefined {
   const [prefix, node = '', of, ...rest] = text.split(' ')
   if (prefix !== PREFIX || node === '' || rest.length > MAX_TOKEN_IDS) return undefined
   const ids = rest.map((id) => (/^\d{1,16}$/.test(id) ? Number(id) : Number.NaN))
@@ -59,7 +59,7 @@ const RETRY_MS = 500
 export class ChangeFeed {
   readonly #node: string
   readonly #announcer: Announcer
-  readonly #listeners = new Set<(change: Change) => void>()
+  readonly #listeners = new Set<(change: DataChange) => void>()
   readonly #endListening: () => void
   #isFirst = true
   #retryTimer: NodeJS.Timeout | undefined
@@ -75,12 +75,12 @@ export class ChangeFeed {
   }
 
   /** Adds a listener to changes by other nodes. */
-  listen(listener: (change: Change) => void): void {
+  listen(listener: (change: DataChange) => void): void {
     this.#listeners.add(listener)
   }
 
   /** Announces a committed change. Nodes that are disconnected now get the change `anything` later. */
-  notify(change: Change): void {
+  notify(change: DataChange): void {
     if (change.of !== 'tokens') return this.#announce(change)
     for (let from = 0; from < change.ids.length; from += MAX_TOKEN_IDS) {
       this.#announce({ of: 'tokens', ids: change.ids.slice(from, from + MAX_TOKEN_IDS) })
@@ -92,7 +92,7 @@ export class ChangeFeed {
     this.#endListening()
   }
 
-  #announce(change: Change): void {
+  #announce(change: DataChange): void {
     this.#announcer.announce(formatChange(this.#node, change)).catch(() => {
       // `anything` makes all nodes read everything again, so it replaces any change that was lost.
       this.#retryTimer ??= setTimeout(() => {

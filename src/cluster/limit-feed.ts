@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Channel } from '../domain/records/channel.ts'
 import { hmacOf, seal, type Secrets, unseal } from '../store/secrets.ts'
 import type { CooldownChange, KeyRings } from '../upstreams/key-ring.ts'
-import type { NotedLimits, ProviderLimits } from '../upstreams/provider-limits.ts'
+import type { LimitsForOtherNodes, ProviderLimits } from '../upstreams/provider-limits.ts'
 import type { StatedCount, StatedLimits } from '../upstreams/stated-limits.ts'
 import type { Announcer } from './change-feed.ts'
 
@@ -119,7 +119,7 @@ export class LimitFeed {
     if (this.#waiting.size < MAX_WAITING || this.#waiting.has(key)) this.#waiting.set(key, news)
   }
 
-  #addLimit(noted: NotedLimits): void {
+  #addLimit(noted: LimitsForOtherNodes): void {
     this.#add(`limit ${noted.channel}\0${noted.key}\0${noted.model}`, () => this.#limitNews(noted))
   }
 
@@ -228,7 +228,7 @@ export class LimitFeed {
     }
   }
 
-  #limitNews({ channel, key, model, stated, statedMs }: NotedLimits): News {
+  #limitNews({ channel, key, model, stated, statedMs }: LimitsForOtherNodes): News {
     const { requests, tokens, restsUntilMs = null } = stated
     const rests = restsUntilMs === null ? null : Math.ceil(restsUntilMs)
     return [

@@ -46,14 +46,14 @@ interface PendingQuestion {
 }
 
 /** The running nodes of a cluster. */
-export interface KnownNodes {
+export interface RunningNodes {
   /** Number of nodes, this one included. */
   readonly count: () => number
   readonly knows: (node: string) => boolean
 }
 
 /** Nodes whose names are known, so that reports of others are refused. */
-export function nodesByName(names: () => readonly string[]): KnownNodes {
+export function nodesByName(names: () => readonly string[]): RunningNodes {
   return { count: () => names().length, knows: (node) => names().includes(node) }
 }
 
@@ -65,7 +65,7 @@ export function nodesByName(names: () => readonly string[]): KnownNodes {
 export class NodeReports {
   readonly #node: string
   readonly #announcer: Announcer
-  readonly #nodes: KnownNodes
+  readonly #nodes: RunningNodes
   readonly #answered = new Set<string>()
   readonly #endListening: () => void
   readonly #reports = new Map<string, (argument: string) => Promise<string>>()
@@ -74,7 +74,7 @@ export class NodeReports {
   readonly #answers = new Map<string, Promise<readonly string[]>>()
 
   /** Only reports of nodes in `nodes` are accepted. */
-  constructor(node: string, announcer: Announcer, nodes: KnownNodes) {
+  constructor(node: string, announcer: Announcer, nodes: RunningNodes) {
     this.#node = node
     this.#announcer = announcer
     this.#nodes = nodes

@@ -7,7 +7,7 @@ import {
   currentPrice,
   literalNames,
   matchesModel,
-  unchargedKinds,
+  unchargedPriceKeys,
   withHyphenatedDate,
 } from './built-in-prices.ts'
 import { VENDORS } from './vendors.ts'
@@ -120,7 +120,7 @@ describe('the built-in prices', () => {
 
   const priced = VENDORS.filter(({ unpriced }) => unpriced === undefined)
   test.each(priced.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
-    '%s (%s) lists names that can be called and that have a price',
+    "a vendor key's models can be called and have a price: %s (%s)",
     (id, _, vendor) => {
       const names = prices.namesOf(vendor)
       expect(names.length).toBeGreaterThan(0)
@@ -183,9 +183,9 @@ describe('prices in the data', () => {
   })
 
   test('kinds of prices that are not charged are named', () => {
-    expect(unchargedKinds({ input_mtok: 1, output_mtok: 1, input_video_mtok: 3, audio_hours: 1 })).toEqual([
-      'input_video_mtok',
-    ])
+    expect(
+      unchargedPriceKeys({ input_mtok: 1, output_mtok: 1, input_video_mtok: 3, audio_hours: 1 }),
+    ).toEqual(['input_video_mtok'])
   })
 })
 

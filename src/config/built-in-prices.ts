@@ -17,7 +17,7 @@ import { byTokenKind, completePrices, TOKEN_KINDS } from '../domain/token-kinds.
 import { CONTEXT_LENGTHS } from '../domain/price-data/context-lengths.ts'
 import { SERVICE_DATA_TEXT } from '../domain/price-data/index.ts'
 import {
-  type FurtherPrices,
+  type NonTokenPrices,
   MEDIA_PRICES_TEXT,
   mediaModels,
   mediaPrices,
@@ -26,7 +26,7 @@ import type { DataSource } from '../domain/price-data/vendor-service.ts'
 import { isRetired } from '../domain/price-data/retired-models.ts'
 import { TOOL_LIST_TEXT } from '../domain/tool-price.ts'
 import type { ToolPrices } from '../domain/tool-use.ts'
-import { freeze } from './freeze.ts'
+import { deepFreeze } from './deep-freeze.ts'
 import { type Vendor, VENDORS } from './vendors.ts'
 
 /** A model's entry in the built-in price table. */
@@ -142,7 +142,7 @@ export function builtInPrices(now: () => Date = () => new Date()): BuiltInPrices
     if (result?.data !== data) {
       const price = chargeablePrice(data, mediaPrices(id, model.id))
       const contextTokens = model.context_window ?? CONTEXT_LENGTHS.get(id)?.models.get(model.id)
-      const uncharged = unchargedKinds(data)
+      const uncharged = unchargedPriceKeys(data)
       const moment = isList(model.prices) ? { moment: momentOf(model.prices, data) } : undefined
       result = Object.freeze({ vendor: id, price, contextTokens, uncharged, data, ...moment })
       read.set(model, result)
@@ -290,7 +290,7 @@ const PLACES = 18
  * Converts a model's entry in the price data to a price; undefined if it contains no price that the gateway
  * can charge.
  */
-export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): Price | undefined {
+export function chargeablePrice(data: ModelPrice, further: NonTokenPrices = {}): Price | undefined {
   const second = perSecond(data)
   if (
     data['input_mtok'] === undefined &&
@@ -304,7 +304,7 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
   }
   const starts = Object.values(data).flatMap((value) => (typeof value === 'object' ? value.tiers : []))
   const above = [...new Set(starts.map(({ start }) => start))].sort((a, b) => a - b)
-  return freeze({
+  return deepFreeze({
     ...FREE_PRICE,
     tokens: tokensAt(data, 0),
     tiers: above.map((start) => ({ above: start, tokens: tokensAt(data, start + 1) })),
@@ -317,7 +317,7 @@ export function chargeablePrice(data: ModelPrice, further: FurtherPrices = {}): 
 }
 
 /** Keys of prices in the data that a call could cause but that the gateway does not charge. */
-export function unchargedKinds(data: ModelPrice): readonly string[] {
+export function unchargedPriceKeys(data: ModelPrice): readonly string[] {
   return Object.keys(data).filter((key) => data[key] !== undefined && !CHARGED_KEYS.has(key))
 }
 

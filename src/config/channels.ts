@@ -20,7 +20,7 @@ import {
   name,
   oneOf,
   oneOrList,
-  Refusal,
+  InvalidValue,
   scalar,
   secret,
   section,
@@ -56,7 +56,7 @@ const serviceAccount = secret("the JSON of a service account's key, or file: and
 
 const baseUrl = text('an http:// or https:// URL', (given) => {
   const read = readBaseUrl(given)
-  return 'url' in read ? read.url : new Refusal(read.expected)
+  return 'url' in read ? read.url : new InvalidValue(read.expected)
 })
 
 // May contain a password, so messages do not repeat it.

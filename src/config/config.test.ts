@@ -7,7 +7,12 @@ import { afterAll, afterEach, beforeEach, describe, expect, onTestFinished, test
 import { type Config, readConfig } from './config.ts'
 import { readEnvironment } from './environment.ts'
 import { ConfigError, formatDiagnostic } from './diagnostics.ts'
-import { type FromReadingThread, NEXT_USERS, readConfigInThread, startReading } from './reading-thread.ts'
+import {
+  type ReadingThreadMessage,
+  NEXT_USERS_REQUEST,
+  readConfigInThread,
+  startReadingThread,
+} from './reading-thread.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'config-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -53,13 +58,13 @@ describe('the configuration', () => {
     const file = join(folder, 'parts.yaml')
     const users = Array.from({ length: 1_100 }, (_, index) => `  - { username: u${index} }`)
     writeFileSync(file, ['users:', ...users].join('\n'))
-    const worker = startReading({
+    const worker = startReadingThread({
       environment: readEnvironment({}, { config: file }, folder),
       given: undefined,
     })
     onTestFinished(async () => void (await worker.terminate()))
-    const came: FromReadingThread[] = []
-    worker.on('message', (message: FromReadingThread) => came.push(message))
+    const came: ReadingThreadMessage[] = []
+    worker.on('message', (message: ReadingThreadMessage) => came.push(message))
     const sizes = (): (number | string)[] =>
       came.map((message) => (message.kind === 'users' ? message.users.length : message.kind))
     await once(worker, 'message')
@@ -67,7 +72,7 @@ describe('the configuration', () => {
       await expect.poll(sizes).toEqual(expected)
       await sleep(20)
       expect(sizes()).toEqual(expected)
-      worker.postMessage(NEXT_USERS)
+      worker.postMessage(NEXT_USERS_REQUEST)
     }
   })
 
@@ -137,7 +142,7 @@ models:
     expect(settings.models.get('gpt-oss-120b').price?.tokens.input).toEqual({ digits: 35n, scale: 2 })
   })
 
-  test('models take the declared values, and by their name all others', () => {
+  test('the capabilities of a model are the declared ones, and all others follow from its name', () => {
     expect(settings.models.get('house-thinker')).toMatchObject({
       thinking: 'adaptive',
       sampling: false,
@@ -171,7 +176,7 @@ models:
     expect(settings.models.get('__proto__').price).toBeUndefined()
   })
 
-  test('models are listed as far as the file declares them', () => {
+  test('the configuration lists the models that gateway.yaml declares', () => {
     expect(settings.models.declared).toEqual([
       'gpt-4o-mini',
       'gpt-4o',
@@ -370,7 +375,7 @@ describe('warnings about the configuration', () => {
       ])
     })
 
-    test('there is no such warning about channels of others, and none with model_dates: false', () => {
+    test("there is no warning about a model's end at channels of other vendors, or with model_dates: false", () => {
       expect(warnings(config(at('http://self.example/v1', 'gpt-5')))).toEqual([])
       const off = 'options: { model_dates: false }\n'
       expect(warnings(config(at('https://api.openai.com/v1', 'gpt-5', off)))).toEqual([])

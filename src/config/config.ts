@@ -3,7 +3,7 @@ import type { UserSeed } from '../domain/records/user.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { Environment } from './environment.ts'
 import { type FileReading, type FileTexts, readFile } from './read-file.ts'
-import { freeze } from './freeze.ts'
+import { deepFreeze } from './deep-freeze.ts'
 import type { Diagnostic } from './diagnostics.ts'
 import { type BuiltInPrices, builtInPrices } from './built-in-prices.ts'
 import { type PriceFile, type PriceList, priceList } from './price-file.ts'
@@ -51,7 +51,7 @@ export function configOf(
   builtIn: BuiltInPrices,
 ): Config {
   const prices = priceList(builtIn, priceFile)
-  return freeze({
+  return deepFreeze({
     environment,
     settings: settingsOf(content, channels, environmentChannels, prices),
     users: content.users,

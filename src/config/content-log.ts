@@ -10,7 +10,7 @@ import type { Values } from '../domain/records/record.ts'
 import { Role } from '../domain/role.ts'
 import { parseDuration } from '../domain/units.ts'
 import { readBaseUrl } from './base-url.ts'
-import { type Field, oneOf, Refusal, scalar, section, text } from './fields.ts'
+import { type Field, oneOf, InvalidValue, scalar, section, text } from './fields.ts'
 
 const SHARE = 'a number from 0 to 1'
 
@@ -33,7 +33,7 @@ const keep: Field<number> = scalar(KEEP, ({ value }) => {
   if (given === undefined) return undefined
   return given >= 1000 && given <= MAX_KEEP_MS
     ? Math.floor(given / 1000) * 1000
-    : new Refusal('a duration from 1s to 3650d')
+    : new InvalidValue('a duration from 1s to 3650d')
 })
 
 const STORE = 'database, or s3://BUCKET/PREFIX'
@@ -48,15 +48,15 @@ const store: Field<ContentPlace> = scalar(STORE, ({ value }) => {
   if (typeof value !== 'string' || !value.startsWith('s3://')) return undefined
   const [bucket = '', ...steps] = value.slice('s3://'.length).replace(/\/$/, '').split('/')
   const prefix = steps.join('/')
-  if (!BUCKET.test(bucket)) return new Refusal('s3:// and the name of a bucket')
+  if (!BUCKET.test(bucket)) return new InvalidValue('s3:// and the name of a bucket')
   if (prefix.length > MAX_PREFIX || !steps.every((step) => STEP.test(step)))
-    return new Refusal('a prefix of letters, digits, ".", "-", "_" and single slashes')
+    return new InvalidValue('a prefix of letters, digits, ".", "-", "_" and single slashes')
   return { kind: 's3', bucket, prefix, endpoint: '', region: '' }
 })
 
 const endpoint: Field<string> = text('an http:// or https:// URL', (given) => {
   const read = readBaseUrl(given)
-  return 'url' in read ? read.url : new Refusal(read.expected)
+  return 'url' in read ? read.url : new InvalidValue(read.expected)
 })
 
 const DEFAULT_REGION = 'us-east-1'

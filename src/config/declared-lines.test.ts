@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { declaredFile } from './declared-lines.ts'
+import { declaredSettingsWithLines } from './declared-lines.ts'
 import { parseYamlDocument } from './document.ts'
 
 const TEXT = `options:
@@ -19,7 +19,7 @@ users:
 
 test('116: values of the file have their lines, secrets only that they are set, and users are left out', () => {
   const document = parseYamlDocument(TEXT, () => 'Europe/Berlin')
-  expect(declaredFile(document, '/etc/sluice/gateway.yaml')).toEqual({
+  expect(declaredSettingsWithLines(document, '/etc/sluice/gateway.yaml')).toEqual({
     file: 'gateway.yaml',
     items: [
       { path: 'options.retries', line: 2, value: 2 },
@@ -35,7 +35,7 @@ test('116: values of the file have their lines, secrets only that they are set, 
 
 test('116: without a file nothing is declared', () => {
   expect(
-    declaredFile(
+    declaredSettingsWithLines(
       parseYamlDocument('', () => undefined),
       undefined,
     ),

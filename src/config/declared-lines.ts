@@ -30,7 +30,10 @@ const SECRETS: ReadonlySet<string> = new Set([
 const MAX_LINES = 2000
 
 /** The settings that the file declares in these sections, with their lines. Secrets are replaced by `set`. */
-export function declaredFile(document: ParsedDocument, configFile: string | undefined): DeclaredFile {
+export function declaredSettingsWithLines(
+  document: ParsedDocument,
+  configFile: string | undefined,
+): DeclaredFile {
   if (configFile === undefined) return { file: '', items: [] }
   const found = SECTIONS.flatMap((section) =>
     linesOf(child(document.tree, section), [section], document.lineOf),

@@ -20,7 +20,7 @@ import { UnresolvedScalar, YamlScalar } from './yaml-node.ts'
 export type Field<T> = z.ZodType<T>
 
 /** Returned by a field's reader instead of a value: states what was expected, for the error message. */
-export class Refusal {
+export class InvalidValue {
   readonly expected: string
   constructor(expected: string) {
     this.expected = expected
@@ -34,14 +34,17 @@ export const ALREADY_REPORTED = '(reported already)'
 const MAX_RETENTION_MS = 87_600 * 3_600_000
 
 /**
- * A field with a single value. `read` returns the value, undefined if it is invalid, or a `Refusal` with a
+ * A field with a single value. `read` returns the value, undefined if it is invalid, or a `InvalidValue` with a
  * more specific expectation.
  */
-export function scalar<T>(expected: string, read: (node: YamlScalar) => T | Refusal | undefined): Field<T> {
+export function scalar<T>(
+  expected: string,
+  read: (node: YamlScalar) => T | InvalidValue | undefined,
+): Field<T> {
   return z.unknown().transform((given, ctx): T => {
     const result = given instanceof YamlScalar ? read(given) : undefined
-    if (result !== undefined && !(result instanceof Refusal)) return result
-    const message = mismatch(result instanceof Refusal ? result.expected : expected, given)
+    if (result !== undefined && !(result instanceof InvalidValue)) return result
+    const message = mismatch(result instanceof InvalidValue ? result.expected : expected, given)
     ctx.issues.push({ code: 'custom', message, input: given })
     return z.NEVER
   })
@@ -50,7 +53,7 @@ export function scalar<T>(expected: string, read: (node: YamlScalar) => T | Refu
 /** A text. `accept` returns the value to use, or what was expected. */
 export function text(
   expected: string,
-  accept: (text: string) => string | Refusal | undefined,
+  accept: (text: string) => string | InvalidValue | undefined,
 ): Field<string> {
   return scalar(expected, ({ value }) => (typeof value === 'string' ? accept(value) : undefined))
 }
@@ -95,7 +98,7 @@ function scalarOf<V, J>(type: FieldType<V, Stored, J>, expected = type.expected)
     const given = isDigits ? Number(value) : value
     const broken = describeMismatch(type, given)
     if (broken === undefined) return type.fromJson(given as J)
-    return new Refusal(broken === type.expected ? expected : broken)
+    return new InvalidValue(broken === type.expected ? expected : broken)
   })
 }
 
@@ -111,7 +114,9 @@ export function oneOf<const T extends string | number>(values: readonly T[]): Fi
     const found = values.find((candidate) => String(candidate) === String(value))
     if (found !== undefined) return found
     const suggestion = findNearest(source, words)
-    return suggestion === undefined ? undefined : new Refusal(`one of ${words.join(', ')} (${suggestion}?)`)
+    return suggestion === undefined
+      ? undefined
+      : new InvalidValue(`one of ${words.join(', ')} (${suggestion}?)`)
   })
 }
 
@@ -128,7 +133,7 @@ export function decimal({
     if (typeof value === 'boolean') return undefined
     const exact = typeof value === 'number' ? (asDecimal(source) ?? parseDecimal(value)) : asDecimal(value)
     if (!exact) return undefined
-    if (exact.scale > 20) return new Refusal('a decimal number with at most 20 places')
+    if (exact.scale > 20) return new InvalidValue('a decimal number with at most 20 places')
     const inRange =
       exact.digits >= (aboveZero ? 1n : 0n) && exact.digits <= BigInt(maximum) * 10n ** BigInt(exact.scale)
     return inRange ? exact : undefined
@@ -143,7 +148,9 @@ export const retention: Field<number> = scalar('a duration such as 24h or 720h, 
   if (value === 0 || value === '0') return 0
   const milliseconds = typeof value === 'string' ? parseDuration(value) : undefined
   if (milliseconds === undefined) return undefined
-  return milliseconds <= MAX_RETENTION_MS ? milliseconds : new Refusal('a duration of at most 87600h, or 0')
+  return milliseconds <= MAX_RETENTION_MS
+    ? milliseconds
+    : new InvalidValue('a duration of at most 87600h, or 0')
 })
 
 /** A number of bytes, written `32MiB`, `1KB` or `1024`. */
@@ -151,7 +158,7 @@ export function size(min: number, max: number): Field<number> {
   return scalar('a size such as 32MiB, 20MB or 1048576', ({ value }) => {
     const bytes = typeof value === 'boolean' ? undefined : parseSize(String(value))
     if (bytes === undefined) return undefined
-    return bytes >= min && bytes <= max ? bytes : new Refusal(`a size from ${min} to ${max} bytes`)
+    return bytes >= min && bytes <= max ? bytes : new InvalidValue(`a size from ${min} to ${max} bytes`)
   })
 }
 

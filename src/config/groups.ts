@@ -10,7 +10,7 @@ import {
   type Field,
   integer,
   oneOf,
-  Refusal,
+  InvalidValue,
   section,
   text,
 } from './fields.ts'
@@ -52,7 +52,7 @@ export function declaredGroups(section: YamlNode): ReadonlyMap<string, Group> {
 export function groupName(declared: ReadonlySet<string>): Field<string> {
   return text('the name of a group', (given) => {
     if (declared.has(given)) return given
-    return new Refusal(`a group that groups declares${suggestGroup(given, declared)}`)
+    return new InvalidValue(`a group that groups declares${suggestGroup(given, declared)}`)
   })
 }
 

@@ -66,7 +66,7 @@ const awsKey = secret('ACCESS_KEY_ID:SECRET_ACCESS_KEY, or the same and :SESSION
  * Schemas for what an external service looks for, by the member of `match` that names the service;
  * `docs/guards.md: Services`.
  */
-export const SERVICE_MATCHES = {
+export const GUARD_SERVICE_SCHEMAS = {
   moderation: section({
     moderation: section({
       model: name('the name of a model'),

@@ -14,7 +14,7 @@ import {
   WINDOW_OVERLAP,
 } from '../domain/guard.ts'
 import { compileRule, RuleError } from '../redaction/rule.ts'
-import { SERVICE_MATCHES } from './guard-services.ts'
+import { GUARD_SERVICE_SCHEMAS } from './guard-services.ts'
 import {
   duration,
   type Field,
@@ -25,7 +25,7 @@ import {
   name,
   oneOf,
   oneOrList,
-  Refusal,
+  InvalidValue,
   scalar,
   section,
   text,
@@ -51,7 +51,9 @@ const guardName = text(
 /** A regular expression in the syntax of RE2. */
 const pattern = text('a regular expression in the syntax of RE2', (given) => {
   const wrong = wrongMatch({ kind: 'regex', patterns: [given], most: DEFAULT_MATCH })
-  return wrong === undefined ? given : new Refusal(`a regular expression in the syntax of RE2 (${wrong})`)
+  return wrong === undefined
+    ? given
+    : new InvalidValue(`a regular expression in the syntax of RE2 (${wrong})`)
 })
 
 /** The error in a match, as a text; undefined if the match can be compiled. */
@@ -82,7 +84,7 @@ const MATCHES = {
   pii: section({ pii: list(oneOf(PII_KINDS), 'a list of at least one kind', 1) }).transform(
     ({ pii }): GuardMatch => ({ kind: 'pii', kinds: pii }),
   ),
-  ...SERVICE_MATCHES,
+  ...GUARD_SERVICE_SCHEMAS,
 } as const satisfies Record<string, Field<GuardMatch>>
 
 const KINDS = Object.keys(MATCHES) as (keyof typeof MATCHES)[]

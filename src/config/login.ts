@@ -1,6 +1,16 @@
 import type { LoginSettings, OidcProvider } from '../domain/settings.ts'
 import { namesMetadataAddress } from '../domain/metadata-address.ts'
-import { credential, dictionary, type Field, flag, list, name, Refusal, section, text } from './fields.ts'
+import {
+  credential,
+  dictionary,
+  type Field,
+  flag,
+  list,
+  name,
+  InvalidValue,
+  section,
+  text,
+} from './fields.ts'
 import { groupName } from './groups.ts'
 
 const providerName = text('a name of up to 40 lower-case letters, digits and hyphens', (given) =>
@@ -58,14 +68,14 @@ export function loginSchema(groups: ReadonlySet<string>): Field<LoginSettings> {
 }
 
 /** An issuer identifier, unchanged, because it is compared as text (OpenID Connect Core, 2). */
-function readIssuer(given: string): string | Refusal | undefined {
+function readIssuer(given: string): string | InvalidValue | undefined {
   const url = URL.parse(given)
   if (!url || !/^https?:\/\//i.test(given) || /[\s\\]/.test(given)) return undefined
-  if (url.username || url.password) return new Refusal('a URL without a user or password')
-  if (given.includes('?') || given.includes('#')) return new Refusal('a URL without ? or #')
+  if (url.username || url.password) return new InvalidValue('a URL without a user or password')
+  if (given.includes('?') || given.includes('#')) return new InvalidValue('a URL without ? or #')
   if (given.includes('/.well-known/'))
-    return new Refusal('the issuer alone: /.well-known/openid-configuration is added')
+    return new InvalidValue('the issuer alone: /.well-known/openid-configuration is added')
   return namesMetadataAddress(given)
-    ? new Refusal("another address than that of a cloud's metadata service")
+    ? new InvalidValue("another address than that of a cloud's metadata service")
     : given
 }

@@ -11,7 +11,7 @@ import type { Config } from './config.ts'
 import { priceSchema } from './prices.ts'
 import { readSections } from './read-sections.ts'
 import { type Path, pathText } from './diagnostics.ts'
-import { freeze } from './freeze.ts'
+import { deepFreeze } from './deep-freeze.ts'
 import { type Issue, issuesOf } from './fields.ts'
 import { guardSchema } from './guards.ts'
 import { withModelNames } from './model-patterns.ts'
@@ -157,7 +157,7 @@ function settingsFrom(
   const channels = [...fromFile, ...stored.filter(({ name }) => !disabled.has(name))]
   const settings = settingsOf(content, channels, environmentChannels, prices)
   const named = withModelNames(stored, settings.models, prices)
-  return freeze({
+  return deepFreeze({
     settings,
     storedChannels: new Map(named.map((one) => [one.name, one])),
   })

@@ -2,9 +2,9 @@ import { TOOL_KINDS, type ToolKind } from '@sluice/wire/tool-use'
 import { z } from 'zod'
 import { type Decimal, ZERO } from '../domain/decimal.ts'
 import {
-  byUnit,
+  valueForEachUnit,
   type ImagePrices,
-  PLAIN_UNITS,
+  SINGLE_PRICE_UNITS,
   type Price,
   type ServicePrice,
   type TieredTokens,
@@ -136,7 +136,7 @@ export const priceSchema: Field<Price> = section({
   request: amount.optional(),
   web_search: amount.optional(),
   tools: tools.optional(),
-  ...byUnit(() => amount.optional()),
+  ...valueForEachUnit(() => amount.optional()),
   image: imagePrices.optional(),
   tiers,
   service: service.optional(),
@@ -144,7 +144,7 @@ export const priceSchema: Field<Price> = section({
 })
   .superRefine((given, ctx) => {
     const perToken = [...TOKEN_KINDS.map(({ name }) => given[name]), given.tiers[0]]
-    const hasOther = [given.request, ...PLAIN_UNITS.map(({ name }) => given[name]), given.image].some(
+    const hasOther = [given.request, ...SINGLE_PRICE_UNITS.map(({ name }) => given[name]), given.image].some(
       (value) => value !== undefined,
     )
     const isOther = hasOther && perToken.every((value) => value === undefined)
@@ -173,7 +173,7 @@ export const priceSchema: Field<Price> = section({
     })),
     request: given.request ?? ZERO,
     tools: toolPrices({ ...given.tools, web_search: given.tools?.web_search ?? given.web_search }),
-    ...byUnit(({ name }) => given[name] ?? ZERO),
+    ...valueForEachUnit(({ name }) => given[name] ?? ZERO),
     image: given.image ?? {},
     service: given.service ?? {},
     regions: given.regions ?? {},

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import type { DeclaredFile } from '../domain/declared-file.ts'
 import type { Channel } from '../domain/records/channel.ts'
-import { declaredFile } from './declared-lines.ts'
+import { declaredSettingsWithLines } from './declared-lines.ts'
 import { type FileContent, readContent } from './read-sections.ts'
 import { ConfigError, type Diagnostic, type Path, pathText } from './diagnostics.ts'
 import { displayPath } from './display-path.ts'
@@ -89,7 +89,7 @@ export function readFile(environment: Environment, builtIn: BuiltInPrices, given
     content,
     channels,
     tree: withoutUsers(document.tree),
-    declared: declaredFile(document, configFile),
+    declared: declaredSettingsWithLines(document, configFile),
     warnings: found,
     environmentChannels,
   }

@@ -8,12 +8,12 @@ import { ConfigError, type Diagnostic } from './diagnostics.ts'
 import type { Environment } from './environment.ts'
 import { type FileReading, type FileTexts, readFile } from './read-file.ts'
 import type { PriceFile } from './price-file.ts'
-import { freeze } from './freeze.ts'
+import { deepFreeze } from './deep-freeze.ts'
 import { type PackedNode, unpackNode } from './yaml-node.ts'
 import type { BuiltInPrices } from './built-in-prices.ts'
 
 /** Message to the thread: the environment and the texts of the files that it should read. */
-export interface ToReadingThread {
+export interface ReadingTask {
   readonly environment: Environment
   readonly given: FileTexts | undefined
 }
@@ -22,12 +22,12 @@ export interface ToReadingThread {
 export type PackedPriceFile = Omit<PriceFile, 'tree'> & { readonly tree: PackedNode }
 
 /** Message from the main thread: asks for the next part of the users. */
-export const NEXT_USERS = 'next'
+export const NEXT_USERS_REQUEST = 'next'
 
 /**
  * Message from the thread: a part of the users, or finally either everything else in the file or its errors.
  */
-export type FromReadingThread =
+export type ReadingThreadMessage =
   | { readonly kind: 'users'; readonly users: readonly UserSeed[] }
   | ({
       readonly kind: 'read'
@@ -43,10 +43,10 @@ export type FromReadingThread =
 const WORKER = new URL(`./reading-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
 
 /**
- * Starts the thread. It posts the users in parts, one for each `NEXT_USERS` message, and then everything
+ * Starts the thread. It posts the users in parts, one for each `NEXT_USERS_REQUEST` message, and then everything
  * else.
  */
-export function startReading(task: ToReadingThread): Worker {
+export function startReadingThread(task: ReadingTask): Worker {
   return new Worker(WORKER, {
     workerData: task,
     name: 'sluice configuration',
@@ -66,7 +66,7 @@ export async function readConfigInThread(
 ): Promise<Config> {
   let worker: Worker
   try {
-    worker = startReading({ environment, given })
+    worker = startReadingThread({ environment, given })
   } catch {
     // The system cannot start another thread, so the file is read here, and calls wait meanwhile.
     return configOf(environment, readFile(environment, builtIn, given), builtIn)
@@ -74,12 +74,12 @@ export async function readConfigInThread(
   const users: UserSeed[] = []
   try {
     return await new Promise<Config>((resolve, reject) => {
-      worker.on('message', (message: FromReadingThread) => {
+      worker.on('message', (message: ReadingThreadMessage) => {
         switch (message.kind) {
           case 'users':
-            users.push(...freeze(message.users))
+            users.push(...deepFreeze(message.users))
             // Ask in a later turn of the event loop, so that calls can run in between.
-            setImmediate(() => worker.postMessage(NEXT_USERS))
+            setImmediate(() => worker.postMessage(NEXT_USERS_REQUEST))
             return
           case 'read': {
             const { content, tree, priceFile: packed, ...rest } = message

@@ -5,7 +5,7 @@ import { ConfigError } from './diagnostics.ts'
 import { type FileReading, readFile } from './read-file.ts'
 import { packNode } from './yaml-node.ts'
 import { builtInPrices } from './built-in-prices.ts'
-import type { FromReadingThread, ToReadingThread } from './reading-thread.ts'
+import type { ReadingThreadMessage, ReadingTask } from './reading-thread.ts'
 
 /**
  * Maximum number of users and tokens in one message; the main thread needs a few milliseconds to receive so
@@ -17,8 +17,8 @@ const MAX_ACCOUNTS = 500
  * Reads the configuration file and posts it in small messages. It waits until the main thread has processed
  * each one, so that the main thread is never busy with several in a row.
  */
-async function postReading({ environment, given }: ToReadingThread, port: MessagePort): Promise<void> {
-  const post = (message: FromReadingThread): void => port.postMessage(message)
+async function postReading({ environment, given }: ReadingTask, port: MessagePort): Promise<void> {
+  const post = (message: ReadingThreadMessage): void => port.postMessage(message)
   let reading: FileReading
   try {
     reading = readFile(environment, builtInPrices(), given)
@@ -52,4 +52,4 @@ function* partsOf(users: readonly UserSeed[]): Iterable<readonly UserSeed[]> {
   if (part.length > 0) yield part
 }
 
-if (parentPort) await postReading(workerData as ToReadingThread, parentPort)
+if (parentPort) await postReading(workerData as ReadingTask, parentPort)

@@ -2,7 +2,7 @@ import { PROTOCOLS } from '@sluice/wire/protocols'
 import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Decimal } from '../domain/decimal.ts'
-import { isDecimal, PLAIN_UNITS, type Price, type TieredTokens } from '../domain/price.ts'
+import { isDecimal, SINGLE_PRICE_UNITS, type Price, type TieredTokens } from '../domain/price.ts'
 import { type Channel, CHANNEL_SETTINGS } from '../domain/records/channel.ts'
 import type { Group } from '../domain/records/group.ts'
 import { type Model, MODEL_SETTINGS, type ModelSettings } from '../domain/records/model.ts'
@@ -159,7 +159,7 @@ export function priceContent({
   const images = Object.entries(image).toSorted(([a], [b]) => (a < b ? -1 : 1))
   return [
     ...tieredContent({ tokens, tiers }),
-    ...[request, ...PLAIN_UNITS.map(({ name }) => units[name])].map(canonical),
+    ...[request, ...SINGLE_PRICE_UNITS.map(({ name }) => units[name])].map(canonical),
     Object.entries(tools)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([kind, value]) => [kind, canonical(value)]),

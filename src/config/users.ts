@@ -14,7 +14,7 @@ import {
   integer,
   list,
   oneOf,
-  Refusal,
+  InvalidValue,
   secret,
   section,
   text,
@@ -45,7 +45,7 @@ const key = secret('sk- and then letters and digits only', (given) => {
 const addresses = text('addresses and CIDRs, one a line', (given) => {
   const lines = given.split('\n').map((line) => line.trim())
   const wrong = lines.find((line) => line !== '' && !isAddressRange(line))
-  if (wrong !== undefined) return new Refusal(`addresses and CIDRs, one a line (${wrong} is neither)`)
+  if (wrong !== undefined) return new InvalidValue(`addresses and CIDRs, one a line (${wrong} is neither)`)
   return lines.filter((line) => line !== '').join('\n')
 })
 
@@ -56,12 +56,12 @@ const addresses = text('addresses and CIDRs, one a line', (given) => {
 function tokenGroup(
   groups: ReadonlyMap<string, Group>,
   own: () => string,
-): (given: string) => string | Refusal {
+): (given: string) => string | InvalidValue {
   return (given) => {
     if (given === '' || given === own()) return given
     const group = groups.get(given)
-    if (!group) return new Refusal(`a group that groups declares${suggestGroup(given, groups.keys())}`)
-    return group.open ? given : new Refusal(`an open group, or the user's own (${given} is closed)`)
+    if (!group) return new InvalidValue(`a group that groups declares${suggestGroup(given, groups.keys())}`)
+    return group.open ? given : new InvalidValue(`an open group, or the user's own (${given} is closed)`)
   }
 }
 
@@ -143,12 +143,14 @@ export function userSchema(groups: ReadonlyMap<string, Group>, quotaPerUnit: num
 
 /**
  * Reads a token's `vendor_routes`, a JSON map from vendor to group; `docs/api.md: Token management`. `accept`
- * returns a `Refusal` for an invalid group.
+ * returns a `InvalidValue` for an invalid group.
  */
-function vendorRoutes(accept: (group: string) => string | Refusal): (given: string) => string | Refusal {
+function vendorRoutes(
+  accept: (group: string) => string | InvalidValue,
+): (given: string) => string | InvalidValue {
   return (given) => {
     const routes = parseVendorRoutes(given)
-    if (!routes) return new Refusal(ROUTE_MAP_EXPECTATION)
+    if (!routes) return new InvalidValue(ROUTE_MAP_EXPECTATION)
     for (const group of routes.values()) {
       const accepted = accept(group)
       if (typeof accepted !== 'string') return accepted

@@ -4,7 +4,7 @@ import type { AwsV4Signer } from 'aws4fetch'
 import { Agent, request } from 'undici'
 import type { BucketKey, BucketPlace } from '../domain/content-log.ts'
 import { lookupBlockingMetadata } from '../upstreams/lookup-blocking-metadata.ts'
-import type { ContentEntry, EntryHead } from './entries.ts'
+import type { ContentEntry, ContentEntryHead } from './entries.ts'
 import { DAY_MS, dayText } from './retention.ts'
 
 /**
@@ -120,7 +120,7 @@ export class Bucket {
     objectAt: at,
     objectBytes: length,
     bytes,
-  }: EntryHead): Promise<Buffer | undefined> {
+  }: ContentEntryHead): Promise<Buffer | undefined> {
     const name = this.#nameOf(object)
     if (name === undefined || length <= 0 || length > bytes + SEAL_BYTES) return undefined
     const range = { range: `bytes=${at}-${at + length - 1}` }

@@ -2,7 +2,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import type { ContentPlace } from '../domain/content-log.ts'
-import type { ContentThreadOptions, ContentWork, FromContentThread, ToContentThread } from './messages.ts'
+import type { ContentThreadOptions, ContentRequests, FromContentThread, ToContentThread } from './messages.ts'
 
 // The extension is .ts in the source and .js in the build.
 const WORKER = new URL(`./content-worker${extname(fileURLToPath(import.meta.url))}`, import.meta.url)
@@ -46,12 +46,12 @@ export class ContentThread {
   }
 
   /** Sends a request to the thread. Rejects if the request fails, or if the thread ends first. */
-  ask<Name extends keyof ContentWork>(
+  ask<Name extends keyof ContentRequests>(
     name: Name,
-    input: Parameters<ContentWork[Name]>[0],
+    input: Parameters<ContentRequests[Name]>[0],
     transferred: ArrayBuffer[] = [],
-  ): ReturnType<ContentWork[Name]> {
-    return this.#ask(name, input, transferred) as ReturnType<ContentWork[Name]>
+  ): ReturnType<ContentRequests[Name]> {
+    return this.#ask(name, input, transferred) as ReturnType<ContentRequests[Name]>
   }
 
   /** Closes the files, and ends the thread. */

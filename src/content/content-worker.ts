@@ -1,19 +1,19 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { ContentKeeper } from './content-keeper.ts'
+import { ContentStorage } from './content-storage.ts'
 import type { ContentThreadOptions, FromContentThread, ReadContent, ToContentThread } from './messages.ts'
-import type { Shelf } from './shelf.ts'
-import { SqliteShelf } from './sqlite-shelf.ts'
+import type { ContentDatabase } from './content-database.ts'
+import { SqliteContentDatabase } from './sqlite-content-database.ts'
 
 const { folder, databaseUrl, secrets, bucketKey } = workerData as ContentThreadOptions
 
-async function openShelf(): Promise<Shelf> {
-  if (databaseUrl === undefined) return new SqliteShelf(folder ?? '')
+async function openShelf(): Promise<ContentDatabase> {
+  if (databaseUrl === undefined) return new SqliteContentDatabase(folder ?? '')
   // Loaded on demand, because the embedded database does not need it.
-  const { PostgresShelf } = await import('./postgres-shelf.ts')
-  return PostgresShelf.open(databaseUrl)
+  const { PostgresContentDatabase } = await import('./postgres-content-database.ts')
+  return PostgresContentDatabase.open(databaseUrl)
 }
 
-const opening = openShelf().then((shelf) => new ContentKeeper(shelf, secrets, bucketKey))
+const opening = openShelf().then((shelf) => new ContentStorage(shelf, secrets, bucketKey))
 opening.catch(() => {})
 
 async function answer({ number, name, input, place }: ToContentThread): Promise<void> {

@@ -27,7 +27,7 @@ export interface ContentEntry {
 }
 
 /** An entry without its content. */
-export type EntryHead = Omit<ContentEntry, 'sealed'>
+export type ContentEntryHead = Omit<ContentEntry, 'sealed'>
 
 /**
  * A key that encrypts the content of calls of one user that began on the same day and are kept equally long.

@@ -3,7 +3,7 @@ const FIRST_BYTES = 2_048
 const POOLED_BYTES = 4_096
 
 /** Reserves memory for bytes that are about to be stored; returns false if none is left. */
-export type TakeMemory = (bytes: number) => boolean
+export type ReserveMemory = (bytes: number) => boolean
 
 /**
  * Collects bytes piece by piece. Each piece is copied, because a small piece may belong to a large buffer,
@@ -23,7 +23,7 @@ export class GrowingBytes {
   }
 
   /** Adds a piece. Returns false and adds nothing if there is no memory for it. */
-  add(piece: Buffer, take: TakeMemory): boolean {
+  add(piece: Buffer, take: ReserveMemory): boolean {
     const length = this.#length + piece.length
     if (length > this.capacity && !this.#grow(length, take)) return false
     this.#buffer?.set(piece, this.#length)
@@ -45,7 +45,7 @@ export class GrowingBytes {
     return this.#buffer?.subarray(0, this.#length) ?? Buffer.alloc(0)
   }
 
-  #grow(length: number, take: TakeMemory): boolean {
+  #grow(length: number, take: ReserveMemory): boolean {
     const before = this.capacity
     // The first allocation is exact if it is large, because many answers come in one piece.
     const capacity = before === 0 ? Math.max(FIRST_BYTES, length) : 2 ** Math.ceil(Math.log2(length))

@@ -42,7 +42,7 @@ export interface ContentDeletion {
 }
 
 /** Requests that the thread handles, with their inputs and results. */
-export interface ContentWork {
+export interface ContentRequests {
   /**
    * Stores the content of a batch. Resolves to the reasons why content was left out, one for each call that
    * lacks some.
@@ -69,7 +69,7 @@ export interface ContentWork {
 /** A request to the content log's thread. */
 export interface ToContentThread {
   readonly number: number
-  readonly name: keyof ContentWork | 'close'
+  readonly name: keyof ContentRequests | 'close'
   readonly input: unknown
   /** Where new content is to be stored. */
   readonly place: ContentPlace

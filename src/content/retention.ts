@@ -22,13 +22,13 @@ export function endDayOf(startedMs: number, keepMs: number): number {
 }
 
 /** The day on which an entry's file or partition is removed, counted from 1970-01-01. */
-export function dropDayOf(startedMs: number, keepMs: number): number {
+export function removalDayOf(startedMs: number, keepMs: number): number {
   const days = endDayOf(startedMs, keepMs) - dayOf(startedMs)
   return dayOf(startedMs) + (LIFETIMES.find((lifetime) => lifetime >= days) ?? days)
 }
 
-/** All days that `dropDayOf` could return for the call with this id; none if the text is not a call id. */
-export function dropDaysOfCall(id: string): number[] {
+/** All days that `removalDayOf` could return for the call with this id; none if the text is not a call id. */
+export function removalDaysOfCall(id: string): number[] {
   const startedMs = startMsOfCall(id)
   return startedMs === undefined ? [] : LIFETIMES.map((lifetime) => dayOf(startedMs) + lifetime)
 }

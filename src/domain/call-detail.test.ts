@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { particularsText } from './call-detail.ts'
+import { callExtraFactsText } from './call-detail.ts'
 import type { Usage } from '@sluice/wire/usage'
 
 const small = fc.nat({ max: 2 })
@@ -15,7 +15,7 @@ test('the details of a call are JSON with what differs from the default, or noth
       fc.constantFrom([], [{ kind: 'mcp', count: 2, price: { digits: 25n, scale: 4 } } as const]),
       (counts, form, delays, dropped, tools) => {
         const usage = counts as unknown as Usage
-        const text = particularsText(usage, { form, tools }, delays, dropped)
+        const text = callExtraFactsText(usage, { form, tools }, delays, dropped)
         const said = {
           ...(counts.audioCacheRead > 0 && { audio_cached: counts.audioCacheRead }),
           ...(counts.imageCacheRead > 0 && { image_cached: counts.imageCacheRead }),

@@ -1,7 +1,7 @@
 import { decimalText } from './decimal.ts'
 import type { ImageForm } from './price.ts'
-import type { ServedTerms } from './served-rate.ts'
-import { TOKEN_KINDS, type TokenLine } from './token-kinds.ts'
+import type { ServicePriceTerms } from './service-rate.ts'
+import { TOKEN_KINDS, type TokenCostLine } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 
@@ -30,7 +30,7 @@ export interface AttemptEntry {
 /**
  * Facts about a call that have no database column of their own. A fact that has its usual value is left out.
  */
-export interface CallParticulars extends Readonly<Partial<Record<TokenLine, number>>> {
+export interface CallExtraFacts extends Readonly<Partial<Record<TokenCostLine, number>>> {
   /** Size and quality of generated images. */
   readonly size?: string | undefined
   readonly quality?: string | undefined
@@ -44,7 +44,7 @@ export interface CallParticulars extends Readonly<Partial<Record<TokenLine, numb
     readonly price: string
   }[]
   /** The service tier or region that multiplied the token prices; absent for the standard tier. */
-  readonly served?: ServedTerms
+  readonly served?: ServicePriceTerms
   /** Milliseconds from the start of the call to its first attempt. */
   readonly queued_ms?: number
   /** Milliseconds for which the last attempt waited for a new connection. */
@@ -62,7 +62,7 @@ export interface CallDelays {
 }
 
 /** A call's particulars as JSON, for the database; undefined if there are none. */
-export function particularsText(
+export function callExtraFactsText(
   usage: Usage,
   {
     form,
@@ -72,7 +72,7 @@ export function particularsText(
   }: {
     readonly form: ImageForm | undefined
     readonly tools: readonly PricedTool[]
-    readonly served?: ServedTerms | undefined
+    readonly served?: ServicePriceTerms | undefined
     readonly isIdempotent?: boolean | undefined
   },
   { queuedMs, connectMs }: CallDelays,
@@ -91,17 +91,17 @@ export function particularsText(
     ...(connectMs > 0 && { connect_ms: connectMs }),
     ...(dropped.length > 0 && { dropped }),
     ...(isIdempotent && { idempotent: true as const }),
-  } satisfies CallParticulars)
+  } satisfies CallExtraFacts)
 }
 
-function unstoredCounts(usage: Usage): CallParticulars {
+function unstoredCounts(usage: Usage): CallExtraFacts {
   return Object.fromEntries(
     UNSTORED_KINDS.flatMap(({ line, count }) => (usage[count] ? [[line, usage[count]]] : [])),
   )
 }
 
 /** Adds the counts that are stored in a call's particulars to its usage. */
-export function restoreUnstoredCounts(usage: Usage, particulars: CallParticulars): Usage {
+export function restoreUnstoredCounts(usage: Usage, particulars: CallExtraFacts): Usage {
   const counts = UNSTORED_KINDS.map(({ line, count }) => [count, particulars[line] ?? 0])
   return { ...usage, ...Object.fromEntries(counts) }
 }

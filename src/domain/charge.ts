@@ -2,7 +2,7 @@ import { CACHE_LIFETIMES, type CacheLifetime } from '@sluice/wire/reported-usage
 import { promptTokens, type Usage } from '@sluice/wire/usage'
 import { type Decimal, divide, isMore, multiply, ONE, powerOfTen, Sum } from './decimal.ts'
 import { type ImageForm, MEASURED_UNITS, type MeasuredUnit, type Price, type Rate } from './price.ts'
-import { TOKEN_KINDS, type TokenLine, type TokenPrices, WHOLE_KINDS } from './token-kinds.ts'
+import { TOKEN_KINDS, type TokenCostLine, type TokenPrices, INDEPENDENT_KINDS } from './token-kinds.ts'
 import type { PricedTool, ToolCostKind } from './tool-use.ts'
 
 /** The maximum that a call is expected to use: numbers of tokens and other units. Absent counts are 0. */
@@ -26,7 +26,7 @@ export function charge(
   form: ImageForm = {},
   tools: readonly PricedTool[] = [],
 ): number {
-  const quota = inQuota(sumOfLines(linesOf(rate.price, usage, form, tools)), rate.factor)
+  const quota = inQuota(sumOfCostLines(linesOf(rate.price, usage, form, tools)), rate.factor)
   if (quota > 0 || rate.free) return quota
   const isUsed =
     promptTokens(usage) + usage.output > 0 || MEASURED_UNITS.some(({ count }) => usage[count] > 0)
@@ -42,7 +42,7 @@ export function charge(
 export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds: UsageBounds): number {
   const { prompt, output, tools = [] } = bounds
   const tier = dearest.findLast(({ above }) => prompt > above) ?? dearest[0]!
-  const sum = sumOfLines([
+  const sum = sumOfCostLines([
     { kind: 'input', count: prompt, price: inputPrice(tier, bounds) },
     { kind: 'output', count: output, price: bounds.hasMedia ? tier.mediaOutput : tier.output },
   ])
@@ -51,7 +51,7 @@ export function maxCharge({ price, factor, dearest, units, free }: Rate, bounds:
     const used = bounds[count]
     if (used) measured.push({ kind: line, count: used, price: priceOf(price) })
   }
-  if (measured.length > 0) sum.raiseTo(sumOfLines(measured))
+  if (measured.length > 0) sum.raiseTo(sumOfCostLines(measured))
   sum.add(price.request)
   addLines(sum, tools)
   return Math.max(inQuota(sum, factor), free && sum.digits * factor.digits === 0n ? 0 : 1)
@@ -70,7 +70,7 @@ function inputPrice(
 
 /** The charge for uses of tools alone, in quota units. */
 export function chargeOfTools({ factor }: Rate, tools: readonly PricedTool[]): number {
-  return inQuota(sumOfLines(tools), factor)
+  return inQuota(sumOfCostLines(tools), factor)
 }
 
 /** How the provider's prompt cache changed the charge of a call, in quota units. */
@@ -108,7 +108,7 @@ export function cacheSavings({ price, factor }: Rate, usage: Usage): CacheSaving
  * The charge of an answer from the gateway's cache: a fraction of the original charge, rounded half away from
  * zero.
  */
-export function hitCharge({ digits, scale }: Decimal, original: number): number {
+export function chargeOfCachedAnswer({ digits, scale }: Decimal, original: number): number {
   const unit = powerOfTen(scale)
   return Number((BigInt(original) * digits * 2n + unit) / (unit * 2n))
 }
@@ -148,7 +148,7 @@ function inQuota(sum: Decimal, factor: Decimal): number {
 }
 
 /** Kinds of cost lines of a call. */
-export type CostKind = TokenLine | MeasuredUnit['line'] | ToolCostKind | 'request'
+export type CostKind = TokenCostLine | MeasuredUnit['line'] | ToolCostKind | 'request'
 
 /** A cost line: something that a call is charged for. */
 interface PricedLine {
@@ -187,7 +187,7 @@ function linesOf(price: Price, usage: Usage, form: ImageForm, tools: readonly Pr
 
 function tokenLines(prices: TokenPrices, usage: Usage): PricedLine[] {
   const lines: PricedLine[] = []
-  for (const { name, line, count, parts } of WHOLE_KINDS) {
+  for (const { name, line, count, parts } of INDEPENDENT_KINDS) {
     const tokens = usage[count] ?? 0
     if (tokens === 0) continue
     let own = tokens
@@ -215,7 +215,7 @@ function costOfLine({ kind, count, price }: PricedLine): Decimal {
 }
 
 /** Exact sum of cost lines in USD, before the group's ratio. */
-export function sumOfLines(lines: readonly PricedLine[]): Sum {
+export function sumOfCostLines(lines: readonly PricedLine[]): Sum {
   return addLines(new Sum(), lines)
 }
 
@@ -227,7 +227,7 @@ function addLines(sum: Sum, lines: readonly PricedLine[]): Sum {
 }
 
 /** Whether a cost line's price is per million of its unit. */
-export function isPerMillion(kind: string): boolean {
+export function isPricedPerMillion(kind: string): boolean {
   return PER_MILLION.has(kind)
 }
 
@@ -264,7 +264,7 @@ export function costOf(
   const lines = linesOf(price, usage, form, tools)
   return {
     lines: lines.map((line) => ({ ...line, quota: multiply(costOfLine(line), unit) })),
-    sum: multiply(sumOfLines(lines), unit),
+    sum: multiply(sumOfCostLines(lines), unit),
     tierAbove: tierOf(price, usage)?.above ?? null,
   }
 }

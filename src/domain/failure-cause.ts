@@ -32,7 +32,7 @@ export function causeOfStatus(status: number): FailureCause {
 }
 
 /** The error that the client of a failed call got. */
-export interface AnsweredError {
+export interface ErrorSentToClient {
   readonly cause: FailureCause
   /** HTTP status of the answer; null if there was none. */
   readonly status: number | null

@@ -136,13 +136,13 @@ export function declaredMatch(match: GuardMatch): Record<string, unknown> {
   const { kind, ...members } = match
   switch (match.kind) {
     case 'webhook': {
-      const headers = Object.keys(match.headers).map((name) => [name, HIDDEN])
+      const headers = Object.keys(match.headers).map((name) => [name, HIDDEN_SECRET])
       return { [kind]: { ...members, headers: Object.fromEntries(headers) } }
     }
     case 'bedrock':
-      return { [kind]: { ...members, keys: match.keys.map(() => HIDDEN) } }
+      return { [kind]: { ...members, keys: match.keys.map(() => HIDDEN_SECRET) } }
     case 'lakera':
-      return { [kind]: { ...members, key: HIDDEN } }
+      return { [kind]: { ...members, key: HIDDEN_SECRET } }
     case 'moderation':
     case 'presidio':
       return { [kind]: members }
@@ -150,7 +150,7 @@ export function declaredMatch(match: GuardMatch): Record<string, unknown> {
 }
 
 /** Shown in place of a secret. */
-export const HIDDEN = '***'
+export const HIDDEN_SECRET = '***'
 
 /** What a guard looks for, in the form that `redaction/rule.ts` compiles. */
 export function textMatch(match: TextMatch) {

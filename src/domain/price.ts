@@ -5,7 +5,7 @@ import type { JsonObject } from './json.ts'
 import {
   byTokenKind,
   completePrices,
-  type StatedPrices,
+  type PartialTokenPrices,
   TOKEN_KINDS,
   type TokenKindRow,
   type TokenPrices,
@@ -49,7 +49,7 @@ export interface Price extends Readonly<UnitPrices>, TieredTokens {
  * cost, and the name of the count in its usage. Most code for such units is derived from these rows. Images
  * are separate, because they have several prices.
  */
-export const PLAIN_UNITS = [
+export const SINGLE_PRICE_UNITS = [
   /** USD per million characters of text that is turned into speech. */
   { name: 'characters', line: 'character', count: 'characters', isPerMillion: true },
   /** USD per second of audio. */
@@ -58,19 +58,19 @@ export const PLAIN_UNITS = [
   { name: 'search_unit', line: 'search_unit', count: 'searchUnits', isPerMillion: false },
 ] as const
 
-type PlainUnit = (typeof PLAIN_UNITS)[number]
+type PlainUnit = (typeof SINGLE_PRICE_UNITS)[number]
 
 /** Prices of the units with one price. */
 export type UnitPrices<T = Decimal> = Record<PlainUnit['name'], T>
 
-/** Creates an object with a value for each unit of `PLAIN_UNITS`. */
-export function byUnit<T>(value: (unit: PlainUnit) => T): UnitPrices<T> {
-  return Object.fromEntries(PLAIN_UNITS.map((unit) => [unit.name, value(unit)])) as UnitPrices<T>
+/** Creates an object with a value for each unit of `SINGLE_PRICE_UNITS`. */
+export function valueForEachUnit<T>(value: (unit: PlainUnit) => T): UnitPrices<T> {
+  return Object.fromEntries(SINGLE_PRICE_UNITS.map((unit) => [unit.name, value(unit)])) as UnitPrices<T>
 }
 
 /** All units other than tokens, in the order of the lines of a cost; those priced per million come last. */
 export const MEASURED_UNITS = [
-  ...PLAIN_UNITS.map(({ name, line, count, isPerMillion }) => ({
+  ...SINGLE_PRICE_UNITS.map(({ name, line, count, isPerMillion }) => ({
     line,
     count,
     isPerMillion,
@@ -127,7 +127,7 @@ export const FREE_PRICE: Price = {
   regions: {},
   request: ZERO,
   tools: Object.fromEntries(TOOL_KINDS.map((kind) => [kind, ZERO])),
-  ...byUnit(() => ZERO),
+  ...valueForEachUnit(() => ZERO),
   image: {},
 }
 
@@ -211,7 +211,7 @@ interface PriceSet {
 }
 
 /** The service tier and region that a call requested. They apply if the response states none. */
-export interface SentService {
+export interface RequestedTierAndRegion {
   /** The tier that the client requested; empty if none. */
   readonly requested: string
   readonly tier: string
@@ -222,14 +222,17 @@ export interface SentService {
 }
 
 /** Formats a price set as text for `priceSetFrom`. A decimal becomes `{"decimal": "0.3"}`. */
-export function priceSetText({ price, ratio, quotaPerUnit }: PriceSet, sent?: SentService): string {
+export function priceSetText(
+  { price, ratio, quotaPerUnit }: PriceSet,
+  sent?: RequestedTierAndRegion,
+): string {
   return JSON.stringify({ price, ratio, quotaPerUnit, sent }, (_, value: unknown) =>
     isDecimal(value) ? { decimal: decimalText(value) } : value,
   )
 }
 
 /** Parses the text of a price set. */
-export function priceSetFrom(text: string): PriceSet & { readonly sent?: SentService } {
+export function priceSetFrom(text: string): PriceSet & { readonly sent?: RequestedTierAndRegion } {
   const set = JSON.parse(text, (_, value: unknown) => {
     if (typeof value !== 'object' || value === null || !('decimal' in value)) return value
     return parseDecimal(value.decimal as string) ?? value
@@ -252,11 +255,11 @@ export function priceSetFrom(text: string): PriceSet & { readonly sent?: SentSer
  * without service tiers.
  */
 interface StoredPriceSet extends Omit<PriceSet, 'price'> {
-  readonly sent?: SentService
+  readonly sent?: RequestedTierAndRegion
   readonly price: Omit<Price, 'tokens' | 'tiers' | 'service' | 'regions'> &
     Partial<Pick<Price, 'service' | 'regions'>> & {
-      readonly tokens: StatedPrices
-      readonly tiers: readonly { readonly above: number; readonly tokens: StatedPrices }[]
+      readonly tokens: PartialTokenPrices
+      readonly tiers: readonly { readonly above: number; readonly tokens: PartialTokenPrices }[]
     }
 }
 
@@ -273,7 +276,7 @@ export function priceTexts({ tokens, request, tools, image, service, regions, ..
     request: decimalText(request),
     ...(webSearch && { web_search: decimalText(webSearch) }),
     ...(Object.keys(otherTools).length > 0 && { tools: decimalTexts(otherTools) }),
-    ...byUnit(({ name }) => decimalText(units[name])),
+    ...valueForEachUnit(({ name }) => decimalText(units[name])),
     ...(Object.keys(image).length > 0 && { image: decimalTexts(image) }),
     ...(Object.keys(service).length > 0 && { service: serviceTexts(service) }),
     ...(Object.keys(regions).length > 0 && { regions: decimalTexts(regions) }),

@@ -1,10 +1,10 @@
 import { type Decimal, decimalText, divide, multiply, ONE, parseDecimal, ZERO } from './decimal.ts'
 import {
-  byUnit,
+  valueForEachUnit,
   decimalTexts,
   FREE_PRICE,
   type ImagePrices,
-  PLAIN_UNITS,
+  SINGLE_PRICE_UNITS,
   type Price,
   type UnitPrices,
 } from './price.ts'
@@ -81,7 +81,7 @@ export function ratiosOf({ tokens, request, image, ...units }: Price): Ratios {
   const { input, output } = tokens
   const measured = {
     ...Object.fromEntries(
-      PLAIN_UNITS.flatMap(({ name }) => (units[name].digits > 0n ? [[name, units[name]]] : [])),
+      SINGLE_PRICE_UNITS.flatMap(({ name }) => (units[name].digits > 0n ? [[name, units[name]]] : [])),
     ),
     ...(Object.keys(image).length > 0 && { images: image }),
   }
@@ -120,7 +120,7 @@ function isSame(a: Decimal, b: Decimal): boolean {
 export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price | undefined {
   const tools = base?.tools ?? {}
   if (ratios.price) return { ...FREE_PRICE, request: ratios.price, tools: {} }
-  const hasUnits = PLAIN_UNITS.some(({ name }) => ratios[name]) || ratios.images !== undefined
+  const hasUnits = SINGLE_PRICE_UNITS.some(({ name }) => ratios[name]) || ratios.images !== undefined
   const input = ratios.model
     ? multiply(ratios.model, TWO)
     : (base?.tokens.input ?? (hasUnits ? ZERO : undefined))
@@ -132,7 +132,7 @@ export function pricedByRatios(ratios: Ratios, base: Price | undefined): Price |
     regions: base?.regions ?? {},
     request: ratios.model ? ZERO : (base?.request ?? ZERO),
     tools,
-    ...byUnit(({ name }) => ratios[name] ?? base?.[name] ?? ZERO),
+    ...valueForEachUnit(({ name }) => ratios[name] ?? base?.[name] ?? ZERO),
     image: ratios.images ?? base?.image ?? {},
   }
 }

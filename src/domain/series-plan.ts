@@ -45,7 +45,7 @@ export interface PlannedPeriod {
  * The first days for which sums are stored, as numbers of days since 1970-01-01 UTC; infinite if there are
  * none.
  */
-export interface Coverage {
+export interface SumsCoverage {
   /** First day with half-hour sums; all later days have them too. */
   readonly firstSlotDay: number
   readonly firstDay: number
@@ -57,7 +57,7 @@ export interface Coverage {
  */
 export function planSeries(
   { fromS, toS, starts, step }: PlannedPeriod,
-  { firstSlotDay, firstDay }: Coverage,
+  { firstSlotDay, firstDay }: SumsCoverage,
 ): SeriesPlan {
   const firstSlot = Math.floor(fromS / SLOT_S)
   const endSlot = Math.ceil(toS / SLOT_S)

@@ -7,7 +7,7 @@ import { lawRuns } from '../../test/tier.ts'
 import { charge } from './charge.ts'
 import type { Decimal } from './decimal.ts'
 import { FREE_PRICE, type Price, rateOf, type ServicePrice, type TieredTokens } from './price.ts'
-import { servedRate } from './served-rate.ts'
+import { serviceRate } from './service-rate.ts'
 import type { TokenPrices } from './token-kinds.ts'
 import type { PricedTool } from './tool-use.ts'
 
@@ -177,7 +177,7 @@ test('a charge is Σ tokens × price × tier × region, units, tools and the cal
         // The minimum of a charge and its maximum are other tests.
         fc.pre(rounded > 0 && Number.isSafeInteger(rounded))
         compared++
-        const { rate } = servedRate(
+        const { rate } = serviceRate(
           rateOf(price, ratio, QUOTA_PER_UNIT),
           channelOf({ base_url: at.host }),
           'a-model',

@@ -1,4 +1,4 @@
-import { STANDARD, tierName } from '@sluice/wire/service-tier'
+import { STANDARD_TIER_NAME, tierName } from '@sluice/wire/service-tier'
 
 /** Describes tiers for which a price may be stated, for error messages. */
 export const PRICED_TIER =
@@ -7,5 +7,5 @@ export const PRICED_TIER =
 /** The normalized name of a service tier for which a price may be stated; undefined for any other text. */
 export function pricedTierName(given: string): string | undefined {
   const name = tierName(given)
-  return name === STANDARD || name === 'auto' ? undefined : name
+  return name === STANDARD_TIER_NAME || name === 'auto' ? undefined : name
 }

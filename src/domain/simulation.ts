@@ -3,7 +3,7 @@ import { asGatewayError } from '../errors.ts'
 import type { Channel } from './records/channel.ts'
 
 /** The reason why a channel would not be tried; null if it would be tried. */
-export type WhyNot =
+export type SkipReason =
   | 'disabled'
   | 'resting'
   | 'drained'
@@ -34,7 +34,7 @@ export interface SimulatedChannel {
   readonly native: boolean
   /** Share of calls that would try this channel first among those of equal priority, from 0 to 1. */
   readonly share: number
-  readonly whyNot: WhyNot
+  readonly whyNot: SkipReason
 }
 
 /** The channels of one model with the same priority. */

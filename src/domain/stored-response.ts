@@ -5,7 +5,7 @@
 export const NATIVE_RETENTION_MS = 30 * 24 * 3_600_000
 
 /** Maximum number of previous responses from which a conversation is rebuilt. */
-export const MAX_CHAIN = 1_000
+export const MAX_PREVIOUS_RESPONSES = 1_000
 
 /** A response of the Responses API that clients can continue or read by its id. */
 export interface StoredResponse {
@@ -115,13 +115,13 @@ export interface Provenance {
   /** Hash that identifies the channel's key that was used. */
   readonly keyTag: string
   /** The response that clients can refer to by id; null if the upstream does not store it. */
-  readonly response: ProvenResponse | null
+  readonly response: NativeResponseRecord | null
   /** HMACs of encrypted reasoning, which only this account can decrypt. */
   readonly reasoning: readonly string[]
 }
 
 /** A native response that its upstream stores; the fields are those of `StoredResponse`. */
-export interface ProvenResponse {
+export interface NativeResponseRecord {
   readonly id: string
   readonly upstreamId: string
   readonly tokens: number

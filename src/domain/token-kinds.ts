@@ -183,12 +183,12 @@ export type TokenCount = Row['count']
 export type StoredKind = Extract<Row, { readonly column: unknown }>
 
 /** Name of a line in a call's cost that charges tokens of one kind. */
-export type TokenLine = LineOf<Row>
+export type TokenCostLine = LineOf<Row>
 
 type LineOf<Kind extends KindOfTokens> = Kind extends { readonly line: infer Line } ? Line : Kind['name']
 
 /** Names of the lines of audio and image tokens in a call's cost. */
-export type MediumLine = LineOf<Extract<Row, { readonly medium: unknown }>>
+export type MediaTokenLine = LineOf<Extract<Row, { readonly medium: unknown }>>
 
 /** Name of a price ratio that determines the price of a kind of tokens. */
 export type TokenRatio = Extract<Row, { readonly ratio: unknown }>['ratio']['name']
@@ -196,7 +196,7 @@ export type TokenRatio = Extract<Row, { readonly ratio: unknown }>['ratio']['nam
 /** A row of `TOKEN_KINDS`. */
 export interface TokenKindRow extends KindOfTokens {
   readonly name: TokenKind
-  readonly line: TokenLine
+  readonly line: TokenCostLine
   readonly count: TokenCount
   readonly partOf?: TokenKind
   readonly byDefault?: { readonly of: TokenKind; readonly times: Decimal }
@@ -209,9 +209,9 @@ export interface TokenKindRow extends KindOfTokens {
  * (`docs/recipes/add-a-price-kind.md`).
  */
 export const TOKEN_KINDS: readonly TokenKindRow[] = TABLE.map(
-  (row: Omit<TokenKindRow, 'line'> & { readonly line?: TokenLine }) => ({
+  (row: Omit<TokenKindRow, 'line'> & { readonly line?: TokenCostLine }) => ({
     ...row,
-    line: row.line ?? (row.name as TokenLine),
+    line: row.line ?? (row.name as TokenCostLine),
   }),
 )
 
@@ -228,7 +228,7 @@ interface CountedKind extends Pick<TokenKindRow, 'name' | 'line' | 'count'> {
  * The kinds that are not part of another kind: first those of the prompt, then those of the output, in the
  * order of a cost's lines.
  */
-export const WHOLE_KINDS: readonly CountedKind[] = (['prompt', 'output'] as const).flatMap((wanted) =>
+export const INDEPENDENT_KINDS: readonly CountedKind[] = (['prompt', 'output'] as const).flatMap((wanted) =>
   countedKinds(({ side, partOf }) => side === wanted && !partOf),
 )
 
@@ -243,7 +243,7 @@ function countedKinds(isWanted: (kind: TokenKindRow) => boolean): CountedKind[] 
 export type TokenPrices = Readonly<Record<TokenKind, Decimal>>
 
 /** Token prices, some of which may be missing. */
-export type StatedPrices = { readonly [Kind in TokenKind]?: Decimal | undefined }
+export type PartialTokenPrices = { readonly [Kind in TokenKind]?: Decimal | undefined }
 
 /** Creates an object with a value for each kind of tokens. */
 export function byTokenKind<T>(value: (kind: TokenKindRow) => T): Record<TokenKind, T> {
@@ -251,14 +251,17 @@ export function byTokenKind<T>(value: (kind: TokenKindRow) => T): Record<TokenKi
 }
 
 /** The default price of a kind, derived from prices of kinds listed earlier; undefined if it has none. */
-export function defaultPrice({ partOf, byDefault }: TokenKindRow, prices: StatedPrices): Decimal | undefined {
+export function defaultPrice(
+  { partOf, byDefault }: TokenKindRow,
+  prices: PartialTokenPrices,
+): Decimal | undefined {
   const { of, times } = byDefault ?? { of: partOf, times: ONE }
   const base = of && prices[of]
   return base && multiply(base, times)
 }
 
 /** Fills in missing token prices with the defaults of `TOKEN_KINDS`. Without an input price, all are 0. */
-export function completePrices(stated: StatedPrices): TokenPrices {
+export function completePrices(stated: PartialTokenPrices): TokenPrices {
   const prices: { -readonly [Kind in TokenKind]?: Decimal } = {}
   for (const kind of TOKEN_KINDS) prices[kind.name] = stated[kind.name] ?? defaultPrice(kind, prices) ?? ZERO
   return prices as TokenPrices

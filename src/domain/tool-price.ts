@@ -56,7 +56,7 @@ export function toolVendor(
  * Kinds of tools that a vendor offers: those in its own price list and in that of the protocol's usual
  * vendor.
  */
-export function kindsOf({ vendor, dialect }: ToolPricingInputs): ReadonlySet<ToolKind> {
+export function toolKindsOfVendor({ vendor, dialect }: ToolPricingInputs): ReadonlySet<ToolKind> {
   if (!UPSTREAM_PROTOCOLS[dialect].hasTools) return new Set()
   const vendors = new Set([vendor, UPSTREAM_PROTOCOLS[dialect].vendor])
   return new Set(LISTED_TOOLS.filter((row) => vendors.has(row.vendor)).map(({ kind }) => kind))

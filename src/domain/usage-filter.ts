@@ -10,35 +10,35 @@ export interface UsageTotals {
 }
 
 /** One value, or several of which a call must match one. */
-export type OneOrMore<Value> = Value | readonly Value[]
+export type FilterValues<Value> = Value | readonly Value[]
 
 /** The values of a filter's field as a list. */
-export function valuesOf<Value extends string | number>(given: OneOrMore<Value>): readonly Value[] {
+export function valuesOf<Value extends string | number>(given: FilterValues<Value>): readonly Value[] {
   return typeof given === 'object' ? given : [given]
 }
 
 /** Selects settled calls that match all given fields. */
 export interface UsageFilter {
-  readonly user_id?: OneOrMore<number> | undefined
+  readonly user_id?: FilterValues<number> | undefined
   /** Earliest end of the call, inclusive, in Unix milliseconds. */
   readonly fromMs?: number | undefined
   /** Latest end of the call, exclusive, in Unix milliseconds. */
   readonly beforeMs?: number | undefined
-  readonly username?: OneOrMore<string> | undefined
-  readonly token_id?: OneOrMore<number> | undefined
-  readonly token_name?: OneOrMore<string> | undefined
-  readonly model?: OneOrMore<string> | undefined
-  readonly channel?: OneOrMore<string> | undefined
-  readonly channel_id?: OneOrMore<number> | undefined
-  readonly group?: OneOrMore<string> | undefined
+  readonly username?: FilterValues<string> | undefined
+  readonly token_id?: FilterValues<number> | undefined
+  readonly token_name?: FilterValues<string> | undefined
+  readonly model?: FilterValues<string> | undefined
+  readonly channel?: FilterValues<string> | undefined
+  readonly channel_id?: FilterValues<number> | undefined
+  readonly group?: FilterValues<string> | undefined
   /** Service tiers in which the calls were served. */
-  readonly service_tier?: OneOrMore<string> | undefined
+  readonly service_tier?: FilterValues<string> | undefined
   /** Regions in which the calls were served. */
-  readonly region?: OneOrMore<string> | undefined
-  readonly session?: OneOrMore<string> | undefined
+  readonly region?: FilterValues<string> | undefined
+  readonly session?: FilterValues<string> | undefined
   /** Reasons why the calls missed a prompt cache. */
-  readonly cache_break?: OneOrMore<string> | undefined
-  readonly id?: OneOrMore<string> | undefined
+  readonly cache_break?: FilterValues<string> | undefined
+  readonly id?: FilterValues<string> | undefined
   /** How the calls ended, as `SettlementReason`. */
   readonly reasons?: readonly string[] | undefined
   /** Causes for which the calls failed. */

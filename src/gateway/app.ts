@@ -6,7 +6,7 @@ import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import type { ClientAddress } from '../accounts/authentication/client-address.ts'
 import { requireOperator } from '../accounts/authentication/require-operator.ts'
-import { requireKey, sentKey } from '../accounts/authentication/key-from-request.ts'
+import { requireKey, keyFromRequest } from '../accounts/authentication/key-from-request.ts'
 import type { Admission } from '../api/admission.ts'
 import { applyCors, type Cors } from '../api/cors.ts'
 import {
@@ -21,7 +21,7 @@ import { type ApiArea, renderError, protocolOf } from '../api/envelopes.ts'
 import type { GlobalLimit } from '../api/global-limit.ts'
 import type { JsonApi } from '../api/json-api.ts'
 import { limitHeadersOf } from '../api/limit-headers.ts'
-import { isModelMethod, pathArea, pathOf, shownPath } from '../api/paths.ts'
+import { isModelMethod, pathArea, pathOf, redactedPath } from '../api/paths.ts'
 import { RAW_ROUTES } from '../api/raw-routes.ts'
 import {
   type AllowedMethods,
@@ -38,8 +38,8 @@ import { asGatewayError, GatewayError } from '../errors.ts'
 import { LIMIT_NAMES, type RateLimiter, requireAllowed } from '../limits/rate-limiter.ts'
 import type { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
 import type { Metrics } from '../telemetry/metrics.ts'
-import { storeRefusal, UpstreamRefusal } from '../relay/failure.ts'
-import { shortSentence } from '../relay/provider-words.ts'
+import { databaseUnavailableError, UpstreamRefusal } from '../relay/failure.ts'
+import { oneLineMessage } from '../relay/provider-messages.ts'
 import type { Relay } from '../relay/relay.ts'
 import { truncateName } from '../relay/truncate-name.ts'
 import type { Request, RequestListener } from '../http/request.ts'
@@ -266,7 +266,7 @@ export class App {
   async #refuse(exchange: ClientExchange, { area, endpoint }: Route, cause: unknown): Promise<void> {
     const { id, response, record } = exchange
     if (cause instanceof StoreUnavailable) this.#services.onStoreFailure(cause)
-    const error = cause instanceof StoreUnavailable ? storeRefusal(cause) : cause
+    const error = cause instanceof StoreUnavailable ? databaseUnavailableError(cause) : cause
     const known = asGatewayError(error)
     const code = known?.code
     // A settled call already has a row in the usage log, even if its client got an error.
@@ -295,7 +295,7 @@ export class App {
   /** States the limits of the API key in the response, if the key is known although the call was refused. */
   async #stateKnown(exchange: ClientExchange, endpoint: CallEndpoint, error: unknown): Promise<void> {
     const { apiKeys, relay } = this.#services
-    const sent = endpoint.access === 'api-key' ? sentKey(exchange.request, endpoint.keyIn) : undefined
+    const sent = endpoint.access === 'api-key' ? keyFromRequest(exchange.request, endpoint.keyIn) : undefined
     const caller = apiKeys.refusedCaller(error, sent)
     if (!caller) return
     stateFacts(exchange, endpoint, caller, relay)
@@ -308,7 +308,7 @@ export class App {
     const status = statusOf(response)
     const given = pathOf(request.url)
     const route = endpoint?.path
-    const path = given === route ? given : shownPath(given)
+    const path = given === route ? given : redactedPath(given)
     const { method } = request
     const ms = Math.round(performance.now() - begunMs)
     metrics.add('requests', 1, route ?? 'other', String(status))
@@ -355,7 +355,7 @@ function refusedCall({ id, record, refusal }: ClientExchange, error: GatewayErro
     status: kind.status,
     type: kind.type,
     code: kind.code ?? code,
-    message: refusal?.message ?? shortSentence(message),
+    message: refusal?.message ?? oneLineMessage(message),
     retry_after: retryAfter ?? null,
     limit: limit ?? null,
   }

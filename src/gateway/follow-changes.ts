@@ -1,6 +1,6 @@
 import type { ApiKeys } from '../accounts/authentication/api-keys.ts'
 import type { ChangeFeed } from '../cluster/change-feed.ts'
-import type { Change } from '../domain/change.ts'
+import type { DataChange } from '../domain/data-change.ts'
 
 /**
  * Milliseconds after which stored settings are read again even without a message, because a message may be
@@ -42,7 +42,7 @@ export function followChanges(
   const rereadIn = (ms: number): void => {
     soon ??= setTimeout(reread, ms).unref()
   }
-  changes.listen((change: Change) => {
+  changes.listen((change: DataChange) => {
     apiKeys.applyChange(change)
     if (change.of === 'settings' || change.of === 'anything') rereadIn(0)
   })

@@ -9,7 +9,7 @@ import {
   type Refusal,
 } from '@sluice/http1'
 import { addressBlock } from '../accounts/authentication/address-block.ts'
-import { peerAddress, plainAddress } from '../accounts/authentication/trusted-peer.ts'
+import { peerAddress, withoutIpv6Mapping } from '../accounts/authentication/trusted-peer.ts'
 import { renderError } from '../api/envelopes.ts'
 import { pathArea, pathOf } from '../api/paths.ts'
 import type { App } from './app.ts'
@@ -155,7 +155,7 @@ export function connectionLimits(openFiles = Number.POSITIVE_INFINITY): Connecti
 function clientAddressesOf(app: () => App | undefined): ClientAddresses {
   return {
     peerAt(address) {
-      const plain = plainAddress(address)
+      const plain = withoutIpv6Mapping(address)
       const isProxy = app()?.clientAddress.trusts(plain) ?? false
       return { block: addressBlock(plain), isProxy, isLoopback: isLoopback(plain) }
     },

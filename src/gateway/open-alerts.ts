@@ -13,7 +13,7 @@ import type { ModelEnds } from '../upstreams/model-ends.ts'
 import type { ProviderLimits } from '../upstreams/provider-limits.ts'
 import { nodeName } from './node-name.ts'
 import { endingModels } from './open-model-ends.ts'
-import { reportsStorage } from './storage-watch.ts'
+import { isStorageReporter } from './storage-watch.ts'
 
 export { UnpricedTools }
 
@@ -44,7 +44,7 @@ export function openAlerts(
   { settings, health, overload, metrics, unpriced, providerLimits, deliveries, ends, log }: AlertServices,
 ): Promise<Alerts> {
   const { store, others, node, ledger } = accounts
-  const reports = reportsStorage(accounts)
+  const reports = isStorageReporter(accounts)
   return Alerts.open({
     rows: store,
     settings,

@@ -36,7 +36,7 @@ export function openContentLog(
  * Extends pruning: it also removes expired content, and content of deleted users that could not be deleted
  * together with them. Of several workers, only the first does so.
  */
-export function withContent(
+export function withContentPruning(
   { prune, others }: Pick<OpenedLedger, 'prune' | 'others'>,
   content: Pick<ContentLog, 'prune' | 'users' | 'delete'>,
   store: Pick<Store, 'read'>,

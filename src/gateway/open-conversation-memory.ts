@@ -1,7 +1,7 @@
 import type { BankNodes } from '../cluster/join-cluster.ts'
 import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Link } from '../ipc/link.ts'
-import { Affinity, SESSION_DIGESTS } from '../relay/affinity/affinity.ts'
+import { SessionAffinity, SESSION_DIGESTS } from '../relay/affinity/affinity.ts'
 import { CacheBreaks } from '../relay/affinity/cache-breaks.ts'
 import {
   LocalPreviousCalls,
@@ -23,7 +23,7 @@ interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> 
 /** What the gateway remembers about conversations to estimate prompts and to find prompt caches. */
 interface ConversationMemory {
   readonly prompts: PromptMemory
-  readonly affinity: Affinity
+  readonly affinity: SessionAffinity
   readonly breaks: CacheBreaks
   close(): Promise<void>
 }
@@ -43,7 +43,7 @@ export async function openConversationMemory(
   ])
   return {
     prompts: new PromptMemory({ store: prompts, key, metrics }),
-    affinity: new Affinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
+    affinity: new SessionAffinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
     breaks: new CacheBreaks({ previous, key, metrics }),
     async close() {
       await Promise.all([prompts.close(), sessions.close(), previous.close()])

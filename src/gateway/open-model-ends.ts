@@ -5,7 +5,7 @@ import { hmacOf, type Secrets } from '../store/secrets.ts'
 import { ModelEnds } from '../upstreams/model-ends.ts'
 import type { OpenedLedger } from './open-ledger.ts'
 import { ModelListReader } from './read-model-lists.ts'
-import { reportsStorage } from './storage-watch.ts'
+import { isStorageReporter } from './storage-watch.ts'
 
 type ReaderServices = Omit<ConstructorParameters<typeof ModelListReader>[0], 'ends' | 'store' | 'onStored'>
 
@@ -36,7 +36,7 @@ export async function openModelEnds(
     ends,
     reread,
     readLists: (services) =>
-      reportsStorage(accounts)
+      isStorageReporter(accounts)
         ? new ModelListReader({ ...services, ends, store, onStored })
         : { close: () => {} },
   }

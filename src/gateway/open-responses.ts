@@ -1,6 +1,6 @@
 import type { Cluster } from '../cluster/join-cluster.ts'
 import type { OpenedLedger } from './open-ledger.ts'
-import type { Claims } from '../relay/answers/idempotent-calls.ts'
+import type { IdempotencyClaims } from '../relay/answers/idempotent-calls.ts'
 import { KeptAnswers } from '../relay/answers/kept-answers.ts'
 import { BackgroundCalls, type BackgroundCallServices } from '../relay/responses/background-calls.ts'
 import { FreeSpaceMonitor, spaceOf, type SpaceLog } from '../relay/responses/free-space-monitor.ts'
@@ -16,7 +16,7 @@ import { type Secrets, hmacOf } from '../store/secrets.ts'
 interface OpenedResponses {
   readonly responses: ResponseStore
   readonly answers: KeptAnswers
-  readonly claims: Claims
+  readonly claims: IdempotencyClaims
   readonly background: BackgroundCalls
   readonly signatures: SignatureStore
   close(): void

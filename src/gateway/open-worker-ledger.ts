@@ -2,8 +2,8 @@ import { hostname } from 'node:os'
 import type { OwnerAnnouncer } from '../cluster/join-through-owner.ts'
 import type { Workers } from '../cluster/join-through-owner.ts'
 import type { BankClient } from '../accounts/ledger/bank-client.ts'
-import { leasedLedger } from '../accounts/ledger/leased-ledger.ts'
-import { SettledAccounts } from '../accounts/ledger/settled-accounts.ts'
+import { connectLedger } from '../accounts/ledger/leased-ledger.ts'
+import { ChangedAccountsOutbox } from '../accounts/ledger/changed-accounts-outbox.ts'
 import type { Link } from '../ipc/link.ts'
 import type { Bank } from '../store/bank.ts'
 import type { SettledCall } from '../domain/records/usage.ts'
@@ -39,8 +39,8 @@ export async function openWorkerLedger(
   const port = new BatchPort((operations) => link.request('batch', operations))
   void link.closed.then(() => port.end(new Error('the owner of the database is gone')))
   const rows = await openSqliteStore({ path, secrets, thread: port })
-  const settled = new SettledAccounts()
-  const leased = leasedLedger({
+  const settled = new ChangedAccountsOutbox()
+  const leased = connectLedger({
     name,
     run: name,
     bank: bankOver(link),
@@ -85,7 +85,7 @@ function bankOver(link: Link): Bank {
     }
   }
   return {
-    acquire: (requests) => ask(['acquire', requests]),
+    acquire: (requests, left) => ask(['acquire', requests, left]),
     apply: (calls, held) => ask(['apply', calls, held]),
     compare: () => ask(['compare']),
     release: (kept) => ask(['release', kept]),

@@ -10,7 +10,7 @@ import { readConfigInThread } from '../config/reading-thread.ts'
 export type ReloadResult = 'applied' | 'refused'
 
 /** Reloads the configuration until it is closed. */
-export interface Reloading {
+export interface ReloadHandle {
   close(): Promise<void>
 }
 
@@ -30,7 +30,7 @@ export async function reloadOnChange(
   apply: (config: Config) => Promise<void>,
   onResult: (result: ReloadResult) => void,
   log: Logger,
-): Promise<Reloading> {
+): Promise<ReloadHandle> {
   // Reads run one after another. All changes that arrive during a read share the next one.
   let reading = Promise.resolve()
   let waiting = false

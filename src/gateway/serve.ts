@@ -19,21 +19,18 @@ import type { Settings } from '../domain/settings.ts'
 import type { Link } from '../ipc/link.ts'
 import { CallSlots } from '../limits/fair-semaphore.ts'
 import { THREAD_EVENT_LOOP } from '../limits/event-loop.ts'
-import { setOverloadGrowth, MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
+import { setHeapGrowthOnOverload, MemoryPressure, memoryUsage } from '../limits/memory-pressure.ts'
 import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
 import { LastDeliveries } from '../alerts/last-deliveries.ts'
-import { RequestMemory } from '../limits/request-memory.ts'
-import { StoreReads } from '../limits/store-reads.ts'
-import { ownHealth } from '../management/channels/channel-health.ts'
-import { answerGuardQuestions } from '../management/guards/guards.ts'
+import { healthOfThisNode } from '../management/channels/channel-health.ts'
+import { answerGuardFigureRequests } from '../management/guards/guards.ts'
 import type { AdministrationServices } from '../management/services.ts'
 import { LiveCalls } from '../management/usage/live-calls.ts'
-import { answerCallQuestions } from '../management/usage/running-calls.ts'
+import { answerRunningCallRequests } from '../management/usage/running-calls.ts'
 import { AnswerCache } from '../relay/answer-cache/answer-cache.ts'
-import { EqualCallsElsewhere } from '../relay/answer-cache/equal-calls-elsewhere.ts'
-import { BodyReader } from '../relay/body-reader.ts'
+import { EqualCallsOfOtherWorkers } from '../relay/answer-cache/equal-calls-of-other-workers.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
@@ -41,7 +38,6 @@ import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
-import { Spool } from '../relay/spool.ts'
 import {
   hashAccessToken,
   hashKey,
@@ -67,17 +63,17 @@ import { Providers } from '../upstreams/providers.ts'
 import { UpstreamClient } from '../upstreams/upstream-client.ts'
 import { tokenEndpoint } from '../upstreams/vertex/token-endpoint.ts'
 import { App } from './app.ts'
-import { callsOfWorkers } from './calls-of-workers.ts'
+import { exchangeCallsBetweenWorkers } from './exchange-calls-between-workers.ts'
 import { followChanges } from './follow-changes.ts'
 import { gracefulStop } from './graceful-stop.ts'
-import { HeapGarbage } from './heap-garbage.ts'
 import { shareLimits } from './share-limits.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
-import { openContentLog, withContent } from './open-content-log.ts'
+import { openContentLog, withContentPruning } from './open-content-log.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
 import { openModelEnds } from './open-model-ends.ts'
+import { openMemory } from './open-memory.ts'
 import { openResponses } from './open-responses.ts'
 import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
@@ -101,7 +97,7 @@ interface ServeInputs {
 }
 
 /** The running gateway, without its listening sockets. */
-export interface Serving extends AsyncDisposable {
+export interface ServingGateway extends AsyncDisposable {
   readonly app: App
   /** Settings at the time of the start. */
   readonly settings: Settings
@@ -121,7 +117,7 @@ export async function serve({
   accounts,
   connections,
   helpers: { threads, tokens, tokensLoaded },
-}: ServeInputs): Promise<Serving> {
+}: ServeInputs): Promise<ServingGateway> {
   await using opened = new AsyncDisposableStack()
   const { environment } = config
   const { store, ledger, others, messages, node } = accounts
@@ -151,9 +147,7 @@ export async function serve({
   )
   const modelEnds = await openModelEnds(accounts, secrets, changes)
   const { ends } = modelEnds
-  const reread = async (): Promise<void> => {
-    await Promise.all([inForce.reread(), modelEnds.reread()])
-  }
+  const reread = async () => void (await Promise.all([inForce.reread(), modelEnds.reread()]))
   if (changes)
     opened.adopt(followChanges(changes, apiKeys, { reread }, warn), (following) => following.stop())
 
@@ -210,6 +204,7 @@ export async function serve({
     metrics,
     telemetry,
     count: tokens,
+    threads,
     limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
     settings: () => inForce.settings,
@@ -235,7 +230,7 @@ export async function serve({
     openContentLog(environment, secrets, { settings: () => inForce.settings.contentLog, metrics, warn }),
     (open) => open.close(),
   )
-  const elsewhere = workers && new EqualCallsElsewhere(workers.link, node)
+  const elsewhere = workers && new EqualCallsOfOtherWorkers(workers.link, node)
   const keyRings = new KeyRings()
   const guardFigures = new GuardFigures()
   opened.adopt(modelEnds.readLists(callServices), (reading) => reading.close())
@@ -276,7 +271,7 @@ export async function serve({
     memory: shared.memory,
     maxReaders: () => slots.streams,
     nowMs,
-    others: workers && callsOfWorkers(workers.link),
+    others: workers && exchangeCallsBetweenWorkers(workers.link),
   })
   opened.defer(() => liveCalls.close())
   const deliveries = new LastDeliveries()
@@ -310,9 +305,9 @@ export async function serve({
     alerts: { tag: (url) => receiverTag(secrets, url), deliveries },
     nowMs: () => Date.now(),
   }
-  if (nodes.reports) answerGuardQuestions(nodes.reports, management)
-  nodes.reports?.answerWith(async () => JSON.stringify(await ownHealth(management)))
-  if (nodes.reports) answerCallQuestions(nodes.reports, management)
+  if (nodes.reports) answerGuardFigureRequests(nodes.reports, management)
+  nodes.reports?.answerWith(async () => JSON.stringify(await healthOfThisNode(management)))
+  if (nodes.reports) answerRunningCallRequests(nodes.reports, management)
   opened.use(
     await serveOperator({
       running: config,
@@ -331,7 +326,7 @@ export async function serve({
   const uploads = removeUploadsRegularly(environment.dataDir)
   opened.defer(() => uploads.stop())
   const pruning = pruneRegularly(
-    withContent(accounts, content, store),
+    withContentPruning(accounts, content, store),
     () => retentionDays(inForce.settings.options),
     log,
   )
@@ -340,7 +335,7 @@ export async function serve({
 
   const overload = new Overload(
     THREAD_EVENT_LOOP,
-    new MemoryPressure(memoryUsage, collectAll, setOverloadGrowth),
+    new MemoryPressure(memoryUsage, collectAll, setHeapGrowthOnOverload),
   )
   const alerted = { ...callServices, providerLimits, health, overload, deliveries, ends }
   opened.adopt(await openAlerts(accounts, secrets, alerted), (open) => open.close())
@@ -409,18 +404,6 @@ export async function serve({
 function shareMetrics(metrics: Metrics, link: Link): void {
   link.answer('own metrics', () => metricsText(metrics.read()))
   metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
-}
-
-/** Creates the limits on memory and database reads, and the reader of bodies, which puts large forms in `folder`. */
-function openMemory(
-  folder: string,
-  bodyLimit: () => number,
-  nowMs: () => number,
-): { readonly memory: RequestMemory; readonly bodies: BodyReader; readonly reads: StoreReads } {
-  const garbage = new HeapGarbage()
-  const memory = new RequestMemory(bodyLimit, nowMs, (bytes) => garbage.note(bytes))
-  const bodies = new BodyReader(memory, new Spool(folder, bodyLimit, nowMs))
-  return { memory, bodies, reads: new StoreReads(memory) }
 }
 
 const UNASKED =

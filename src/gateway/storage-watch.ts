@@ -76,7 +76,7 @@ const FAILED = 'storage'
 /**
  * Whether this process reports on the database. Of several workers with one database, only the first does.
  */
-export function reportsStorage({ others }: Pick<OpenedLedger, 'others'>): boolean {
+export function isStorageReporter({ others }: Pick<OpenedLedger, 'others'>): boolean {
   return !others || !('link' in others) || others.index === 1
 }
 
@@ -89,7 +89,7 @@ export function openStorageWatch(accounts: OpenedLedger, log: Logger): StorageWa
     storage: ledger.writes.storage,
     probe: () => accounts.isReady(),
     announce: announcer && (() => void announcer.announce(FAILED)),
-    log: reportsStorage(accounts) ? log : undefined,
+    log: isStorageReporter(accounts) ? log : undefined,
     nowMs: () => performance.now(),
   })
 }

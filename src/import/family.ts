@@ -24,12 +24,12 @@ export interface FamilyDatabase {
 /** A table whose rows are not imported. */
 export interface NotImportedTable {
   readonly name: string
-  /** Number of its rows, at most `MAX_COUNTED` + 1; undefined if they could not be counted. */
+  /** Number of its rows, at most `MAX_COUNTED_ROWS` + 1; undefined if they could not be counted. */
   readonly rows: number | undefined
 }
 
 /** Maximum number of rows that are counted, because a table of logs may have many more. */
-export const MAX_COUNTED = 1_000_000
+export const MAX_COUNTED_ROWS = 1_000_000
 
 /**
  * Tables that are not reported, because they contain nothing of their own: the channels of each model and
@@ -102,7 +102,7 @@ async function leftTables(source: SourceDatabase): Promise<NotImportedTable[]> {
   const left: NotImportedTable[] = []
   for (const name of await source.tables()) {
     if (read.has(name)) continue
-    const rows = await source.countRows(name, MAX_COUNTED).catch(() => undefined)
+    const rows = await source.countRows(name, MAX_COUNTED_ROWS).catch(() => undefined)
     if (rows !== 0) left.push({ name, rows })
   }
   return left

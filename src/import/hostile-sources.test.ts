@@ -4,7 +4,7 @@ import process from 'node:process'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { familyDatabase } from '../../test/family-database.ts'
 import { ENGINES } from '../../test/store-engines.ts'
-import { Cells } from './cells.ts'
+import { RowReader } from './row-reader.ts'
 import { readFamily } from './family.ts'
 import { mysqlAddress, type SourceDatabase } from './source.ts'
 import { openMysqlSource } from './mysql-source.ts'
@@ -240,5 +240,5 @@ test('a text with bytes that are not UTF-8 is refused, whatever server sends it'
     socket.write(Buffer.concat([message('T', COLUMN), row, message('C', Buffer.from('SELECT 1\0')), READY])),
   )
   const [first] = await (await opened(place)).rows('users', ['id'])
-  expect(() => new Cells(first ?? {}).text('id')).toThrow('id: expected a text in UTF-8')
+  expect(() => new RowReader(first ?? {}).text('id')).toThrow('id: expected a text in UTF-8')
 })

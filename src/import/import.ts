@@ -1,11 +1,11 @@
 import type { Config } from '../config/config.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { RunningSums, QuotaConverter } from './amounts.ts'
-import { Cells } from './cells.ts'
+import { RowReader } from './row-reader.ts'
 import type { FamilyDatabase } from './family.ts'
 import { type ConfigurationPlan, planConfiguration } from './plan-configuration.ts'
 import { type IdentifierHashes, IdentifierAllocator } from './identifier-allocator.ts'
-import { planAccounts, type PlannedAccount, type StatedNames } from './plan-accounts.ts'
+import { planAccounts, type PlannedAccount, type OperatorListedNames } from './plan-accounts.ts'
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
 import { type ImportSource, readSource } from './read-source.ts'
 import type { SourceRow } from './source.ts'
@@ -28,7 +28,7 @@ export interface ImportOptions {
    * Names that the operator listed: users whose keys are added to existing users, and users who keep their
    * role.
    */
-  readonly stated: StatedNames
+  readonly stated: OperatorListedNames
   /** Whether the plan is written; otherwise the report says what would be imported. */
   readonly apply: boolean
   /** Called after each user with the number of users done, and of all users. */
@@ -131,14 +131,14 @@ export function planImport(
 }
 
 // A mistyped name would otherwise be ignored without a notice.
-function requireNames({ users }: Pick<FamilyDatabase, 'users'>, stated: StatedNames): void {
+function requireNames({ users }: Pick<FamilyDatabase, 'users'>, stated: OperatorListedNames): void {
   const names = new Set(
     users.map((row) => {
-      const cells = new Cells(row)
+      const cells = new RowReader(row)
       return cells.lenient(() => cells.text('username'), '')
     }),
   )
-  for (const [option, wanted] of Object.entries(stated) as [keyof StatedNames, ReadonlySet<string>][])
+  for (const [option, wanted] of Object.entries(stated) as [keyof OperatorListedNames, ReadonlySet<string>][])
     for (const name of wanted)
       if (!names.has(name)) throw new Error(`--${option} ${name}: no user there has that name`)
 }
@@ -206,7 +206,7 @@ function tokenIdsOf({ account: { tokens, usedElsewhere } }: PlannedAccount): num
 
 function idsOf(rows: readonly SourceRow[]): number[] {
   return rows.map((row) => {
-    const cells = new Cells(row)
+    const cells = new RowReader(row)
     return cells.lenient(() => cells.integer('id'), 0)
   })
 }

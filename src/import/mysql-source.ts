@@ -8,7 +8,7 @@ import {
   READ_LIMITS,
   ReadMeter,
   rowCharacters,
-  WireLimits,
+  ConnectionReadLimits,
 } from './read-limits.ts'
 
 const CONNECT_MS = 10_000
@@ -28,7 +28,7 @@ export async function openMysqlSource(place: MysqlAddress, limits = READ_LIMITS)
   connection.on('error', (error: QueryError) => failure.reject(sentenceOf(error)))
   const read = new ReadMeter(limits)
   const stop = (): void => connection.destroy()
-  const wire = new WireLimits(socket, limits, stop)
+  const wire = new ConnectionReadLimits(socket, limits, stop)
   const query = (
     table: string,
     text: string,
@@ -99,7 +99,7 @@ function opened({ user, password, database, host, tls }: MysqlAddress, socket: S
     database,
     connectTimeout: CONNECT_MS,
     charset: 'utf8mb4',
-    // Values remain texts; `Cells` checks and converts them.
+    // Values remain texts; `RowReader` checks and converts them.
     typeCast: (field) => field.string('utf8'),
     ...(tls !== 'none' && { ssl: { rejectUnauthorized: tls === 'verified' } }),
   })

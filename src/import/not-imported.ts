@@ -1,5 +1,5 @@
-import { Cells } from './cells.ts'
-import { type FamilyDatabase, type NotImportedTable, MAX_COUNTED } from './family.ts'
+import { RowReader } from './row-reader.ts'
+import { type FamilyDatabase, type NotImportedTable, MAX_COUNTED_ROWS } from './family.ts'
 import { isDeleted } from './plan-users.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 
@@ -84,7 +84,7 @@ const LOGINS: readonly (readonly [column: string, service: string])[] = [
 
 /** Lists with counts what is never imported: tables, and logins with other services. */
 export function listNotImported({ users, leftTables }: FamilyDatabase): ReportLine[] {
-  const present = users.map((row) => new Cells(row)).filter((cells) => !isDeleted(cells, 'user'))
+  const present = users.map((row) => new RowReader(row)).filter((cells) => !isDeleted(cells, 'user'))
   const logins = LOGINS.flatMap(([column, service]): ReportLine[] => {
     const count = present.filter((cells) => cells.lenient(() => cells.text(column).trim(), '') !== '').length
     if (count === 0) return []
@@ -102,8 +102,8 @@ function tableLine({ name, rows: count }: NotImportedTable): ReportLine {
   const number =
     count === undefined
       ? 'an unknown number of'
-      : count > MAX_COUNTED
-        ? `more than ${MAX_COUNTED}`
+      : count > MAX_COUNTED_ROWS
+        ? `more than ${MAX_COUNTED_ROWS}`
         : String(count)
   return left('table', name, `${number} ${rows}`, { wayOut, ...(count !== undefined && { count }) })
 }

@@ -6,7 +6,7 @@ import { alphabetMixedWithLatin, nameDifference, isFullyVisible } from '../domai
 import { newTokenFields } from '../management/tokens/token-object.ts'
 import type { ImportedAccount, ImportedToken, ImportedUser } from '../store/operations/seed-accounts.ts'
 import { MAX_IMPORTED, type RunningSums, type QuotaConverter } from './amounts.ts'
-import { Cells, UnreadableValue } from './cells.ts'
+import { RowReader, UnreadableValue } from './row-reader.ts'
 import type { FamilyDatabase } from './family.ts'
 import type { IdentifierAllocator } from './identifier-allocator.ts'
 import { AUTO_GROUP } from './plan-configuration.ts'
@@ -30,7 +30,7 @@ export interface AccountsPlan {
 }
 
 /** User names of the source that the operator listed on the command line. */
-export interface StatedNames {
+export interface OperatorListedNames {
   /** Users whose tokens are added to the existing user with the same name. */
   readonly merge: ReadonlySet<string>
   /** Users who keep their role if it is higher than that of an ordinary user. */
@@ -44,7 +44,7 @@ export interface AccountRules {
   readonly settings: Settings
   readonly identifiers: IdentifierAllocator
   readonly sums: RunningSums
-  readonly stated: StatedNames
+  readonly stated: OperatorListedNames
   readonly nowSeconds: number
 }
 
@@ -59,7 +59,7 @@ export function planAccounts(
   const idHere = new Map<number, number>()
   let passwords = 0
   for (const row of source.users) {
-    const cells = new Cells(row)
+    const cells = new RowReader(row)
     const id = cells.lenient(() => cells.integer('id'), 0)
     const tokens = tokensOf.get(id) ?? []
     tokensOf.delete(id)
@@ -98,7 +98,7 @@ interface Owner {
 }
 
 function planOwner(
-  cells: Cells,
+  cells: RowReader,
   id: number,
   { units, settings, identifiers, sums, stated, nowSeconds }: AccountRules,
   idHere: ReadonlyMap<number, number>,
@@ -159,7 +159,7 @@ function planTokens(
   const made: ReportLine[] = []
   const lines: ReportLine[] = []
   for (const row of rows) {
-    const cells = new Cells(row)
+    const cells = new RowReader(row)
     const id = cells.lenient(() => cells.integer('id'), 0)
     let read: ReadToken
     if (isDeleted(cells, 'token')) {
@@ -204,7 +204,7 @@ function requireCountable(id: number): void {
 function accountToImport(
   { user }: Owner,
   tokens: readonly ImportedToken[],
-  cells: Cells,
+  cells: RowReader,
   { identifiers, nowSeconds }: AccountRules,
 ): ImportedAccount | undefined {
   const common = { usedElsewhere: undefined, nowSeconds }
@@ -225,7 +225,7 @@ function accountToImport(
 function tokensByUser(rows: readonly SourceRow[], lines: ReportLine[]): Map<number, SourceRow[]> {
   const byUser = new Map<number, SourceRow[]>()
   for (const row of rows) {
-    const cells = new Cells(row)
+    const cells = new RowReader(row)
     try {
       const userId = cells.integer('user_id')
       const sameUser = byUser.get(userId)
@@ -240,7 +240,7 @@ function tokensByUser(rows: readonly SourceRow[], lines: ReportLine[]): Map<numb
 }
 
 function skippedToken(row: SourceRow, note: string): ReportLine {
-  const cells = new Cells(row)
+  const cells = new RowReader(row)
   const id = cells.lenient(() => cells.integer('id'), 0)
   const name = cells.lenient(() => cells.text('name'), '')
   return { kind: 'token', id, name, fate: 'left', notes: [note] }
@@ -257,7 +257,7 @@ type ReadToken = Omit<ImportedToken, 'id' | 'user_id'>
  * Reads a token, and adds notes about changes. Throws `UnreadableValue` if its key or quota is unreadable.
  */
 function readToken(
-  cells: Cells,
+  cells: RowReader,
   userGroup: string,
   units: QuotaConverter,
   settings: Settings,
@@ -286,7 +286,7 @@ function readToken(
 }
 
 // Notes and errors never contain the key.
-function keyOf(cells: Cells): string {
+function keyOf(cells: RowReader): string {
   const key = cells
     .text('key')
     .trim()
@@ -298,7 +298,7 @@ function keyOf(cells: Cells): string {
   )
 }
 
-function nameOf(cells: Cells): string {
+function nameOf(cells: RowReader): string {
   const given = cells
     .lenient(() => cells.text('name'), '')
     .replaceAll(/\p{Cc}+/gu, ' ')
@@ -310,7 +310,7 @@ function nameOf(cells: Cells): string {
   return name
 }
 
-function statusOf(cells: Cells): TokenStatus {
+function statusOf(cells: RowReader): TokenStatus {
   const status = cells.integer('status', TOKEN_STATUS.enabled)
   const known = Object.values(TOKEN_STATUS).find((one) => one === status)
   if (known !== undefined) return known
@@ -318,7 +318,7 @@ function statusOf(cells: Cells): TokenStatus {
   return TOKEN_STATUS.disabled
 }
 
-function timeOf(cells: Cells, column: string, otherwise: number): number {
+function timeOf(cells: RowReader, column: string, otherwise: number): number {
   return Math.max(
     0,
     cells.lenient(() => cells.integer(column, otherwise), otherwise),
@@ -326,7 +326,7 @@ function timeOf(cells: Cells, column: string, otherwise: number): number {
 }
 
 /** Reads the expiry in Unix seconds; −1 means that the key never expires. */
-function expiryOf(cells: Cells): number {
+function expiryOf(cells: RowReader): number {
   const time = cells.integer('expired_time', -1)
   if (time === -1 || time > 0) return time
   cells.note(`expired_time: ${time} is long ago; the key has expired`)
@@ -337,7 +337,7 @@ function expiryOf(cells: Cells): number {
  * Reads which models a key may use: two columns in new-api; one in one-api, where a nonempty list limits the
  * key.
  */
-function limitsOf(cells: Cells): { readonly enabled: boolean; readonly models: string } {
+function limitsOf(cells: RowReader): { readonly enabled: boolean; readonly models: string } {
   if (!cells.isAbsent('model_limits_enabled')) {
     return { enabled: cells.flag('model_limits_enabled'), models: limitText(cells, 'model_limits') }
   }
@@ -345,7 +345,7 @@ function limitsOf(cells: Cells): { readonly enabled: boolean; readonly models: s
   return { enabled: models !== '', models }
 }
 
-function limitText(cells: Cells, column: string): string {
+function limitText(cells: RowReader, column: string): string {
   const text = cells.text(column).trim()
   if (newTokenFields.shape.model_limits.safeParse(text).success) return text
   throw new UnreadableValue(column, 'names of models with commas between them, at most 65536 characters')
@@ -355,7 +355,7 @@ function limitText(cells: Cells, column: string): string {
  * Keeps only the valid addresses, as the other gateway does. If none is valid, the invalid ones are kept, so
  * that the key still cannot be used from any address.
  */
-function addressesOf(cells: Cells): string | null {
+function addressesOf(cells: RowReader): string | null {
   const column = cells.isAbsent('allow_ips') ? 'subnet' : 'allow_ips'
   const lines = allowListLines(cells.text(column).replaceAll(/[ \t]/g, '').replaceAll(',', '\n'))
   const good = lines.filter(isAddressRange)
@@ -368,7 +368,7 @@ function addressesOf(cells: Cells): string | null {
   return kept
 }
 
-function groupOf(cells: Cells, userGroup: string, settings: Settings): string {
+function groupOf(cells: RowReader, userGroup: string, settings: Settings): string {
   const group = cells.text('group').trim()
   if (group === '') return ''
   if (group === AUTO_GROUP) {

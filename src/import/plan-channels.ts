@@ -6,12 +6,12 @@ import {
   channelDefinition,
   isMappedStatus,
   keysIn,
-  keysOfType,
+  parseKeysOfType,
   requireType,
 } from '../management/channels/channel-definition.ts'
 import { type ChannelFields, objectIn } from '../management/channels/channel-fields.ts'
 import { channelType, withVersion } from '../management/channels/channel-types.ts'
-import { Cells, UnreadableValue } from './cells.ts'
+import { RowReader, UnreadableValue } from './row-reader.ts'
 import type { GatewayFamily, FamilyDatabase } from './family.ts'
 import type { ReportLine } from '../domain/import-line.ts'
 import { importedLine } from './report.ts'
@@ -43,7 +43,7 @@ export function planChannels({ family, channels }: FamilyDatabase): {
   const left: ReportLine[] = []
   const names = new Set<string>()
   for (const row of channels) {
-    const cells = new Cells(row)
+    const cells = new RowReader(row)
     const id = cells.lenient(() => cells.integer('id'), 0)
     const name = cells.lenient(() => cells.text('name').trim(), '')
     try {
@@ -268,7 +268,7 @@ const IGNORED_SETTINGS = ['force_format', 'thinking_to_content'] as const
 
 /** A channel of another gateway, reduced to what is supported here. */
 interface SourceChannel {
-  readonly cells: Cells
+  readonly cells: RowReader
   readonly name: string
   readonly type: number
   /** Base URL as stored in the source; empty for the default of the type. */
@@ -286,7 +286,7 @@ interface SourceChannel {
  * Reads a channel, and adds notes about settings that have no effect here. Throws `UnreadableValue` if a
  * required value cannot be read.
  */
-function readChannel(cells: Cells, family: GatewayFamily): SourceChannel {
+function readChannel(cells: RowReader, family: GatewayFamily): SourceChannel {
   const status = cells.integer('status', ENABLED)
   if (status !== ENABLED && status !== MANUALLY_DISABLED) {
     cells.note('disabled, as the other gateway had disabled it by itself')
@@ -321,10 +321,10 @@ export function splitList(text: string): string[] {
   return [...new Set(names.filter((name) => name !== ''))]
 }
 
-function keysOf(cells: Cells, family: GatewayFamily): string[] {
+function keysOf(cells: RowReader, family: GatewayFamily): string[] {
   const type = channelType(cells.integer('type'))
   const given = cells.text('key').trim()
-  const keys = family === 'new-api' && type ? keysOfType(type, given) : keysIn(given)
+  const keys = family === 'new-api' && type ? parseKeysOfType(type, given) : keysIn(given)
   const states = readObject(cells, 'channel_info')['multi_key_status_list']
   if (typeof states !== 'object' || states === null) return keys
   const disabled = new Set(
@@ -337,7 +337,7 @@ function keysOf(cells: Cells, family: GatewayFamily): string[] {
   return enabled
 }
 
-function headersOf(cells: Cells): ReadonlyMap<string, string> {
+function headersOf(cells: RowReader): ReadonlyMap<string, string> {
   const headers = new Map<string, string>()
   for (const [name, value] of Object.entries(readObject(cells, 'header_override'))) {
     if (
@@ -353,7 +353,7 @@ function headersOf(cells: Cells): ReadonlyMap<string, string> {
   return headers
 }
 
-function mappingOf(cells: Cells): ReadonlyMap<string, string> {
+function mappingOf(cells: RowReader): ReadonlyMap<string, string> {
   const given = new Map<string, string>()
   for (const [model, upstream] of Object.entries(readObject(cells, 'model_mapping'))) {
     if (typeof upstream === 'string' && upstream.trim() !== '') given.set(model, upstream.trim())
@@ -388,7 +388,7 @@ function endOfChain(
   return name
 }
 
-function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
+function settingsOf(cells: RowReader): Pick<ChannelFields, 'setting' | 'settings'> {
   const setting = readObject(cells, 'setting')
   const settings = readObject(cells, 'settings')
   const flags = (object: Record<string, unknown>, names: readonly string[]): Record<string, boolean> =>
@@ -400,7 +400,7 @@ function settingsOf(cells: Cells): Pick<ChannelFields, 'setting' | 'settings'> {
 }
 
 /** Reads the proxy and the system prompt. one-api has a separate column for the system prompt. */
-function textsOf(cells: Cells, setting: Record<string, unknown>): Record<string, string> {
+function textsOf(cells: RowReader, setting: Record<string, unknown>): Record<string, string> {
   const column = cells.lenient(() => cells.text('system_prompt').trim(), '')
   const given = { system_prompt: column, ...setting }
   return Object.fromEntries(
@@ -415,7 +415,7 @@ function textsOf(cells: Cells, setting: Record<string, unknown>): Record<string,
  * Fields that are copied unchanged and have no effect here, so that management tools for one-api and new-api
  * can display them.
  */
-function displayOnlyFields(cells: Cells, family: GatewayFamily): Record<string, string> {
+function displayOnlyFields(cells: RowReader, family: GatewayFamily): Record<string, string> {
   const names =
     family === 'new-api'
       ? ['tag', 'remark', 'test_model', 'param_override', 'status_code_mapping', 'other']
@@ -428,7 +428,7 @@ function displayOnlyFields(cells: Cells, family: GatewayFamily): Record<string, 
   )
 }
 
-function noteWithoutEffect(cells: Cells): void {
+function noteWithoutEffect(cells: RowReader): void {
   if ('operations' in readObject(cells, 'param_override'))
     cells.note('param_override.operations has no effect here')
   for (const [from, to] of Object.entries(readObject(cells, 'status_code_mapping'))) {
@@ -440,7 +440,7 @@ function noteWithoutEffect(cells: Cells): void {
   }
 }
 
-function readObject(cells: Cells, column: string): Record<string, unknown> {
+function readObject(cells: RowReader, column: string): Record<string, unknown> {
   const text = cells.lenient(() => cells.text(column), '')
   try {
     return objectIn(column, text)

@@ -10,7 +10,7 @@ import { toStoredChannel } from '../management/channels/channel-definition.ts'
 import { decimalIn, mappingIn } from '../management/settings/decimal-map.ts'
 import { settingOf } from '../management/settings/list-options.ts'
 import { RATIO_OPTIONS } from '../management/settings/option-mappings.ts'
-import { Cells, UnreadableValue } from './cells.ts'
+import { RowReader, UnreadableValue } from './row-reader.ts'
 import type { FamilyDatabase } from './family.ts'
 import { planChannels, type PlannedChannel, splitList } from './plan-channels.ts'
 import type { ImportOutcome, ReportLine } from '../domain/import-line.ts'
@@ -35,7 +35,7 @@ const FILE_SECTIONS = {
 } as const
 
 /** Settings and channels as the source states them, before they are compared with those of this gateway. */
-export interface StatedConfiguration {
+export interface SourceConfiguration {
   readonly entries: readonly PlannedEntry[]
   readonly channels: readonly PlannedChannel[]
   /** Report lines about what is not imported. */
@@ -43,7 +43,7 @@ export interface StatedConfiguration {
 }
 
 /** Reads the groups, prices, options and channels of a source. */
-export function configurationIn(source: FamilyDatabase, options: FamilyOptions): StatedConfiguration {
+export function configurationIn(source: FamilyDatabase, options: FamilyOptions): SourceConfiguration {
   const scalars = planOptions(options)
   const { channels, left } = planChannels(source)
   return {
@@ -58,7 +58,7 @@ export function configurationIn(source: FamilyDatabase, options: FamilyOptions):
  * the file and the stored settings. Entries that exist already stay unchanged.
  */
 export function planConfiguration(
-  { entries: wanted, channels: stated, left }: StatedConfiguration,
+  { entries: wanted, channels: stated, left }: SourceConfiguration,
   config: Config,
   stored: StoredConfiguration,
 ): ConfigurationPlan {
@@ -283,7 +283,7 @@ function planGroups(source: FamilyDatabase, options: FamilyOptions): PlannedEntr
 
 function namedIn({ users, tokens, channels }: FamilyDatabase): string[] {
   const named = [...users, ...tokens, ...channels].flatMap((row) => {
-    const cells = new Cells(row)
+    const cells = new RowReader(row)
     return splitList(cells.lenient(() => cells.text('group'), ''))
   })
   return [...new Set(named)].filter(
@@ -310,7 +310,7 @@ export class FamilyOptions {
   text(name: string): string | undefined {
     if (!this.#options.has(name)) return undefined
     try {
-      return new Cells({ value: this.#options.get(name) }).text('value').trim()
+      return new RowReader({ value: this.#options.get(name) }).text('value').trim()
     } catch (error) {
       if (!(error instanceof UnreadableValue)) throw error
       this.#skip(name, error.message)

@@ -6,7 +6,7 @@ import { isOfType } from '../domain/records/field-types.ts'
 import { USER } from '../domain/records/user.ts'
 import { emailField } from '../management/users/user-object.ts'
 import type { ImportedUser } from '../store/operations/seed-accounts.ts'
-import { type Cells, UnreadableValue } from './cells.ts'
+import { type RowReader, UnreadableValue } from './row-reader.ts'
 import type { QuotaConverter } from './amounts.ts'
 
 const { fields } = USER
@@ -23,7 +23,7 @@ export type ReadUser = Omit<ImportedUser, 'id'>
  * Reads a user, and adds notes about changes. Throws `UnreadableValue` if the name or quota is unreadable.
  */
 export function readUser(
-  cells: Cells,
+  cells: RowReader,
   units: QuotaConverter,
   settings: Settings,
   nowSeconds: number,
@@ -64,18 +64,18 @@ export function readUser(
 }
 
 /** Whether a row is marked as deleted. */
-export function isDeleted(cells: Cells, kind: 'user' | 'token'): boolean {
+export function isDeleted(cells: RowReader, kind: 'user' | 'token'): boolean {
   if (!cells.isAbsent('deleted_at')) return true
   return kind === 'user' && cells.lenient(() => cells.integer('status'), 0) === DELETED
 }
 
-function usernameOf(cells: Cells): string {
+function usernameOf(cells: RowReader): string {
   const username = cells.text('username')
   if (isOfType(fields.username.type, username)) return username
   throw new UnreadableValue('username', '1 to 64 characters without spaces around them')
 }
 
-function displayNameOf(cells: Cells): string | undefined {
+function displayNameOf(cells: RowReader): string | undefined {
   const name = cells.lenient(() => cells.text('display_name').trim(), '')
   if (name === '') return undefined
   if (isOfType(fields.display_name.type, name)) return name
@@ -83,7 +83,7 @@ function displayNameOf(cells: Cells): string | undefined {
   return undefined
 }
 
-function roleOf(cells: Cells, isKept: boolean): Role {
+function roleOf(cells: RowReader, isKept: boolean): Role {
   const role = cells.integer('role', Role.user)
   const isKnown = isOfType(fields.role.type, role)
   if (!isKnown) cells.note('role: it is unknown; a common user')
@@ -96,21 +96,21 @@ function roleOf(cells: Cells, isKept: boolean): Role {
   return isKept ? role : Role.user
 }
 
-function statusOf(cells: Cells): 1 | 2 {
+function statusOf(cells: RowReader): 1 | 2 {
   const status = cells.integer('status', ENABLED)
   if (status === ENABLED || status === DISABLED) return status
   cells.note(`status: ${status} is unknown; disabled`)
   return DISABLED
 }
 
-function groupOf(cells: Cells, settings: Settings): string {
+function groupOf(cells: RowReader, settings: Settings): string {
   const group = cells.lenient(() => cells.text('group').trim(), '') || 'default'
   if (settings.groups.has(group)) return group
   cells.note('group: it does not carry over; the user is in "default"')
   return 'default'
 }
 
-function accessTokenOf(cells: Cells): string | null {
+function accessTokenOf(cells: RowReader): string | null {
   const token = cells.lenient(() => cells.text('access_token').trim(), '')
   if (token === '') return null
   if (/^[!-~]{8,4096}$/.test(token)) return token
@@ -118,35 +118,35 @@ function accessTokenOf(cells: Cells): string | null {
   return null
 }
 
-function passwordHashOf(cells: Cells): string | undefined {
+function passwordHashOf(cells: RowReader): string | undefined {
   const hash = cells.lenient(() => cells.text('password'), '')
   if (isAffordableBcrypt(hash)) return hash
   if (hash !== '') cells.note('password: expected a bcrypt hash of a cost up to 14; left out')
   return undefined
 }
 
-function emailOf(cells: Cells): string {
+function emailOf(cells: RowReader): string {
   const email = cells.lenient(() => cells.text('email').trim(), '')
   if (emailField.safeParse(email).success) return email
   cells.note('email: expected an e-mail address; left out')
   return ''
 }
 
-function remarkOf(cells: Cells): string {
+function remarkOf(cells: RowReader): string {
   const remark = cells.lenient(() => cells.text('remark'), '')
   if (isOfType(fields.remark.type, remark)) return remark
   cells.note('remark: expected at most 255 characters; left out')
   return ''
 }
 
-function identity(cells: Cells, column: string): string {
+function identity(cells: RowReader, column: string): string {
   const text = cells.lenient(() => cells.text(column).trim(), '')
   if (text.length <= 255) return text
   cells.note(`${column}: expected at most 255 characters; left out`)
   return ''
 }
 
-function count(cells: Cells, column: string): number {
+function count(cells: RowReader, column: string): number {
   return Math.max(
     0,
     cells.lenient(() => cells.integer(column), 0),
@@ -157,7 +157,7 @@ function count(cells: Cells, column: string): number {
  * Reads the user's own settings, which are kept unchanged. This gateway stores the sidebar in a separate
  * column.
  */
-function settingOf(cells: Cells): { readonly setting: string; readonly sidebar_modules: string } {
+function settingOf(cells: RowReader): { readonly setting: string; readonly sidebar_modules: string } {
   const text = cells.lenient(() => cells.text('setting').trim(), '')
   if (text === '') return { setting: '', sidebar_modules: '' }
   try {

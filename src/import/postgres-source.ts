@@ -8,7 +8,7 @@ import {
   READ_LIMITS,
   ReadMeter,
   rowCharacters,
-  WireLimits,
+  ConnectionReadLimits,
 } from './read-limits.ts'
 import type { SourceDatabase, SourceRow } from './source.ts'
 
@@ -35,13 +35,13 @@ export async function openPostgresSource(url: string, limits = READ_LIMITS): Pro
     statement_timeout: limits.ms,
     application_name: 'sluice import',
     stream: () => socket,
-    // Values remain texts; `Cells` checks and converts them.
+    // Values remain texts; `RowReader` checks and converts them.
     types: { getTypeParser: () => (text: string) => text },
   })
   client.on('error', () => {})
   const read = new ReadMeter(limits)
   const stop = (): void => void socket.destroy()
-  const wire = new WireLimits(socket, limits, stop)
+  const wire = new ConnectionReadLimits(socket, limits, stop)
   const query = (
     table: string,
     text: string,

@@ -4,7 +4,7 @@ import { openPostgresStore } from '../store/postgres/open.ts'
 import { connectionPool } from '../store/postgres/pool.ts'
 import type { Database } from '../store/row-types.ts'
 import type { Secrets } from '../store/secrets.ts'
-import { COPIED_TABLES, COUNTED_TABLES, NOT_COPIED } from './migrate/tables.ts'
+import { COPIED_TABLES, COUNTED_TABLES, TABLES_NOT_COPIED } from './migrate/tables.ts'
 
 /** Timeout of a statement. It is long, because sums over a large log are slow. */
 const STATEMENT_TIMEOUT_MS = 600_000
@@ -32,7 +32,7 @@ export async function isEmptyDatabase(db: Kysely<Database>, url: string): Promis
     order by table_name`.execute(db)
   const names = new Set(rows.map(({ name }) => name))
   if (names.size === 0) return true
-  const expected = [...COPIED_TABLES.map(({ name }) => name), ...NOT_COPIED]
+  const expected = [...COPIED_TABLES.map(({ name }) => name), ...TABLES_NOT_COPIED]
   if (names.has('kysely_migration') && expected.every((name) => names.has(name))) return false
   const some = [...names].slice(0, 5).join(', ')
   throw new Error(

@@ -91,7 +91,10 @@ const MAX_GREETING_BYTES = 65_536
 const MAX_GREETING_MS = 10_000
 
 /** Wraps `count` so that each complete row is also recorded in `wire`. */
-export function countRows(count: (bytes: number) => void, wire: WireLimits): (bytes: number) => void {
+export function countRows(
+  count: (bytes: number) => void,
+  wire: ConnectionReadLimits,
+): (bytes: number) => void {
   return (bytes) => {
     wire.noteRow()
     count(bytes)
@@ -99,7 +102,7 @@ export function countRows(count: (bytes: number) => void, wire: WireLimits): (by
 }
 
 /** Limits on what a source server sends over one connection, even if no row is ever complete. */
-export class WireLimits {
+export class ConnectionReadLimits {
   readonly #socket: Socket
   readonly #limits: ReadLimits
   readonly #stop: () => void

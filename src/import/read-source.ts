@@ -4,14 +4,14 @@ import { sqlitePath } from '../domain/database-url.ts'
 import type { ImportSourceName, ReportLine } from '../domain/import-line.ts'
 import { type FamilyDatabase, readFamily } from './family.ts'
 import { listNotImported } from './not-imported.ts'
-import { configurationIn, FamilyOptions, type StatedConfiguration } from './plan-configuration.ts'
+import { configurationIn, FamilyOptions, type SourceConfiguration } from './plan-configuration.ts'
 import { READ_LIMITS, type ReadLimits } from './read-limits.ts'
 import { openServer, type SourceDatabase } from './source.ts'
 
 /** Everything that was read from a source. */
 export interface ImportSource {
   readonly name: ImportSourceName
-  readonly configuration: StatedConfiguration
+  readonly configuration: SourceConfiguration
   /** Users and their tokens; empty if the source has none. */
   readonly accounts: Pick<FamilyDatabase, 'users' | 'tokens'>
   /** Quota units per dollar as stored in the source; undefined if not stored. */

@@ -1,6 +1,6 @@
 import { setTimeout as sleep, setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { THREAD_EVENT_LOOP, PacedRefusals } from './event-loop.ts'
+import { THREAD_EVENT_LOOP, DeferredRefusals } from './event-loop.ts'
 
 /** Milliseconds for which the event loop is idle while `action` runs. */
 async function idleDuring(action: () => unknown): Promise<number> {
@@ -35,7 +35,7 @@ test('a loop that works is not idle', async () => {
 })
 
 test('refusals are sent at once; of very many, some at the end of the turn, and in the next turn at once again', async () => {
-  const refusals = new PacedRefusals()
+  const refusals = new DeferredRefusals()
   for (let round = 0; round < 2; round++) {
     let said = 0
     for (let i = 1; i <= 700; i++) {
@@ -48,7 +48,7 @@ test('refusals are sent at once; of very many, some at the end of the turn, and 
 })
 
 test('refusals that arise while the last ones of a turn are sent are sent, too', async () => {
-  const refusals = new PacedRefusals()
+  const refusals = new DeferredRefusals()
   let again = 0
   for (let i = 0; i < 501; i++) refusals.send(() => refusals.send(() => (again += 1)))
   await turn()

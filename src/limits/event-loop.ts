@@ -91,7 +91,7 @@ const AT_ONCE = 500
  * Sends refusals at once or, if there are many, after the current turn of the event loop. A client may answer
  * a refusal with its next request in the same turn, which could then last for seconds.
  */
-export class PacedRefusals {
+export class DeferredRefusals {
   #inTurn = 0
   #waiting: (() => void)[] = []
 

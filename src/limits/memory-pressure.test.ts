@@ -75,8 +75,8 @@ const SUBJECT = new URL('./memory-pressure.ts', import.meta.url).href
 function program(isOverload: boolean): string {
   return `
     import { PerformanceObserver } from 'node:perf_hooks'
-    import { setOverloadGrowth } from '${SUBJECT}'
-    setOverloadGrowth(${isOverload})
+    import { setHeapGrowthOnOverload } from '${SUBJECT}'
+    setHeapGrowthOnOverload(${isOverload})
     let full = 0
     new PerformanceObserver((list) => {
       for (const { detail } of list.getEntries()) if (detail.kind === 4) full += 1

@@ -82,7 +82,7 @@ const OVERLOAD_PERCENT = 150
  * V8 collects whenever the heap has grown by about 40 %, which would be once per second for 90 ms each, while
  * thousands of calls wait. Without overload, the larger heap would cost more than those collections.
  */
-export function setOverloadGrowth(isOverload: boolean): void {
+export function setHeapGrowthOnOverload(isOverload: boolean): void {
   const [major = 0, minor = 0] = process.versions.v8.split('.').map(Number)
   // Newer versions of V8 may not have the flag, and would log an error each time.
   if (major > 14 || (major === 14 && minor > 7)) return

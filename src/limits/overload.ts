@@ -45,7 +45,7 @@ export interface WaitingCall {
 }
 
 /** Calls that were refused because of overload. */
-export interface ShedCalls {
+export interface CallsRefusedByOverload {
   readonly count: number
   /** Message of the latest refusal. */
   readonly reason: string
@@ -99,7 +99,7 @@ export class Overload {
   }
 
   /** Number of calls refused so far, and why the last one was. */
-  get shed(): ShedCalls {
+  get shed(): CallsRefusedByOverload {
     return { count: this.#refused, reason: this.#lastRefusal?.message ?? '' }
   }
 

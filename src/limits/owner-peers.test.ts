@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { OwnedSlots, OwnedPermits } from './owner-peers.ts'
+import { SlotsOfWorkers, PermitsOfWorkers } from './owner-peers.ts'
 import { SharedRateCounter } from './shared-rate-counter.ts'
 import { SharedSemaphore } from './semaphore.ts'
 
 const NODES = ['a', 'b', 'c'] as const
 
 /** Counters of several nodes on one table, whose exchanges take a turn of the event loop. */
-function counters(owned: OwnedPermits, nowMs: () => number): readonly SharedRateCounter[] {
+function counters(owned: PermitsOfWorkers, nowMs: () => number): readonly SharedRateCounter[] {
   return NODES.map(
     () =>
       new SharedRateCounter(
@@ -25,7 +25,7 @@ function counters(owned: OwnedPermits, nowMs: () => number): readonly SharedRate
 
 test('of simultaneous calls over several processes exactly the limit is admitted, and again a window later', async () => {
   let now = 1_000_000
-  const owned = new OwnedPermits(() => now)
+  const owned = new PermitsOfWorkers(() => now)
   const nodes = counters(owned, () => now)
   const counted = { name: 'key requests', subject: 1, max: 50, windowMs: 60_000 }
   const burst = async (): Promise<number> => {
@@ -44,7 +44,7 @@ test('of simultaneous calls over several processes exactly the limit is admitted
 
 test('use that one process adds is refused on another', async () => {
   let now = 1_000_000
-  const owned = new OwnedPermits(() => now)
+  const owned = new PermitsOfWorkers(() => now)
   const [a, b] = counters(owned, () => now)
   const counted = { name: 'key tokens', subject: 1, max: 100, windowMs: 60_000 }
   a?.add(counted, 100)
@@ -55,7 +55,7 @@ test('use that one process adds is refused on another', async () => {
 })
 
 test('slots of all processes are counted together, and those of a lost process are free at once', async () => {
-  const slots = new OwnedSlots()
+  const slots = new SlotsOfWorkers()
   const [a, b] = NODES.map(
     (node) =>
       new SharedSemaphore({

@@ -57,7 +57,7 @@ interface Window {
  * `PERMIT_SCRIPT`, which stores such limits in Redis; but nothing can be lost here, so that there are no
  * generations.
  */
-export class OwnedPermits {
+export class PermitsOfWorkers {
   readonly #windows = new Map<string, Window>()
   readonly #nowMs: () => number
   #sweptMs = 0
@@ -108,7 +108,7 @@ export class OwnedPermits {
  * Numbers of running calls of several worker processes, in the memory of the main process. The rules are
  * those of `SLOT_SCRIPT`; but slots of a process that has ended are released at once.
  */
-export class OwnedSlots {
+export class SlotsOfWorkers {
   readonly #subjects = new Map<string, Map<string, number>>()
 
   /**

@@ -1,5 +1,5 @@
 import { type PermitRequest, type PermitResponse, type WindowBuckets, bucketsOf } from './peers.ts'
-import { type Moment, SlidingWindow, type LimitDecision } from './sliding-window.ts'
+import { type UsageSample, SlidingWindow, type LimitDecision } from './sliding-window.ts'
 
 /**
  * One node's part of a rate limit that several nodes share. It holds permits: units that the other nodes have
@@ -23,9 +23,9 @@ export class Permits {
   #bucket = 0
   #used = 0
   /** What was used without a permit, and not reported to the other nodes yet. */
-  #added: readonly Moment[] = []
+  #added: readonly UsageSample[] = []
   /** The report that was sent but not answered yet. */
-  #inFlight: { readonly sentMs: number; readonly added: readonly Moment[] } | undefined
+  #inFlight: { readonly sentMs: number; readonly added: readonly UsageSample[] } | undefined
   #snapshot: WindowSnapshot | undefined
   #snapshotMs = Number.NEGATIVE_INFINITY
   #requestedMs = Number.NEGATIVE_INFINITY

@@ -47,7 +47,7 @@ const ofTokens = (verdict: LimitDecision): LimitDecision & { readonly usedUp?: C
   verdict.allowed ? verdict : { ...verdict, usedUp: 'tokens' }
 
 /** What remains of one count of a limit. */
-export interface CountFigures {
+export interface LimitCountFigures {
   readonly limit: number
   /** Number of units that are free now. */
   readonly remaining: number
@@ -57,8 +57,8 @@ export interface CountFigures {
 
 /** What remains of a limit; undefined for a count that it does not have. */
 export interface LimitFigures {
-  readonly requests: CountFigures | undefined
-  readonly tokens: CountFigures | undefined
+  readonly requests: LimitCountFigures | undefined
+  readonly tokens: LimitCountFigures | undefined
 }
 
 /** Decides about requests by rate limits on requests and tokens. */
@@ -107,8 +107,8 @@ export class RateLimiter {
   #tightest(
     limits: readonly SubjectLimit[],
     countedOf: (limited: SubjectLimit) => CountedLimit,
-  ): CountFigures | undefined {
-    let least: CountFigures | undefined
+  ): LimitCountFigures | undefined {
+    let least: LimitCountFigures | undefined
     for (const limited of limits) {
       const counted = countedOf(limited)
       if (counted.max === 0) continue

@@ -16,7 +16,7 @@ export interface LimitDecision {
 }
 
 /** A time in milliseconds, and the amount that was used then. */
-export type Moment = readonly [atMs: number, amount: number]
+export type UsageSample = readonly [atMs: number, amount: number]
 
 /**
  * Counts what was used within the last `windowMs` milliseconds. Because the window slides, there is no moment
@@ -71,7 +71,7 @@ export class SlidingWindow {
   }
 
   /** Times and amounts of what was used within the last `windowMs` milliseconds. */
-  moments(nowMs: number, windowMs: number): readonly Moment[] {
+  moments(nowMs: number, windowMs: number): readonly UsageSample[] {
     this.#expire(nowMs, windowMs)
     return this.#times.map((time, i) => [time, this.#amounts[i] ?? 0])
   }

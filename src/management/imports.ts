@@ -18,7 +18,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import { toStoredChannel } from './channels/channel-definition.ts'
 import { textField } from './input-fields.ts'
 import type { AdministrationServices } from './services.ts'
-import { isKept, makeRoom, removeUpload, UPLOAD_ID, uploadPath } from './uploads.ts'
+import { isUploadKept, removeOldestUploads, removeUpload, UPLOAD_ID, uploadPath } from './uploads.ts'
 
 /** Maximum size of an uploaded file in bytes. */
 export const MAX_UPLOAD_BYTES = 512 * 2 ** 20
@@ -105,7 +105,7 @@ export async function readImport(
   { name }: z.output<typeof importQuery>,
   receive: (path: string) => Promise<void>,
 ): Promise<ImportReport> {
-  makeRoom(dataDir)
+  removeOldestUploads(dataDir)
   const id = randomBytes(16).toString('hex')
   const path = uploadPath(dataDir, id)
   try {
@@ -132,7 +132,7 @@ export async function applyImport(
   id: string,
 ): Promise<ImportReport & { readonly failed: number }> {
   const { apiKeys, dataDir, imports, store } = services
-  if (!isKept(dataDir, id))
+  if (!isUploadKept(dataDir, id))
     throw new GatewayError(
       'not_found',
       'this node keeps no such upload: it is removed after 30 minutes; send the file again',

@@ -31,7 +31,7 @@ const COPIES = 6
  * Wraps the database for one request of a user: the user's reads take turns, and each read needs memory from
  * the client's share. A read that is repeated, as in an export, reuses the memory of the previous one.
  */
-export function limitedStore(
+export function storeWithReadLimits(
   store: ManagementServices['store'],
   reading: StoreRead,
 ): ManagementServices['store'] {

@@ -20,7 +20,7 @@ export function uploadPath(folder: string, id: string): string {
 }
 
 /** Whether an upload is still kept. */
-export function isKept(folder: string, id: string): boolean {
+export function isUploadKept(folder: string, id: string): boolean {
   const found = statSync(uploadPath(folder, id), { throwIfNoEntry: false })
   return found !== undefined && found.mtimeMs > Date.now() - KEPT_MS
 }
@@ -31,7 +31,7 @@ export function removeUpload(folder: string, id: string): void {
 }
 
 /** Removes the oldest uploads, to make room for a new one. */
-export function makeRoom(folder: string): void {
+export function removeOldestUploads(folder: string): void {
   removeUploads(folder, MAX_KEPT - 1)
 }
 

@@ -1,6 +1,6 @@
 import type { Pseudonyms } from './pseudonyms.ts'
 import type { Screen, Screened } from './screen.ts'
-import { type PieceSink, ScreenStream, type Screening } from './screen-stream.ts'
+import { type ScreenedTextReceiver, ScreenStream, type StreamScreenRules } from './screen-stream.ts'
 
 const SPACE = /[ \t\r\n]/
 const STRUCTURE = /[{}[\],:]/
@@ -24,7 +24,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
  */
 export class JsonTextStream {
   readonly counts: number[]
-  readonly #screen: Screening
+  readonly #screen: StreamScreenRules
   readonly #pseudonyms: Pseudonyms | undefined
   #output = ''
   /** Screens the current string, or the text that turned out not to be JSON. */
@@ -47,7 +47,7 @@ export class JsonTextStream {
   #blockedBy: number | undefined
 
   /** @param pseudonyms Only for a text that is screened with `whole`. */
-  constructor(screen: Screening, pseudonyms?: Pseudonyms) {
+  constructor(screen: StreamScreenRules, pseudonyms?: Pseudonyms) {
     this.#screen = screen
     this.#pseudonyms = pseudonyms
     this.counts = screen.rules.map(() => 0)
@@ -196,7 +196,7 @@ export class JsonTextStream {
     if (isEnd) this.#close()
   }
 
-  #begin(sink: PieceSink): void {
+  #begin(sink: ScreenedTextReceiver): void {
     this.#stream = new ScreenStream(this.#screen, this.#pseudonyms, sink)
     this.#isWhole = true
   }

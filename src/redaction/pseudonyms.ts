@@ -79,8 +79,8 @@ export class Pseudonyms {
    * Creates a restorer for a text that arrives in pieces. With `json`, values are escaped as parts of JSON
    * strings.
    */
-  restorer({ json = false } = {}): Restorer {
-    return new Restorer(this.#values, json)
+  restorer({ json = false } = {}): PseudonymRestorer {
+    return new PseudonymRestorer(this.#values, json)
   }
 
   #digits(kind: string, value: string, attempt: number): string {
@@ -94,7 +94,7 @@ export class Pseudonyms {
  * Replaces tokens by their values in a text that arrives in pieces. The beginning of a token is held back
  * until the token is complete or cannot become one.
  */
-export class Restorer {
+export class PseudonymRestorer {
   readonly #values: ReadonlyMap<string, string>
   readonly #json: boolean
   #held = ''

@@ -1,10 +1,10 @@
 import { Automaton } from './automaton/automaton.ts'
-import { compileProgram, distances, matchesNothing, PatternError } from './automaton/program.ts'
-import { type Judge, NO_MATCH, OTHER, type Search } from './automaton/scanner.ts'
-import type { Detector, Form } from './detectors/detector.ts'
+import { compileProgram, distancesToMatch, matchesNothing, PatternError } from './automaton/program.ts'
+import { type CheckMatch, NO_MATCH, OTHER_MATCH, type AutomatonSearch } from './automaton/scanner.ts'
+import type { Detector, DetectorForm } from './detectors/detector.ts'
 import { type PII_KIND_NAMES, PII_DETECTORS } from './detectors/pii.ts'
 import { KNOWN_SECRETS, NAMED_SECRETS } from './detectors/secrets.ts'
-import { wordsDetector } from './detectors/words.ts'
+import { wordsDetector } from './detectors/words-detector.ts'
 
 /** A kind of personal data that a rule can look for. */
 export type PiiKind = (typeof PII_KINDS)[number]
@@ -23,14 +23,14 @@ export interface Rule {
   readonly name: string
   /** Maximum number of characters that a stream holds back for this rule. */
   readonly most: number
-  readonly searches: readonly (Search & { readonly kind: string })[]
+  readonly searches: readonly (AutomatonSearch & { readonly kind: string })[]
 }
 
 /** A rule that cannot be used. The message says what is wrong, and what would be right. */
 export class RuleError extends Error {}
 
-export const DEFAULT_MOST = 256
-export const MAX_MOST = 4096
+export const DEFAULT_MATCH_LENGTH = 256
+export const MAX_MATCH_LENGTH = 4096
 const MAX_EXPRESSIONS = 64
 const MAX_WORDS = 10_000
 const MAX_WORD_LENGTH = 200
@@ -61,10 +61,10 @@ function searchesOf(kind: string, match: TextMatch): Rule['searches'] {
 
 function regexSearches(
   kind: string,
-  { regex, most = DEFAULT_MOST }: { regex: string | readonly string[]; most?: number },
+  { regex, most = DEFAULT_MATCH_LENGTH }: { regex: string | readonly string[]; most?: number },
 ) {
-  if (!Number.isInteger(most) || most < 1 || most > MAX_MOST)
-    throw new RuleError(`most must be a whole number from 1 to ${MAX_MOST}, not ${most}`)
+  if (!Number.isInteger(most) || most < 1 || most > MAX_MATCH_LENGTH)
+    throw new RuleError(`most must be a whole number from 1 to ${MAX_MATCH_LENGTH}, not ${most}`)
   const sources = typeof regex === 'string' ? [regex] : regex
   if (sources.length === 0 || sources.length > MAX_EXPRESSIONS)
     throw new RuleError(`regex needs 1 to ${MAX_EXPRESSIONS} expressions, not ${sources.length}`)
@@ -74,7 +74,7 @@ function regexSearches(
       throw new RuleError(
         `the regex \`${source}\` matches the empty text; it must need at least one character`,
       )
-    const least = distances(program)[program.start] as number
+    const least = distancesToMatch(program)[program.start] as number
     if (least === Infinity) throw new RuleError(`the regex \`${source}\` can never match`)
     if (least > most)
       throw new RuleError(`the regex \`${source}\` needs at least ${least} characters, but most is ${most}`)
@@ -125,12 +125,12 @@ function detectorSearch(detector: Detector): Rule['searches'][number] {
   return search
 }
 
-function judgeOf(forms: readonly Form[]): Judge {
+function judgeOf(forms: readonly DetectorForm[]): CheckMatch {
   return (patterns, text) => {
     let verdict = NO_MATCH
     for (const pattern of patterns) {
-      const form = forms[pattern] as Form
-      if (form.isOther) verdict = OTHER
+      const form = forms[pattern] as DetectorForm
+      if (form.isOther) verdict = OTHER_MATCH
       else if (form.check?.(text) ?? true) return form.valueAt?.(text) ?? 0
     }
     return verdict

@@ -5,24 +5,24 @@ import type { Rule } from './rule.ts'
  * What a rule does with its matches. `redact` writes a fixed text instead, `replace` writes a token that
  * stands for the value, `flag` only counts, `block` ends the text before the match.
  */
-export type Action = 'redact' | 'replace' | 'flag' | 'block'
+export type RuleAction = 'redact' | 'replace' | 'flag' | 'block'
 
 /** A rule of a screen, with its action. */
 export interface ScreenRule {
   readonly rule: Rule
-  readonly do: Action
+  readonly do: RuleAction
   /** Text that `redact` writes; `[REDACTED]` by default. */
   readonly with?: string
 }
 
 /** A match that a scanner found. `rule` is the index of its rule. */
-export interface Found {
+export interface FoundMatch {
   readonly span: Span
   readonly rule: number
   readonly kind: string
 }
 
 /** Orders matches by start, then by rule: the order in which they are applied. */
-export function byStart(a: Found, b: Found): number {
+export function compareByStart(a: FoundMatch, b: FoundMatch): number {
   return a.span.start - b.span.start || a.rule - b.rule
 }

@@ -1,18 +1,18 @@
 import { Scanner, type Span } from './automaton/scanner.ts'
 import type { Pseudonyms } from './pseudonyms.ts'
-import { byStart, type Found, type ScreenRule } from './screen-rule.ts'
+import { compareByStart, type FoundMatch, type ScreenRule } from './screen-rule.ts'
 
 const DEFAULT_WITH = '[REDACTED]'
 
 /** The rules of a stream, in order. */
-export interface Screening {
+export interface StreamScreenRules {
   readonly rules: readonly ScreenRule[]
   /** Whether text is held back until the rule cannot match it any more. */
   readonly holds: (rule: ScreenRule) => boolean
 }
 
 /** Receives the output of a stream, with original text and replacements in separate calls. */
-export interface PieceSink {
+export interface ScreenedTextReceiver {
   /** Receives a part of the original text, and its position there. */
   readonly keep: (text: string, position: number) => void
   /** Receives the replacement of a match. */
@@ -31,15 +31,15 @@ interface RuleScanner {
  */
 export class ScreenStream {
   readonly counts: number[]
-  readonly #screen: Screening
+  readonly #screen: StreamScreenRules
   readonly #pseudonyms: Pseudonyms | undefined
-  readonly #sink: PieceSink | undefined
+  readonly #sink: ScreenedTextReceiver | undefined
   /** Scanners of rules that hold text back, and of rules that only count. */
   readonly #holding: RuleScanner[] = []
   readonly #counting: RuleScanner[] = []
-  readonly #found: Found[] = []
-  #alsoFound: Found[] = []
-  #growing: Found[] = []
+  readonly #found: FoundMatch[] = []
+  #alsoFound: FoundMatch[] = []
+  #growing: FoundMatch[] = []
   /** End of the last match of each rule, by the index of the rule. */
   readonly #ends: number[]
   #text = ''
@@ -54,13 +54,13 @@ export class ScreenStream {
    * A group of overlapping matches; the first one becomes a token. `looked` is the number of matches that
    * were examined, `end` is where the group ends, and `open` contains the matches that may still grow.
    */
-  #run: { readonly first: Found; looked: number; end: number; open: Span[] } | undefined
+  #run: { readonly first: FoundMatch; looked: number; end: number; open: Span[] } | undefined
 
   /**
    * @param pseudonyms Creates the tokens of rules with the action `replace`. Text is then held back until the
    * whole match is known.
    */
-  constructor(screen: Screening, pseudonyms?: Pseudonyms, sink?: PieceSink) {
+  constructor(screen: StreamScreenRules, pseudonyms?: Pseudonyms, sink?: ScreenedTextReceiver) {
     this.#sink = sink
     this.#screen = screen
     this.#pseudonyms = pseudonyms
@@ -167,7 +167,7 @@ export class ScreenStream {
     })
   }
 
-  #take(scanner: Scanner, rule: number, kind: string, into: Found[]): void {
+  #take(scanner: Scanner, rule: number, kind: string, into: FoundMatch[]): void {
     const [first] = scanner.spans
     if (!first) return
     // There may be many waiting matches; only those after the first new one can be in the wrong order.
@@ -175,7 +175,7 @@ export class ScreenStream {
     const added = into.splice(later)
     for (const span of scanner.spans) added.push({ span, rule, kind })
     scanner.spans.length = 0
-    if (added.length > 1) added.sort(byStart)
+    if (added.length > 1) added.sort(compareByStart)
     for (const one of added) into.push(one)
   }
 
@@ -189,10 +189,10 @@ export class ScreenStream {
     const found = this.#found
     if (this.#growing.length > 0) this.#grow()
     let result = ''
-    let replaced: Found | undefined
+    let replaced: FoundMatch | undefined
     let done = 0
     for (; done < found.length; done++) {
-      const next = found[done] as Found
+      const next = found[done] as FoundMatch
       const { span, rule, kind } = next
       if (span.start >= safe) break
       if (this.#isUnsettled(next, done, safe)) {
@@ -231,7 +231,7 @@ export class ScreenStream {
    * Whether it is not known yet which text a token will stand for: the match may become longer, or
    * overlapping matches may begin or grow. Each match is examined once, even if this is called repeatedly.
    */
-  #isUnsettled(next: Found, at: number, safe: number): boolean {
+  #isUnsettled(next: FoundMatch, at: number, safe: number): boolean {
     const { span } = next
     if (safe === Infinity || !this.#pseudonyms || span.start < this.#covered) return false
     if (this.#screen.rules[next.rule]?.do !== 'replace') return false
@@ -261,7 +261,7 @@ export class ScreenStream {
     this.#growing = this.#growing.filter(({ span }) => span.isOpen)
   }
 
-  #count(found: Found): void {
+  #count(found: FoundMatch): void {
     const { span, rule } = found
     const end = this.#ends[rule] as number
     if (span.start >= end) this.counts[rule] = (this.counts[rule] as number) + 1
@@ -269,7 +269,7 @@ export class ScreenStream {
     if (span.isOpen) this.#growing.push(found)
   }
 
-  #token({ span, kind }: Found): string {
+  #token({ span, kind }: FoundMatch): string {
     const value = this.#text.slice(span.start - this.#base, this.#covered - this.#base)
     return this.#write(this.#pseudonyms?.tokenFor(kind, value) ?? '')
   }

@@ -1,7 +1,7 @@
 import type { UpstreamRequest } from '@sluice/http1'
 import type { AttemptEntry, CallDelays } from '../domain/call-detail.ts'
 import type { Failure } from './failure.ts'
-import { type RequestWords, storableMessage } from './provider-words.ts'
+import { type ComparedRequestTexts, storableMessage } from './provider-messages.ts'
 import type { Target } from './request-stages.ts'
 import { serverAddress } from './telemetry/server-address.ts'
 import type { TracedAttempt } from '../telemetry/telemetry.ts'
@@ -10,7 +10,7 @@ import type { TracedAttempt } from '../telemetry/telemetry.ts'
 const MAX_ENTRIES = 50
 
 /** How an upstream broke off in the middle of its response. */
-export interface UpstreamCut {
+export interface UpstreamInterruption {
   readonly cause: string
   /** The upstream's error message, redacted, if there was one. */
   readonly upstreamMessage: string | undefined
@@ -78,7 +78,7 @@ export class AttemptLog {
    * complete. `cut`: how the last attempt broke off, if it did. `words`: texts of the request, which are
    * removed from the providers' error messages before these are stored; undefined if messages are not stored.
    */
-  text(cut: UpstreamCut | undefined, words: RequestWords | undefined): string | undefined {
+  text(cut: UpstreamInterruption | undefined, words: ComparedRequestTexts | undefined): string | undefined {
     if (!this.#failed && cut === undefined) return undefined
     const entries = this.#all(cut).map(({ entry, said }) => {
       const message = words ? storableMessage(said, words) : ''
@@ -90,14 +90,14 @@ export class AttemptLog {
   /**
    * The attempts for telemetry, the successful one last. `cut`: how the last attempt broke off, if it did.
    */
-  traced(cut: UpstreamCut | undefined): TracedAttempt[] {
+  traced(cut: UpstreamInterruption | undefined): TracedAttempt[] {
     return this.#all(cut).map(({ entry, target }) => ({
       ...entry,
       server: serverAddress(target.channel),
     }))
   }
 
-  #all(cut: UpstreamCut | undefined): readonly LoggedAttempt[] {
+  #all(cut: UpstreamInterruption | undefined): readonly LoggedAttempt[] {
     const failed = this.#failed ?? []
     if (!this.#open) return failed
     const target = this.#open

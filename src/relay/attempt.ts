@@ -9,14 +9,14 @@ import { isMediaType } from '../upstreams/media-type.ts'
 import { redact } from '../upstreams/redact.ts'
 import { millisecondsIn, RETRY_AFTER_MS_HEADER } from '../upstreams/retry-after.ts'
 import type { Call } from './call.ts'
-import { type Failure, failureOfStatus, noUsableResponse } from './failure.ts'
-import { PassedResponse } from './passthrough-response.ts'
+import { type Failure, failureOfStatus, failureWithoutResponse } from './failure.ts'
+import { PassthroughResponse } from './passthrough-response.ts'
 import type { AttemptEnd, ResponseHandler } from './response-handler.ts'
 import { StreamedResponse } from './streamed-response.ts'
 import { UpstreamFlow } from './upstream-flow.ts'
 import { WholeResponse } from './whole-response.ts'
 import type { Target } from './request-stages.ts'
-import { servedByHead } from './served-price.ts'
+import { statedServiceOfHead } from './service-tier-rates.ts'
 
 /**
  * How long an upstream may continue to send after the attempt ended, so that its connection can be reused.
@@ -55,7 +55,7 @@ export class Attempt implements UpstreamResponseListener {
     this.#load = load
     this.#startedAt = now
     const { passed } = target.request
-    if (passed) this.#handler = new PassedResponse(call, target, this.#upstream, passed)
+    if (passed) this.#handler = new PassthroughResponse(call, target, this.#upstream, passed)
     else if (call.plan.request.stream) this.#handler = new StreamedResponse(call, target, this.#upstream)
     else this.#handler = new WholeResponse(call, target, this.#upstream)
   }
@@ -111,19 +111,19 @@ export class Attempt implements UpstreamResponseListener {
       if (now - this.#handler.finishedAt > MAX_SENDING_ON_MS) this.cancel()
     } else if (now < this.#startedAt + this.#target.channel.timeouts.total)
       this.#guarded(() => this.#handler.onTick(now))
-    else this.#giveUp(noUsableResponse('total time-out'))
+    else this.#giveUp(failureWithoutResponse('total time-out'))
   }
 
   onHead(head: UpstreamResponseHead): void {
     const { status, contentType, headers } = head
     this.#onHead(head)
-    this.#call.servedByHead = servedByHead(headers)
+    this.#call.servedByHead = statedServiceOfHead(headers)
     if (status < 200 || status > 299 || status === 204) {
       this.#error = new ErrorResponse(this.#target, head)
     } else if (this.#handler.accepts(contentType)) {
       this.#succeeded = true
       this.#handler.onSuccess(isMediaType(contentType) ? contentType : this.#ownContentType)
-    } else this.#giveUp(noUsableResponse('unexpected content type'))
+    } else this.#giveUp(failureWithoutResponse('unexpected content type'))
   }
 
   onData(chunk: Buffer): void {
@@ -182,7 +182,7 @@ export class Attempt implements UpstreamResponseListener {
 }
 
 function failureOf({ message, wasReused, detail }: TransportError, { channel }: Target): Failure {
-  const failure = noUsableResponse(message, detail === undefined ? undefined : redact(detail, channel))
+  const failure = failureWithoutResponse(message, detail === undefined ? undefined : redact(detail, channel))
   return wasReused ? { ...failure, next: 'same-again' } : failure
 }
 

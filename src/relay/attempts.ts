@@ -17,19 +17,19 @@ import type { Call } from './call.ts'
 import type { FailureLog, FailureReaction, UpstreamFailure } from './failure-log.ts'
 import {
   CALL_STOPPED,
-  CLIENT_GONE,
+  CLIENT_DISCONNECTED,
   missingEndpointFailure,
   type Failure,
   finalError,
   GATEWAY_STOPPING,
-  UNWRITTEN_CAUSE,
+  WRITE_FAILURE_CAUSE,
 } from './failure.ts'
 import type { AttemptEnd } from './response-handler.ts'
 import { guardedAttempt } from './guards/guarded-attempt.ts'
-import { boundOf, moveSpentKeysLast } from './provider-bound.ts'
+import { callBoundOf, moveSpentKeysLast } from './provider-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
-import type { Affinity } from './affinity/affinity.ts'
-import { withCacheQuestion } from './affinity/cache-question.ts'
+import type { SessionAffinity } from './affinity/affinity.ts'
+import { withCacheDiagnosisRequest } from './affinity/cache-diagnosis-request.ts'
 import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
 
@@ -42,7 +42,7 @@ export interface AttemptServices {
   readonly load: ChannelLoad
   readonly minutes: ChannelMinutes
   readonly missing: MissingModels
-  readonly affinity: Pick<Affinity, 'counted'>
+  readonly affinity: Pick<SessionAffinity, 'counted'>
   readonly ends: ModelEnds
   readonly metrics: Metrics
   readonly limits: CallLimits
@@ -113,9 +113,9 @@ export class Attempts {
           failed.answeredBy(call.incoming.record.channel)
           return
         }
-      if (failed.hasAny || failed.unaskable !== undefined) break
+      if (failed.hasAny || failed.preparationError !== undefined) break
     }
-    throw failed.hasAny ? failed.finalError() : (failed.unaskable ?? this.#allLimited(plans))
+    throw failed.hasAny ? failed.finalError() : (failed.preparationError ?? this.#allLimited(plans))
   }
 
   /**
@@ -136,13 +136,13 @@ export class Attempts {
       counted.add(plan)
     }
     failed.nextModel(plan.request.model)
-    call.goOnWith(plan)
+    call.switchModel(plan)
     for (const candidate of candidates) {
       // The prompt may have more tokens at another channel than at one where its tokens are known.
       const refusal = call.prompts && (await call.prompts.hold(call, plan, candidate.plan))
       if (refusal) {
         if (call.response.isAborted) failed.leave()
-        failed.unaskable ??= refusal
+        failed.preparationError ??= refusal
         continue
       }
       const request = await this.#prepared(call, candidate.plan, failed)
@@ -163,11 +163,11 @@ export class Attempts {
       const prepared = await plan.prepare(settings.options.pass_through, call)
       const adapted = guardedAttempt(this.#adapted(call, prepared, plan.channel, request), call)
       return call.breaks && plan.channel.cache_diagnostics
-        ? withCacheQuestion(adapted, await call.breaks.answerIdAt(plan.channel.name))
+        ? withCacheDiagnosisRequest(adapted, await call.breaks.answerIdAt(plan.channel.name))
         : adapted
     } catch (error) {
       if (call.response.isAborted) failed.leave()
-      failed.unaskable ??= error
+      failed.preparationError ??= error
       return undefined
     }
   }
@@ -255,7 +255,7 @@ export class Attempts {
       const usable = keys.filter((key) => !keyRings.isCoolingDown(channel, key, nowMs))
       if (usable.length === 0) continue
       const upstreamModel = candidate.tools?.model ?? channel.model_mapping.get(model) ?? model
-      const bound = boundOf(plan, candidate)
+      const bound = callBoundOf(plan, candidate)
       const able = usable.filter((key) => providerLimits.canTake(channel, key, upstreamModel, bound))
       const isSpent = able.length === 0
       const inTurn = isSpent ? usable : able
@@ -273,7 +273,7 @@ export class Attempts {
   async #tryOnce(call: Call, target: Target): Promise<Failure | undefined> {
     const { response, incoming } = call
     const { request } = call.plan
-    if (response.isAborted) return CLIENT_GONE
+    if (response.isAborted) return CLIENT_DISCONNECTED
     if (this.#stopped) return GATEWAY_STOPPING
     if (call.isStopped) return CALL_STOPPED
     const { channel, key } = target
@@ -284,7 +284,7 @@ export class Attempts {
       channel,
       key,
       target.request.upstreamModel,
-      boundOf(call.plan, target.plan),
+      callBoundOf(call.plan, target.plan),
     )
     const attempt = new Attempt(call, target, load, startedMs, answered)
     const unsubscribe = response.onClosed(() => {
@@ -381,10 +381,10 @@ function keysFor(plan: ChannelPlan, keys: readonly UpstreamKey[]): readonly Upst
 /** Whether the upstream caused the failure, rather than the client or the gateway. */
 function isOfUpstream(failure: Failure): boolean {
   const isOwn =
-    failure === CLIENT_GONE ||
+    failure === CLIENT_DISCONNECTED ||
     failure === GATEWAY_STOPPING ||
     failure === CALL_STOPPED ||
-    failure.cause === UNWRITTEN_CAUSE
+    failure.cause === WRITE_FAILURE_CAUSE
   return !isOwn && failure.isExpected !== true
 }
 
@@ -420,7 +420,7 @@ class FailedAttempts implements Disposable {
   /** Channels that failed; undefined before the first one. */
   #channels: Set<Channel> | undefined
   /** The first error of a channel for which no request could be prepared; undefined if there is none. */
-  unaskable: unknown
+  preparationError: unknown
   #model: string | undefined
   #unlogged: (UpstreamFailure & { readonly failure: Failure }) | undefined
 
@@ -441,7 +441,7 @@ class FailedAttempts implements Disposable {
 
   /** Throws, because the client has left. */
   leave(): never {
-    this.add(CLIENT_GONE)
+    this.add(CLIENT_DISCONNECTED)
     throw this.finalError()
   }
 
@@ -477,7 +477,7 @@ class FailedAttempts implements Disposable {
   /** The error for the client after all attempts failed. */
   finalError(): Error {
     const error = finalError(this.#failures)
-    if (this.#failures.at(-1) !== CLIENT_GONE)
+    if (this.#failures.at(-1) !== CLIENT_DISCONNECTED)
       for (const channel of this.#channels ?? []) this.#minutes.noteCall(channel, 'lost')
     this.#writeLog(error === this.#unlogged?.failure.refusal ? 'returned to the client' : 'gave up')
     return error

@@ -1,26 +1,26 @@
 import { NO_USAGE } from '@sluice/wire/usage'
-import { payerOf } from '../accounts/ledger/find-payer.ts'
+import { findChargedBalances } from '../accounts/ledger/find-charged-balances.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
 import { OpenHold } from '../accounts/ledger/open-hold.ts'
-import { affordableAmount } from '../accounts/ledger/payer.ts'
+import { affordableAmount } from '../accounts/ledger/charged-balances.ts'
 import { priceVersionOf } from '../accounts/ledger/price-sets.ts'
 import { charge } from '../domain/charge.ts'
 import type { HoldFacts } from '../domain/records/usage.ts'
-import type { Affinity } from './affinity/affinity.ts'
+import type { SessionAffinity } from './affinity/affinity.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { Attempts } from './attempts.ts'
 import { Call, type CallServices } from './call.ts'
-import type { Leading } from './answer-cache/answer-cache.ts'
+import type { CallReport } from './answer-cache/answer-cache.ts'
 import type { AdmittedRequest } from './answer-cache/sharable-call.ts'
-import { captureOf, type ContentLogForCalls } from './capture-content.ts'
-import { patienceOf } from './patience.ts'
-import { answeredError, GATEWAY_STOPPING } from './failure.ts'
-import { fieldsOf } from './note-refusal.ts'
+import { startContentCapture, type ContentLogForCalls } from './capture-content.ts'
+import { waitLimitsOf } from './wait-limits.ts'
+import { errorSentToClient, GATEWAY_STOPPING } from './failure.ts'
+import { formFieldTexts } from './record-refusal.ts'
 import { type CallRates, groupsOf, planCall } from './plan.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { IncomingCall } from './request-stages.ts'
 import type { RunningCalls } from './running-calls.ts'
-import { rateAsked } from './served-price.ts'
+import { rateOfRequestedService } from './service-tier-rates.ts'
 
 const NO_BYTES = Buffer.alloc(0)
 const NO_FIELDS: readonly string[] = []
@@ -29,7 +29,7 @@ const NO_FIELDS: readonly string[] = []
 export interface AdmissionServices extends CallServices {
   readonly ledger: Ledger
   readonly prompts: PromptMemory
-  readonly affinity: Affinity
+  readonly affinity: SessionAffinity
   readonly breaks: CacheBreaks
   readonly content: ContentLogForCalls
 }
@@ -55,12 +55,12 @@ export class CallAdmission {
   async admit(
     { dialect, body, caller, settings, request, routes, guards, received = body }: AdmittedRequest,
     incoming: IncomingCall,
-    leading?: Leading,
+    leading?: CallReport,
   ): Promise<void> {
     const { ledger } = this.#services
     const { requestedModel, resolutions } = routes
     const bytes = 'parts' in body ? NO_BYTES : body.bytes
-    const fields = 'parts' in body ? fieldsOf(body) : NO_FIELDS
+    const fields = 'parts' in body ? formFieldTexts(body) : NO_FIELDS
     const common = { dialect, body: bytes, fields, takeMemory: body.hold, settings, requestedModel }
     const planning = planCall(common, request, resolutions, this.#rates)
     const possible = planning instanceof Promise ? await planning : planning
@@ -80,7 +80,7 @@ export class CallAdmission {
     const amount = Math.max(...plans.map(({ estimate }) => estimate.amount))
     // Accounts in the cache are found and charged in the same turn of the event loop. After an `await` they
     // might have been evicted and read a second time.
-    const found = payerOf(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
+    const found = findChargedBalances(ledger.accounts, { ...caller, groups: groupsOf(plans), startedMs })
     const payer = found instanceof Promise ? await found : found
     const { account, budgets } = payer
     const facts: HoldFacts = {
@@ -94,7 +94,7 @@ export class CallAdmission {
       kind: dialect.endpoint,
       session,
       started_ms: startedMs,
-      prompt_amount: charge(rateAsked(first), {
+      prompt_amount: charge(rateOfRequestedService(first), {
         ...NO_USAGE,
         ...first.request.measuredPrompt,
         input: first.estimate.promptTokens + first.estimate.unknownTokens,
@@ -107,7 +107,7 @@ export class CallAdmission {
       : request.isUnpaid || amount <= affordableAmount(account, budgets)
         ? ledger.admit(account, amount, facts, budgets)
         : await ledger.admitInTime(payer, amount, facts, {
-            ...patienceOf(incoming, settings.options),
+            ...waitLimitsOf(incoming, settings.options),
             ...(request.isOfGuard && { waitMs: 0 }),
           })
     const call = new Call(this.#services, incoming, first, hold)
@@ -118,7 +118,7 @@ export class CallAdmission {
     if (leading) leading.call = call
     if (settings.options.cache) call.cacheStatus = leading ? 'miss' : 'bypass'
     if (!request.isFree)
-      call.content = captureOf(this.#services, {
+      call.content = startContentCapture(this.#services, {
         id: incoming.id,
         caller,
         settings,
@@ -136,7 +136,7 @@ export class CallAdmission {
       if (hold.writeFailure) throw hold.writeFailure
       await this.#attempts.run(call, plans)
     } catch (error) {
-      if (!call.response.isAborted) call.noteError(answeredError(error, call.attempts.lastFailure))
+      if (!call.response.isAborted) call.noteError(errorSentToClient(error, call.attempts.lastFailure))
       throw error
     } finally {
       this.#running.delete(entry)

@@ -1,16 +1,16 @@
 import type { Response } from '@sluice/http1'
 import type { CacheBreak } from '../domain/cache-break.ts'
-import { particularsText } from '../domain/call-detail.ts'
+import { callExtraFactsText } from '../domain/call-detail.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
 import { cacheSavings, charge } from '../domain/charge.ts'
-import type { AnswerNames } from '@sluice/wire/answer-names'
-import { type AnsweredError, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
+import type { AnswerMetadata } from '@sluice/wire/answer-metadata'
+import { type ErrorSentToClient, shortNameOrEmpty, type StoredError } from '../domain/failure-cause.ts'
 import type { ImageForm } from '../domain/price.ts'
 import { FAILED_REASONS } from '../domain/call-outcome.ts'
 import type { Settlement } from '../domain/records/usage.ts'
 import type { ToolUse } from '@sluice/wire/tool-use'
-import type { Served } from '@sluice/wire/service-tier'
-import { verdictText } from '@sluice/wire/diagnosis'
+import type { StatedService } from '@sluice/wire/service-tier'
+import { cacheVerdictText } from '@sluice/wire/cache-diagnosis'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { OpenHold } from '../accounts/ledger/open-hold.ts'
 import { promptTextOf } from '@sluice/wire/prompt-text'
@@ -28,12 +28,12 @@ import type { ChargedUsage } from './dialects/passthrough.ts'
 import type { DrainedResponses } from './response-handler.ts'
 import { outputMaximum } from './estimate.ts'
 import { CALL_STOPPED, type Failure } from './failure.ts'
-import { storableMessage, RequestWords } from './provider-words.ts'
+import { storableMessage, ComparedRequestTexts } from './provider-messages.ts'
 import type { TokenCounter } from './token-counter.ts'
 import type { MediaRequester } from './media.ts'
-import { AttemptLog, type UpstreamCut } from './attempt-log.ts'
+import { AttemptLog, type UpstreamInterruption } from './attempt-log.ts'
 import type { CallAffinity } from './affinity/affinity.ts'
-import type { CallBreaks } from './affinity/cache-breaks.ts'
+import type { CallCacheBreaks } from './affinity/cache-breaks.ts'
 import { type CallGuards, GUARDS_HEADER } from './guards/call-guards.ts'
 import type { CallPrompts } from './prompts/prompt-memory.ts'
 import {
@@ -45,13 +45,13 @@ import {
 } from './price-usage.ts'
 import type { AttemptRequest, IncomingCall, Plan, Target } from './request-stages.ts'
 import {
-  rateServed,
-  type ServedByHead,
-  servedByResponse,
-  type ServedCall,
-  servedAt,
-  withSentLifetime,
-} from './served-price.ts'
+  rateOfStatedService,
+  type StatedServiceOfHead,
+  statedServiceOfResponse,
+  type CallRate,
+  chargedRate,
+  withCacheLifetimeOfSentRequest,
+} from './service-tier-rates.ts'
 import { ChunkGaps } from './telemetry/chunk-gaps.ts'
 import { tracedCall } from './telemetry/traced-call.ts'
 import { reportUnpricedTools, pricesOf, pricingInputsAt } from './tool-pricing.ts'
@@ -72,11 +72,11 @@ export interface CallServices {
 const CUT_SHORT: ReadonlySet<SettlementReason> = new Set(['cut', 'failed'])
 
 /** What a stream has generated so far. */
-export interface OutputSoFar {
+export interface GeneratedOutput {
   readonly tokens: number
   readonly uses: readonly ToolUse[]
   /** How the provider serves the stream, such as its service tier, as stated so far. */
-  readonly served: Served | undefined
+  readonly served: StatedService | undefined
 }
 
 /** The running attempt, as its call sees it. */
@@ -91,7 +91,7 @@ export class Call implements MediaRequester {
   readonly services: CallServices
   readonly incoming: IncomingCall
   readonly response: Response
-  /** The plan that is being carried out; `goOnWith` changes it. */
+  /** The plan that is being carried out; `switchModel` changes it. */
   plan: Plan
   readonly hold: OpenHold
   readonly attempts: AttemptLog
@@ -99,12 +99,12 @@ export class Call implements MediaRequester {
   readonly client: number
   readonly takeMemory: Plan['takeMemory']
   /** How the upstream's response broke off, if it did. */
-  cut: UpstreamCut | undefined
+  cut: UpstreamInterruption | undefined
   /** Texts of the request, with which the error messages of providers are compared. */
-  readonly words: RequestWords
+  readonly words: ComparedRequestTexts
   prompts: CallPrompts | undefined
   affinity: CallAffinity | undefined
-  breaks: CallBreaks | undefined
+  breaks: CallCacheBreaks | undefined
   /** Guards of the call; undefined if there are none. */
   guards: CallGuards | undefined
   /** Value of the response's `x-gateway-cache` header; undefined without an answer cache. */
@@ -117,13 +117,13 @@ export class Call implements MediaRequester {
   sessionName: string | undefined
   /** Measures the pauses between chunks. Set if telemetry is on and the call is a stream. */
   readonly chunkGaps: ChunkGaps | undefined
-  #names: AnswerNames | undefined
+  #names: AnswerMetadata | undefined
   #cacheBreak: CacheBreak | '' = ''
   #cacheVerdict = ''
-  #error: AnsweredError | undefined
+  #error: ErrorSentToClient | undefined
   /** What the head of the upstream's response states about the service tier; undefined if nothing. */
-  servedByHead: ServedByHead | undefined
-  #served: ServedCall | undefined
+  servedByHead: StatedServiceOfHead | undefined
+  #served: CallRate | undefined
   /** The running attempt. */
   attempt: RunningAttempt | undefined
   #isStopped = false
@@ -138,7 +138,7 @@ export class Call implements MediaRequester {
     this.plan = plan
     this.hold = hold
     this.attempts = new AttemptLog(incoming.startedAt)
-    this.words = new RequestWords(() => ({
+    this.words = new ComparedRequestTexts(() => ({
       body: plan.request.body ?? plan.body,
       fields: plan.fields,
       url: incoming.request.url,
@@ -149,7 +149,7 @@ export class Call implements MediaRequester {
   }
 
   /** Continues with another model at that model's prices. The hold covers the most expensive model. */
-  goOnWith(plan: Plan): void {
+  switchModel(plan: Plan): void {
     if (plan === this.plan) return
     this.plan = plan
     const { record } = this.incoming
@@ -239,15 +239,15 @@ export class Call implements MediaRequester {
   }
 
   /** Records the cost of the output and the tool uses so far, so that they are charged even after a crash. */
-  mark(target: Target, soFar: OutputSoFar): void {
+  mark(target: Target, soFar: GeneratedOutput): void {
     this.hold.markProgress(this.costOf(target, soFar) - this.hold.facts.prompt_amount)
   }
 
   /** Cost in quota units of the estimated prompt, this output and these tool uses. */
-  costOf(target: Target, { tokens, uses, served }: OutputSoFar): number {
+  costOf(target: Target, { tokens, uses, served }: GeneratedOutput): number {
     const { estimate } = this.plan
     const input = estimate.promptTokens + estimate.unknownTokens
-    const { rate } = rateServed(this, target, servedByResponse(this.servedByHead, served))
+    const { rate } = rateOfStatedService(this, target, statedServiceOfResponse(this.servedByHead, served))
     return charge(rate, { ...NO_USAGE, input, output: tokens }, {}, pricesOf(this, target, uses))
   }
 
@@ -262,7 +262,7 @@ export class Call implements MediaRequester {
    * Records the error that the client gets, for the call's row in the usage log. Only the first error is
    * recorded.
    */
-  noteError(error: AnsweredError): void {
+  noteError(error: ErrorSentToClient): void {
     this.#error ??= error
     this.incoming.hasFailed = true
   }
@@ -288,7 +288,7 @@ export class Call implements MediaRequester {
       if (!target || !basis || this.cut) return bookNow()
       const { plan } = this
       const { usage } = known
-      if (target.channel.cache_diagnostics) this.#cacheVerdict = verdictText(basis.diagnosis)
+      if (target.channel.cache_diagnostics) this.#cacheVerdict = cacheVerdictText(basis.diagnosis)
       this.affinity?.answered(plan, target, usage, basis.reported !== undefined)
       if (!basis.reported) return bookNow()
       const told = this.breaks?.answered({ plan, target, usage, diagnosis: basis.diagnosis })
@@ -299,8 +299,8 @@ export class Call implements MediaRequester {
   }
 
   /** Records how the response was served, for its charge and its row in the usage log. */
-  noteServed(target: Target, stated: Served | undefined): ServedCall {
-    return (this.#served = servedAt(this, target, stated))
+  noteServed(target: Target, stated: StatedService | undefined): CallRate {
+    return (this.#served = chargedRate(this, target, stated))
   }
 
   /**
@@ -364,7 +364,7 @@ export class Call implements MediaRequester {
       first_byte_ms: this.#firstByteMs,
       ...(FAILED.has(reason) && this.#failure),
       attempts: this.attempts.text(this.cut, this.#mayKeepWords ? this.words : undefined),
-      particulars: particularsText(
+      particulars: callExtraFactsText(
         usage,
         { form, tools, served: this.#served?.terms, isIdempotent: this.incoming.isIdempotent },
         this.attempts.delays,
@@ -432,7 +432,7 @@ function priceResponse(
   if (!basis || !target) return NOTHING_DELIVERED
   const credible = credibleBasis(call, target, basis)
   call.prompts?.remember(target.plan, credible)
-  const { rate } = call.noteServed(target, servedByResponse(call.servedByHead, basis.served))
+  const { rate } = call.noteServed(target, statedServiceOfResponse(call.servedByHead, basis.served))
   return priceUsage({ ...pricingInputsAt(call, target), rate }, credible)
 }
 
@@ -441,7 +441,7 @@ function priceResponse(
  * was sent to the target. The ignored total is written to the call's log line.
  */
 function credibleBasis({ incoming, plan }: Call, target: Target, basis: ChargeBasis): ChargeBasis {
-  const reported = basis.reported && withSentLifetime(basis.reported, target)
+  const reported = basis.reported && withCacheLifetimeOfSentRequest(basis.reported, target)
   if (!reported?.byTotal) return reported === basis.reported ? basis : { ...basis, reported }
   const credible = withCredibleTotal(reported, outputMaximum(plan.dialect.endpoint, target.plan))
   if (credible === reported) return reported === basis.reported ? basis : { ...basis, reported }

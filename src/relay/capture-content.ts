@@ -32,7 +32,10 @@ interface ContentReceivers {
 }
 
 /** Begins to collect the content of a call; undefined if it is not logged. */
-export function captureOf(receivers: ContentReceivers, call: CapturableCall): ContentCapture | undefined {
+export function startContentCapture(
+  receivers: ContentReceivers,
+  call: CapturableCall,
+): ContentCapture | undefined {
   const { caller, settings, response } = call
   const { contentLog, groups } = settings
   const { user, token } = caller

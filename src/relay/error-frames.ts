@@ -1,16 +1,18 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
-import { type AnsweredError, causeOfStatus } from '../domain/failure-cause.ts'
+import { type ErrorSentToClient, causeOfStatus } from '../domain/failure-cause.ts'
+import { ERRORS } from '../errors.ts'
 import { redactFrame } from '../upstreams/redact.ts'
 import type { Call } from './call.ts'
 import { type Failure, STORAGE_UNAVAILABLE, streamErrorText } from './failure.ts'
 import type { Tap } from './dialects/dialect.ts'
 import type { Target } from './request-stages.ts'
+import { withDisplayedAmounts } from './refusal-amounts.ts'
 
 /** Error of a stream whose upstream broke off. */
-export const UPSTREAM_CUT = { type: 'api_error', code: 'upstream_error' }
+export const UPSTREAM_INTERRUPTED = { type: 'api_error', code: 'upstream_error' }
 /** Error message of a stream whose upstream broke off. */
-export const CUT_SENTENCE = 'the upstream broke off before the response was complete'
+export const INTERRUPTED_MESSAGE = 'the upstream broke off before the response was complete'
 /** Ends an event of which only a part was sent, so that the error after it is a separate event. */
 const BLANK_LINE = Buffer.from('\n\n')
 const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
@@ -22,7 +24,7 @@ const ENDED = /(?:\n|\r\n?)(?:\n|\r\n?)$/
 export function upstreamErrorFrame(target: Target, tap: Tap, error: StreamError): Buffer {
   const own = tap.errorFrame && redactFrame(tap.errorFrame, target.channel)
   if (own) {
-    const held = tap.takeUnjudged?.()
+    const held = tap.takeUncheckedEvents?.()
     if (held && held.length > 0) return Buffer.concat([held, afterHeld(own, target, tap, error)])
   }
   return afterHeld(own, target, tap, error)
@@ -38,31 +40,32 @@ function afterHeld(own: Buffer | undefined, target: Target, tap: Tap, error: Str
 }
 
 /** Frame that ends a stream whose cost exceeded its hold, because quota or a budget is used up. */
-export function holdUsedUpFrame(call: Call, tap: Tap): Buffer {
-  const { type, code, message } = spentError(call)
+export function quotaUsedUpFrame(call: Call, tap: Tap): Buffer {
+  const { type, code, message } = quotaUsedUpError(call)
   return gatewayErrorFrame(call, tap, { type, code }, message)
 }
 
 /** The error of a stream whose cost exceeded its hold. */
-export function spentError(call: Call): AnsweredError {
+export function quotaUsedUpError(call: Call): ErrorSentToClient {
   const { refusal } = call.hold
   const code = refusal?.code ?? 'insufficient_quota'
-  const message = refusal?.usedUp ?? 'the quota held for this response is used up'
-  return { cause: 'spent', status: 200, type: 'permission_error', code, message }
+  const shown = refusal && withDisplayedAmounts(refusal, call.plan.settings.options)
+  const message = shown?.usedUp ?? 'the quota held for this response is used up'
+  return { cause: 'spent', status: 200, type: ERRORS[code].type, code, message }
 }
 
 /** The error of a stream that ended before it was complete. */
-export function cutError(failure: Failure): AnsweredError {
-  const { failureCause, inStream = UPSTREAM_CUT } = failure
+export function interruptedStreamError(failure: Failure): ErrorSentToClient {
+  const { failureCause, inStream = UPSTREAM_INTERRUPTED } = failure
   // The cause is `provider_broken` even if the provider had not failed, because the client has a part of the
   // response.
   const isOurs = failureCause === 'gateway' || failureCause === 'stopped'
   const cause = isOurs ? failureCause : 'provider_broken'
-  return { cause, status: 200, ...inStream, message: failure.refusal?.message ?? CUT_SENTENCE }
+  return { cause, status: 200, ...inStream, message: failure.refusal?.message ?? INTERRUPTED_MESSAGE }
 }
 
 /** The error that an upstream reported in the middle of a stream. */
-export function errorInStream({ type, code, message, status = 500 }: ErrorContent): AnsweredError {
+export function errorInStream({ type, code, message, status = 500 }: ErrorContent): ErrorSentToClient {
   return { cause: causeOfStatus(status), status: 200, type, code, message }
 }
 

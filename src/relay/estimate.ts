@@ -3,21 +3,21 @@ import { parseRecord } from '@sluice/wire/json/record'
 import type { CacheLifetime } from '@sluice/wire/reported-usage'
 import type { DeclaredCapabilities } from '@sluice/wire/model-capabilities'
 import { EXPECTED_BYTES_PER_TOKEN } from '@sluice/wire/prompt-tokens'
-import { type SentRequest, unseenThinking } from '@sluice/wire/unseen-thinking'
-import { maxCharge, sumOfLines } from '../domain/charge.ts'
+import { type SentRequest, hiddenThinking } from '@sluice/wire/hidden-thinking'
+import { maxCharge, sumOfCostLines } from '../domain/charge.ts'
 import { isMore } from '../domain/decimal.ts'
 import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
 import type { Rate } from '../domain/price.ts'
-import { heldRates } from '../domain/served-rate.ts'
+import { ratesToHold } from '../domain/service-rate.ts'
 import { type ChannelEdits, isEdited, type Override } from '../domain/records/channel.ts'
 import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import { priceOfUse } from '../domain/tool-price.ts'
 import type { PricedTool } from '../domain/tool-use.ts'
-import { ALL_LIFETIMES, lifetimesAt } from './named-lifetimes.ts'
+import { ALL_CACHE_LIFETIMES, cacheLifetimesAtChannel } from './cache-lifetimes.ts'
 import type { ChannelPlan, ParsedRequest } from './request-stages.ts'
-import { possibleService } from './served-price.ts'
-import { toolsAt } from './tool-pricing.ts'
+import { possibleTiersAndRegion } from './service-tier-rates.ts'
+import { toolsForChannel } from './tool-pricing.ts'
 
 /** Limits on the output of a call that its hold assumes. */
 export interface OutputBudget {
@@ -105,9 +105,9 @@ function lifetimesOf(
   channels: readonly ChannelPlan[],
 ): readonly CacheLifetime[] {
   // A part of the prompt that is stored elsewhere may contain cache directives.
-  if (composed || contextTokens > 0 || namesPrompt) return ALL_LIFETIMES
-  const [first, ...others] = channels.map((plan) => lifetimesAt(plan, named))
-  if (!first) return ALL_LIFETIMES
+  if (composed || contextTokens > 0 || namesPrompt) return ALL_CACHE_LIFETIMES
+  const [first, ...others] = channels.map((plan) => cacheLifetimesAtChannel(plan, named))
+  if (!first) return ALL_CACHE_LIFETIMES
   return others.every((one) => one === first) ? first : [...new Set([first, ...others].flat())]
 }
 
@@ -131,8 +131,8 @@ function ratesHeld(
   const ratesAt = (plan: ChannelPlan): readonly Rate[] => {
     const { channel } = plan
     const model = plan.tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
-    const service = possibleService(plan, endpoint, request, settings.options.pass_through)
-    return heldRates(rate, channel, model, service)
+    const service = possibleTiersAndRegion(plan, endpoint, request, settings.options.pass_through)
+    return ratesToHold(rate, channel, model, service)
   }
   return channels.length === 1 ? ratesAt(channels[0]!) : [...new Set(channels.flatMap(ratesAt))]
 }
@@ -153,7 +153,7 @@ function stepsOf({ model: name }: ParsedRequest, model: DeclaredCapabilities, ho
     const step = holdTokens * plan.choices
     const maximum = named ? (output ?? 0) : Number.POSITIVE_INFINITY
     if (maximum <= step) return maximum
-    const unseen = plan.sent && unseenThinking(editedRequest(plan.sent, plan.channel), name, model)
+    const unseen = plan.sent && hiddenThinking(editedRequest(plan.sent, plan.channel), name, model)
     if (!unseen) return step
     if (unseen.budget !== undefined) return Math.min(maximum, step + unseen.budget * plan.choices)
     return named ? maximum : Math.max(step, output ?? 0)
@@ -224,7 +224,7 @@ function toolsToHold(
   for (const plan of channels) {
     if (!plan.tools) continue
     const held = toolsToHoldAt(plan, stream, rate, settings)
-    if (isMore(sumOfLines(held), sumOfLines(dearest))) dearest = held
+    if (isMore(sumOfCostLines(held), sumOfCostLines(dearest))) dearest = held
   }
   return dearest
 }
@@ -236,7 +236,7 @@ function toolsToHoldAt(
   settings: Settings,
 ): readonly PricedTool[] {
   if (!offered) return NONE
-  const { pricing, known } = toolsAt(settings, rate, channel, offered)
+  const { pricing, known } = toolsForChannel(settings, rate, channel, offered)
   const uses = known.flatMap(({ kind, form, maxUses }): PricedTool[] => {
     if (!kind) return []
     const count = stream ? 1 : (maxUses ?? offered.maxCalls ?? UNSTATED_USES)

@@ -2,7 +2,7 @@ import { pino } from 'pino'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { channelOf } from '../../test/channel.ts'
 import { FailureLog, type UpstreamFailure } from './failure-log.ts'
-import { RequestWords } from './provider-words.ts'
+import { ComparedRequestTexts } from './provider-messages.ts'
 
 let lines: Record<string, unknown>[]
 let failures: FailureLog
@@ -19,7 +19,7 @@ beforeEach(() => {
 const CALL = {
   incoming: { id: 'id' },
   plan: { request: { model: 'm' } },
-  words: new RequestWords(() => ({ body: Buffer.from('{}'), fields: [], url: '/' })),
+  words: new ComparedRequestTexts(() => ({ body: Buffer.from('{}'), fields: [], url: '/' })),
 }
 const channel = channelOf({ name: 'a', keys: ['one', 'two'] })
 

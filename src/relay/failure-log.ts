@@ -2,7 +2,7 @@ import type { Logger } from 'pino'
 import type { Channel } from '../domain/records/channel.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { Failure } from './failure.ts'
-import { storableMessage, type RequestWords } from './provider-words.ts'
+import { storableMessage, type ComparedRequestTexts } from './provider-messages.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
 /** Maximum number of log lines per window, for each channel or guard and cause. */
@@ -23,7 +23,7 @@ export type FailureReaction =
 interface FailedCall {
   readonly incoming: Pick<IncomingCall, 'id'>
   readonly plan: { readonly request: Pick<ParsedRequest, 'model'> }
-  readonly words: RequestWords
+  readonly words: ComparedRequestTexts
 }
 
 /** A failure of an upstream, with its call, channel and key. */

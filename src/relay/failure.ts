@@ -8,7 +8,7 @@ import {
 import { type GeminiErrorText, passedOnGeminiError, readGeminiError } from '@sluice/wire/gemini'
 import { passedOnError } from '@sluice/wire/messages'
 import type { ProtocolName } from '@sluice/wire/protocols'
-import { type AnsweredError, causeOfStatus, type FailureCause } from '../domain/failure-cause.ts'
+import { type ErrorSentToClient, causeOfStatus, type FailureCause } from '../domain/failure-cause.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -284,7 +284,7 @@ function causeWithoutResponse(cause: string): FailureCause {
  * The failure of an attempt without a usable response: no connection, a timeout, an unreadable response.
  * `upstreamMessage` is redacted.
  */
-export function noUsableResponse(cause: string, upstreamMessage?: string): Failure {
+export function failureWithoutResponse(cause: string, upstreamMessage?: string): Failure {
   return {
     failureCause: causeWithoutResponse(cause),
     next: 'next-channel',
@@ -298,12 +298,12 @@ export function noUsableResponse(cause: string, upstreamMessage?: string): Failu
 
 /** The failure of a response with status 200 that contains an error. */
 export function errorWithStatus200(channel: Channel, body: Buffer): Failure {
-  const failure = noUsableResponse('error with status 200', messageOf(channel, readUpstreamError(body)))
+  const failure = failureWithoutResponse('error with status 200', messageOf(channel, readUpstreamError(body)))
   return { ...failure, failureCause: 'provider_failed' }
 }
 
 /** The failure of a stream with an event that is too large to be read. */
-export const UNREADABLE_STREAM = noUsableResponse('an event was too large')
+export const UNREADABLE_STREAM = failureWithoutResponse('an event was too large')
 
 /**
  * The failure of an upstream without an optional endpoint: its 404 does not mean that the channel or the
@@ -334,24 +334,24 @@ export const CALL_STOPPED: Failure = {
   inStream: { type: 'gateway_error', code: 'call_stopped' },
 }
 
-/** Cause of failures created by `unwrittenFailure`. */
-export const UNWRITTEN_CAUSE = 'unwritten'
+/** Cause of failures created by `failureOfWrite`. */
+export const WRITE_FAILURE_CAUSE = 'unwritten'
 
 /** The failure to write something that must be durable before the client receives anything of the call. */
-export function unwrittenFailure(error: Error | undefined): Failure {
-  const refusal = storeRefusal(error)
+export function failureOfWrite(error: Error | undefined): Failure {
+  const refusal = databaseUnavailableError(error)
   return {
     next: 'nowhere',
     blames: 'none',
     cooldownMs: undefined,
     refusal,
-    cause: UNWRITTEN_CAUSE,
+    cause: WRITE_FAILURE_CAUSE,
     failureCause: 'gateway',
   }
 }
 
 /** The client disconnected before an attempt began. */
-export const CLIENT_GONE: Failure = {
+export const CLIENT_DISCONNECTED: Failure = {
   next: 'nowhere',
   blames: 'none',
   cooldownMs: undefined,
@@ -377,7 +377,7 @@ const RETRY_AFTER = { retryAfter: 5 }
 export const STORAGE_UNAVAILABLE = 'the gateway cannot write its database at the moment; try again'
 
 /** The error for clients while the database is unavailable or refuses writes. */
-export function storeRefusal(error: unknown): GatewayError {
+export function databaseUnavailableError(error: unknown): GatewayError {
   const isAway = error instanceof StoreUnavailable && !error.refusesWrites
   const sentence = 'the gateway cannot reach its database at the moment; try again'
   return isAway
@@ -395,12 +395,12 @@ function causeOfOwn({ code, kind }: GatewayError): FailureCause {
  * The error that a client gets, with its cause. If no upstream's error is forwarded, the cause is that of the
  * last attempt.
  */
-export function answeredError(thrown: unknown, last: Failure | undefined): AnsweredError {
+export function errorSentToClient(thrown: unknown, last: Failure | undefined): ErrorSentToClient {
   if (thrown instanceof UpstreamRefusal) {
     const { status, type, code } = thrown.facts
     return { cause: causeOfStatus(status), status, type, code, message: thrown.message }
   }
-  const error = thrown instanceof StoreUnavailable ? storeRefusal(thrown) : asGatewayError(thrown)
+  const error = thrown instanceof StoreUnavailable ? databaseUnavailableError(thrown) : asGatewayError(thrown)
   const own = error ?? new GatewayError('internal_error', 'internal error')
   const { code, message, kind } = own
   const cause = (code === 'upstream_error' && last?.failureCause) || causeOfOwn(own)

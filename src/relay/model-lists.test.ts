@@ -8,7 +8,7 @@ import type { Settings } from '../domain/settings.ts'
 import { ModelLists } from './model-lists.ts'
 import type { Caller } from '../accounts/authentication/caller.ts'
 import { CallRates } from './plan.ts'
-import { plainName, type Resolution, Routing } from './routing.ts'
+import { nameWithoutThinkingSuffix, type ResolvedModel, Routing } from './routing.ts'
 import { ChannelLoad } from '../upstreams/channel-load.ts'
 import { ModelEnds } from '../upstreams/model-ends.ts'
 import { lawRuns } from '../../test/tier.ts'
@@ -88,7 +88,7 @@ function isCallable(settings: Settings, caller: Caller, name: string): boolean {
       { name: 'chat', endpoint: 'chat' },
       false,
     )
-    const { model, group } = resolutions[0] as Resolution
+    const { model, group } = resolutions[0] as ResolvedModel
     new CallRates().of(settings, model, group)
     return true
   } catch {
@@ -110,7 +110,7 @@ test('listed models can be called, and models that can be called by their own na
         const isCalled = isCallable(settings, caller, name)
         if (isListed) expect(isCalled, name).toBe(true)
         // A name with the suffix can be called too, but it is not a listed name.
-        if (plainName(name) === name) expect(isListed, name).toBe(isCalled)
+        if (nameWithoutThinkingSuffix(name) === name) expect(isListed, name).toBe(isCalled)
         if (isListed) expect(lists.find(settings, caller, name)?.id).toBe(name)
       }
     }),

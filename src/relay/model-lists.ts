@@ -13,7 +13,7 @@ import type { Settings } from '../domain/settings.ts'
 import type { ModelEnds } from '../upstreams/model-ends.ts'
 import { channelProtocols } from './dialects/choose-dialect.ts'
 import { allowedNames, groupName, groupRefusedError, routesOf, usableGroup } from './key-permissions.ts'
-import { modelOf, plainName } from './routing.ts'
+import { modelOf, nameWithoutThinkingSuffix } from './routing.ts'
 
 /** A model that a key may call. */
 export interface ListedModel {
@@ -117,7 +117,7 @@ function servedBy(settings: Settings, endOf: (id: string) => ModelEnd | undefine
         note(protocols, { ...channel, models: [id] })
   }
   const served = [...protocols].flatMap(([id, inGroups]) => {
-    const plain = plainName(id)
+    const plain = nameWithoutThinkingSuffix(id)
     const { vendor, price } = modelOf(settings, id, plain)
     // Moderations are free without a price.
     const isFree = settings.options.unpriced_models === 'free' || endpointByName(id) === 'moderations'

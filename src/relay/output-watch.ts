@@ -1,10 +1,10 @@
 import { chargeOfTools } from '../domain/charge.ts'
 import { toolKindAtVendor, priceOfUse } from '../domain/tool-price.ts'
 import type { ToolKind } from '@sluice/wire/tool-use'
-import type { Call, OutputSoFar } from './call.ts'
+import type { Call, GeneratedOutput } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
-import { servedSoFar } from './price-usage.ts'
-import { toolPricingAt, toolsAt } from './tool-pricing.ts'
+import { statedServiceSoFar } from './price-usage.ts'
+import { toolPricingAt, toolsForChannel } from './tool-pricing.ts'
 import type { Target } from './request-stages.ts'
 
 /** Minimum bytes of text per token, so that estimates are rather too high than too low. */
@@ -73,8 +73,8 @@ export class OutputWatch {
     if (emittedBytes > 0 || tools.begun.length > 0) this.#call.mark(this.#target, this.#soFar)
   }
 
-  get #soFar(): OutputSoFar {
-    return { tokens: this.tokens, uses: this.#emitted.tools.uses, served: servedSoFar(this.#emitted) }
+  get #soFar(): GeneratedOutput {
+    return { tokens: this.tokens, uses: this.#emitted.tools.uses, served: statedServiceSoFar(this.#emitted) }
   }
 
   /**
@@ -168,7 +168,7 @@ class ToolWatch {
     const { channel, tools } = this.#target.plan
     const paid = new Map<ToolKind, number>()
     if (!tools) return paid
-    for (const { kind } of toolsAt(settings, rate, channel, tools).known)
+    for (const { kind } of toolsForChannel(settings, rate, channel, tools).known)
       if (kind) paid.set(kind, (paid.get(kind) ?? 0) + 1)
     return paid
   }

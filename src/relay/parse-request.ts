@@ -5,10 +5,10 @@ import { scanObject } from '@sluice/wire/json/json-scan'
 import { regionName, requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
-import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
+import type { Dialect, DialectFacts, FormDialect, RequestReaderContext } from './dialects/dialect.ts'
 import { namedSessionFinder, sessionFinder } from './affinity/session.ts'
-import { equalRequest } from './answer-cache/answer-keeping.ts'
-import { namedLifetimes } from './named-lifetimes.ts'
+import { requestIdentity } from './answer-cache/answer-storage-rules.ts'
+import { cacheLifetimesInRequest } from './cache-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
 
 /** The dialects of an endpoint: of its JSON bodies, of its forms, or of both. */
@@ -42,7 +42,7 @@ export function parseRequest(
   { json, form }: EndpointDialects,
   body: Body | FormBody,
   headers: Headers,
-  reader: Reader,
+  reader: RequestReaderContext,
 ): ParsedRequest | Promise<ParsedRequest> {
   if ('parts' in body) {
     const dialect = form as FormDialect
@@ -61,7 +61,7 @@ export function parseRequest(
   const member = (name: string): unknown => (scan.has(name) ? scan.value(name) : undefined)
   const serviceTier = requestedTier(member)
   const region = regionName(member('inference_geo'))
-  const lifetimes = namedLifetimes(scan)
+  const lifetimes = cacheLifetimesInRequest(scan)
   const { conversation } = dialect
   const session = conversation
     ? sessionFinder(headers, scan, conversation)
@@ -78,7 +78,7 @@ export function parseRequest(
     ...(session && { session }),
     ...(conversation && { conversation: { scan, form: conversation } }),
     ...(cachesForADay && { cachesForADay }),
-    ...(keeping && { equal: equalRequest(keeping, scan, headers) }),
+    ...(keeping && { equal: requestIdentity(keeping, scan, headers) }),
   }
   return request instanceof Promise
     ? request.then((one) => withService(one, service))

@@ -1,22 +1,22 @@
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { isMediaType } from '../upstreams/media-type.ts'
 import type { Call } from './call.ts'
-import type { Passthrough, PassedResponses } from './dialects/passthrough.ts'
+import type { Passthrough, PassthroughResponses } from './dialects/passthrough.ts'
 import {
-  CUT_SENTENCE,
-  cutError,
+  INTERRUPTED_MESSAGE,
+  interruptedStreamError,
   errorInStream,
   gatewayErrorFrame,
-  UPSTREAM_CUT,
+  UPSTREAM_INTERRUPTED,
   upstreamErrorFrame,
 } from './error-frames.ts'
 import {
   errorInFirstEvent,
   errorWithStatus200,
   type Failure,
-  noUsableResponse,
+  failureWithoutResponse,
   streamErrorText,
-  unwrittenFailure,
+  failureOfWrite,
 } from './failure.ts'
 import type { ResponseEnding } from './price-usage.ts'
 import { ReadPauses } from './read-pauses.ts'
@@ -35,8 +35,8 @@ const MAX_HELD_BYTES = 64 * 1024 * 1024
  * Handles images and audio. Bytes are sent to the client as they arrive, so that little memory is needed.
  * Only the last bytes wait until the charge is durable.
  */
-export class PassedResponse extends ResponseHandler {
-  readonly #responses: PassedResponses
+export class PassthroughResponse extends ResponseHandler {
+  readonly #responses: PassthroughResponses
   readonly #pauses: ReadPauses
   #passthrough: Passthrough | undefined
   /** Pieces of bytes for the next write to the client. */
@@ -46,7 +46,7 @@ export class PassedResponse extends ResponseHandler {
   /** Set while guards' services check the response, which has arrived completely. */
   #checking: AbortController | undefined
 
-  constructor(call: Call, target: Target, upstream: UpstreamFlow, responses: PassedResponses) {
+  constructor(call: Call, target: Target, upstream: UpstreamFlow, responses: PassthroughResponses) {
     super(call, target, upstream)
     this.#responses = responses
     this.#pauses = new ReadPauses(upstream)
@@ -85,7 +85,7 @@ export class PassedResponse extends ResponseHandler {
     if (passthrough.hasBegun) this.#sendWhenDurable()
     else if (this.#outgoingBytes > MAX_UNKNOWN_BYTES) {
       this.upstream.cancel()
-      this.onFailure(noUsableResponse('no answer of its protocol'))
+      this.onFailure(failureWithoutResponse('no answer of its protocol'))
     }
   }
 
@@ -100,7 +100,7 @@ export class PassedResponse extends ResponseHandler {
     this.memory.resize(bytes)
     if (bytes > MAX_HELD_BYTES) {
       this.upstream.cancel()
-      return this.onFailure(noUsableResponse('answer too large'))
+      return this.onFailure(failureWithoutResponse('answer too large'))
     }
     if (!this.memory.isShort || this.#pauses.has('memory')) return
     this.#pauses.begin('memory')
@@ -116,7 +116,7 @@ export class PassedResponse extends ResponseHandler {
     if (error && this.#mayGoElsewhere) return this.onFailure(this.#failureOf(passthrough, error))
     if (!isComplete && !error)
       return this.onFailure(
-        noUsableResponse(this.state === 'waiting' ? 'no answer of its protocol' : 'stream ended early'),
+        failureWithoutResponse(this.state === 'waiting' ? 'no answer of its protocol' : 'stream ended early'),
       )
     const next = isComplete && !this.#isDraining ? passthrough.next?.() : undefined
     if (next) {
@@ -166,10 +166,10 @@ export class PassedResponse extends ResponseHandler {
     }
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
     const tap = this.#passthrough?.tap
-    const reason = failure.refusal?.message ?? CUT_SENTENCE
-    this.call.noteError(cutError(failure))
+    const reason = failure.refusal?.message ?? INTERRUPTED_MESSAGE
+    this.call.noteError(interruptedStreamError(failure))
     this.#finish(this.#isDraining ? 'client_gone' : 'cut', false, () =>
-      tap ? gatewayErrorFrame(this.call, tap, failure.inStream ?? UPSTREAM_CUT, reason) : undefined,
+      tap ? gatewayErrorFrame(this.call, tap, failure.inStream ?? UPSTREAM_INTERRUPTED, reason) : undefined,
     )
   }
 
@@ -226,7 +226,7 @@ export class PassedResponse extends ResponseHandler {
           return this.#pauses.apply()
         }
         this.upstream.cancel()
-        this.onFailure(unwrittenFailure(hold.writeFailure))
+        this.onFailure(failureOfWrite(hold.writeFailure))
       })
       .catch((error: unknown) => this.crash(error))
   }

@@ -6,7 +6,7 @@ import type { Settings } from '../domain/settings.ts'
 import { asGatewayError, GatewayError } from '../errors.ts'
 import { estimate } from './estimate.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
-import type { Resolution } from './routing.ts'
+import type { ResolvedModel } from './routing.ts'
 import { refuseUnpricedTools } from './tool-pricing.ts'
 
 /** Facts that all plans of a call share. */
@@ -30,10 +30,10 @@ export function groupsOf(plans: Plans): readonly Plan['group'][] {
 export function planCall(
   common: CommonFacts,
   request: ParsedRequest,
-  [first, ...others]: readonly Resolution[],
+  [first, ...others]: readonly ResolvedModel[],
   rates: CallRates,
 ): Plans | Promise<Plans> {
-  const plan = planFor(first as Resolution, common, request, rates)
+  const plan = planFor(first as ResolvedModel, common, request, rates)
   if (others.length === 0 && !(plan instanceof Promise)) return [plan]
   return withFallbacks(plan, others, (resolution) => planFor(resolution, common, request, rates))
 }
@@ -49,8 +49,8 @@ export function withPromptBound(plan: Plan, bound: number): Plan {
 
 async function withFallbacks(
   first: Plan | Promise<Plan>,
-  others: readonly Resolution[],
-  planned: (resolution: Resolution) => Plan | Promise<Plan>,
+  others: readonly ResolvedModel[],
+  planned: (resolution: ResolvedModel) => Plan | Promise<Plan>,
 ): Promise<Plans> {
   const plans: [Plan, ...Plan[]] = [await first]
   for (const resolution of others) {
@@ -65,7 +65,7 @@ async function withFallbacks(
 }
 
 function planFor(
-  { name, model, group, channels: all }: Resolution,
+  { name, model, group, channels: all }: ResolvedModel,
   common: CommonFacts,
   called: ParsedRequest,
   rates: CallRates,

@@ -1,14 +1,14 @@
-import type { AnswerNames } from '@sluice/wire/answer-names'
-import type { Diagnosis } from '@sluice/wire/diagnosis'
+import type { AnswerMetadata } from '@sluice/wire/answer-metadata'
+import type { CacheDiagnosis } from '@sluice/wire/cache-diagnosis'
 import { charge } from '../domain/charge.ts'
 import { isMore, ZERO } from '../domain/decimal.ts'
 import { imagePrice, type Price, type Rate } from '../domain/price.ts'
 import type { SettlementReason } from '../domain/call-outcome.ts'
-import { mergedUses, usesExcept, usesOf, type ToolUse } from '@sluice/wire/tool-use'
+import { mergeToolUses, usesOfOtherKinds, countUsesOfKind, type ToolUse } from '@sluice/wire/tool-use'
 import type { PricedTool } from '../domain/tool-use.ts'
-import type { Served } from '@sluice/wire/service-tier'
+import type { StatedService } from '@sluice/wire/service-tier'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
-import type { ArrivedMedia, ArrivedPicture } from '@sluice/wire/received-media'
+import type { ReceivedMedia, ReceivedImage } from '@sluice/wire/received-media'
 import { countsOf, type ReportedUsage } from '@sluice/wire/reported-usage'
 import type { Tap } from './dialects/dialect.ts'
 import type { TokenCounter } from './token-counter.ts'
@@ -43,13 +43,13 @@ export interface ChargeBasis {
   /** Usage reported by the upstream, if any. */
   readonly reported: ReportedUsage | undefined
   /** How the response states that it was served, such as the service tier; may be known without a usage. */
-  readonly served: Served | undefined
+  readonly served: StatedService | undefined
   /** What the response states about the prompt cache. */
-  readonly diagnosis?: Diagnosis | undefined
+  readonly diagnosis?: CacheDiagnosis | undefined
   /** The id, model and finish reasons of the response. Called only if telemetry is on. */
-  names?(): AnswerNames | undefined
+  names?(): AnswerMetadata | undefined
   /** Audio, images and hidden reasoning of a response. Called only if the usage is not reported. */
-  arrived(): ArrivedMedia | undefined
+  arrived(): ReceivedMedia | undefined
   /** Uses of the provider's tools that the response showed. */
   readonly tools: readonly ToolUse[]
   /**
@@ -62,12 +62,15 @@ export interface ChargeBasis {
 }
 
 /** How a stream has stated so far that it is served, such as the service tier. */
-export function servedSoFar({ usage, served }: Pick<Tap, 'usage' | 'served'>): Served | undefined {
+export function statedServiceSoFar({
+  usage,
+  served,
+}: Pick<Tap, 'usage' | 'served'>): StatedService | undefined {
   return served?.tier === undefined && served?.region === undefined ? usage?.served : served
 }
 
 /** Facts of a stream for its charge, at its end or up to the point where it broke off. */
-export function streamBasis(
+export function chargeBasisOfStream(
   tap: Pick<
     Tap,
     'isReplay' | 'usage' | 'served' | 'diagnosis' | 'names' | 'tools' | 'arrived' | 'emittedBytes' | 'text'
@@ -81,7 +84,7 @@ export function streamBasis(
     ending,
     isComplete,
     reported: isReplay ? NO_USAGE : usage,
-    served: servedSoFar(tap),
+    served: statedServiceSoFar(tap),
     diagnosis: tap.diagnosis,
     tools,
     names: () => tap.names,
@@ -193,8 +196,8 @@ function usedTools(
   const searches = reported?.webSearches ?? 0
   if (isComplete && reported?.tools) return { searches, uses: reported.tools }
   return {
-    searches: Math.max(searches, usesOf(seen, 'web_search')),
-    uses: mergedUses(reported?.tools ?? [], usesExcept(seen, 'web_search')),
+    searches: Math.max(searches, countUsesOfKind(seen, 'web_search')),
+    uses: mergeToolUses(reported?.tools ?? [], usesOfOtherKinds(seen, 'web_search')),
   }
 }
 
@@ -226,7 +229,7 @@ interface UsageWithMedia {
 function withMedia(
   { second, image }: MediaPrices,
   usage: Usage,
-  arrived: ArrivedMedia | undefined,
+  arrived: ReceivedMedia | undefined,
 ): UsageWithMedia {
   if (!arrived || (arrived.seconds === 0 && arrived.pictures.length === 0))
     return { usage, media: NO_TOOLS, allTokens: usage.output }
@@ -256,7 +259,7 @@ function withMedia(
 }
 
 /** Prices images by their sizes. */
-function pricedPictures(pictures: readonly ArrivedPicture[], prices: Price['image']): PricedTool[] {
+function pricedPictures(pictures: readonly ReceivedImage[], prices: Price['image']): PricedTool[] {
   const bySize = Map.groupBy(pictures, ({ size }) => size)
   return [...bySize].map(([size, { length: count }]) => ({
     kind: 'image',

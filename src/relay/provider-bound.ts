@@ -2,7 +2,7 @@ import type { CallBound } from '../upstreams/provider-limits.ts'
 import type { ChannelPlan, Plan } from './request-stages.ts'
 
 /** Upper bound on the tokens with which a call counts against a provider's limits. */
-export function boundOf({ estimate }: Plan, { outputMaximum = 0, choices }: ChannelPlan): CallBound {
+export function callBoundOf({ estimate }: Plan, { outputMaximum = 0, choices }: ChannelPlan): CallBound {
   return { tokens: estimate.promptTokens + estimate.unknownTokens + outputMaximum * choices }
 }
 

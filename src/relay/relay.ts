@@ -47,17 +47,21 @@ import {
   withoutModelSuffix,
 } from './parse-request.ts'
 import { CallRates } from './plan.ts'
-import { type AttemptOfCall, type Claims, IdempotentCalls } from './answers/idempotent-calls.ts'
+import {
+  type RequestWithIdempotencyKey,
+  type IdempotencyClaims,
+  IdempotentCalls,
+} from './answers/idempotent-calls.ts'
 import type { KeptAnswers } from './answers/kept-answers.ts'
 import { idempotencyKeyOf } from './answers/idempotency-key.ts'
 import { requestFingerprint } from './answers/request-fingerprint.ts'
-import type { Affinity } from './affinity/affinity.ts'
+import type { SessionAffinity } from './affinity/affinity.ts'
 import type { AnswerCache } from './answer-cache/answer-cache.ts'
 import type { AdmittedRequest } from './answer-cache/sharable-call.ts'
 import type { CacheBreaks } from './affinity/cache-breaks.ts'
 import type { PromptMemory } from './prompts/prompt-memory.ts'
 import type { RecordingLengths } from './recording-length.ts'
-import { noteRefusal } from './note-refusal.ts'
+import { recordRefusal } from './record-refusal.ts'
 import { requirePermission, Routing } from './routing.ts'
 import { RunningCalls } from './running-calls.ts'
 import { type Replay, replayRequest } from './responses/replay.ts'
@@ -66,7 +70,7 @@ import {
   type ResponseRequestServices,
   ResponseRequests,
 } from './responses/response-requests.ts'
-import { withAmountText } from './shown-refusal.ts'
+import { withDisplayedAmounts } from './refusal-amounts.ts'
 import { simulateCall } from './simulate-call.ts'
 import type { SignatureStore } from './responses/signature-store.ts'
 import type { ContentLogForCalls } from './capture-content.ts'
@@ -85,10 +89,10 @@ export interface RelayServices extends CallServices, AttemptServices, ResponseRe
   readonly media: Media
   readonly signatures: SignatureStore
   readonly answers: KeptAnswers
-  readonly claims: Claims
+  readonly claims: IdempotencyClaims
   readonly reads: StoreReads
   readonly prompts: PromptMemory
-  readonly affinity: Affinity
+  readonly affinity: SessionAffinity
   readonly cache: AnswerCache
   readonly breaks: CacheBreaks
   /** Secret key with which guards create placeholders for the values that they replace. */
@@ -198,6 +202,7 @@ export class Relay {
     this.#attempts.close()
     this.#idempotent.close()
     void this.#guardServices.close()
+    void this.#services.cache.close()
   }
 
   /** Responds with the number of tokens that a request would have. */
@@ -220,7 +225,7 @@ export class Relay {
       if (key === undefined) await run(incoming)
       else await this.#idempotent.answer(this.#attempt({ key, body, incoming, caller, settings, run }))
     } catch (error) {
-      noteRefusal(incoming, caller, body, error, counting.protocol)
+      recordRefusal(incoming, caller, body, error, counting.protocol)
       throw error
     } finally {
       body.release()
@@ -354,8 +359,8 @@ export class Relay {
       else await this.#once(key, dialects, body, incoming, caller, settings)
     } catch (error) {
       if (error instanceof BudgetExceeded) this.#services.ledger.exceededBudgets.note(error)
-      const refusal = error instanceof Unaffordable ? withAmountText(error, settings.options) : error
-      noteRefusal(incoming, caller, body, refusal, body && dialectOf(dialects, body).endpoint)
+      const refusal = error instanceof Unaffordable ? withDisplayedAmounts(error, settings.options) : error
+      recordRefusal(incoming, caller, body, refusal, body && dialectOf(dialects, body).endpoint)
       throw refusal
     } finally {
       body?.release()
@@ -379,9 +384,9 @@ export class Relay {
   #attempt({
     body,
     ...attempt
-  }: Pick<AttemptOfCall, 'key' | 'incoming' | 'caller' | 'settings' | 'run'> & {
+  }: Pick<RequestWithIdempotencyKey, 'key' | 'incoming' | 'caller' | 'settings' | 'run'> & {
     readonly body: Pick<Body, 'bytes' | 'allocation'> | FormBody
-  }): AttemptOfCall {
+  }): RequestWithIdempotencyKey {
     const { settings, caller, incoming } = attempt
     return {
       ...attempt,

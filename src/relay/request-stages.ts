@@ -1,6 +1,6 @@
 import type { Response } from '@sluice/http1'
 import type { SessionFinder } from './affinity/session.ts'
-import type { EqualRequest } from './answer-cache/answer-keeping.ts'
+import type { RequestIdentity } from './answer-cache/answer-storage-rules.ts'
 import type { UsageBounds } from '../domain/charge.ts'
 import type { Rate, MeasuredUnit } from '../domain/price.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
@@ -10,7 +10,7 @@ import type { Model } from '../domain/records/model.ts'
 import type { Settings } from '../domain/settings.ts'
 import type { CacheLifetime } from '@sluice/wire/reported-usage'
 import type { ProviderTools } from '@sluice/wire/tool-use'
-import type { SentRequest } from '@sluice/wire/unseen-thinking'
+import type { SentRequest } from '@sluice/wire/hidden-thinking'
 import type { Usage } from '@sluice/wire/usage'
 import type { Request } from '../http/request.ts'
 import type { ConversationForm } from '@sluice/wire/conversation-digests'
@@ -21,7 +21,7 @@ import type { GatewayError } from '../errors.ts'
 import type { UpstreamKey } from '../upstreams/key-ring.ts'
 import type { WireRequest } from '../upstreams/provider.ts'
 import type { DialectFacts, Tap, WholeReply } from './dialects/dialect.ts'
-import type { PassedResponses } from './dialects/passthrough.ts'
+import type { PassthroughResponses } from './dialects/passthrough.ts'
 import type { Estimate } from './estimate.ts'
 import type { MediaRequester } from './media.ts'
 
@@ -120,7 +120,7 @@ export interface ParsedRequest {
    * What identifies equal requests for the answer cache; absent if the answer is never kept or there is no
    * cache.
    */
-  readonly equal?: EqualRequest
+  readonly equal?: RequestIdentity
   /** Content type of the client's stream, if it does not consist of events. */
   readonly streamType?: string
   /** The client's maximum of output tokens; undefined if the request has none. */
@@ -260,7 +260,7 @@ export interface AttemptRequest extends WireRequest {
    */
   readonly prompt?: PromptLevels | (() => string)
   /** Set if the response is passed through unchanged: `tap` and `reply` are not called then. */
-  readonly passed?: PassedResponses
+  readonly passed?: PassthroughResponses
   /** Fields that a conversion left out. */
   readonly dropped: readonly string[]
   /**

@@ -4,7 +4,7 @@ import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { Call } from './call.ts'
 import type { Tap } from './dialects/dialect.ts'
 import { storageErrorFrame } from './error-frames.ts'
-import { answeredError, type Failure } from './failure.ts'
+import { errorSentToClient, type Failure } from './failure.ts'
 import type { ChargeBasis } from './price-usage.ts'
 import type { Target } from './request-stages.ts'
 import type { UpstreamFlow } from './upstream-flow.ts'
@@ -143,7 +143,7 @@ export abstract class ResponseHandler {
    * time. The response is charged because the upstream must be paid, so no other upstream is tried.
    */
   protected refused(basis: ChargeBasis, failure: Failure = NO_MEMORY): void {
-    this.call.noteError(answeredError(failure.refusal, failure))
+    this.call.noteError(errorSentToClient(failure.refusal, failure))
     const charging = this.call.settle(this.target, basis, false)
     charging.then(() => this.undelivered(failure), this.#reject)
   }

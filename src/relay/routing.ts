@@ -20,7 +20,7 @@ import type { ModelEnds } from '../upstreams/model-ends.ts'
 import { truncateName } from './truncate-name.ts'
 
 /** A model that can serve a call, its channels, and the group whose prices apply. */
-export interface Resolution {
+export interface ResolvedModel {
   /** Name under which the model is requested. */
   readonly name: string
   readonly model: Model
@@ -34,7 +34,7 @@ export interface Routes {
   /** The model that the client requested. */
   readonly requestedModel: Model
   /** The models with their channels, in the order in which they are tried; never empty. */
-  readonly resolutions: readonly Resolution[]
+  readonly resolutions: readonly ResolvedModel[]
 }
 
 /** Channels that serve a model at an endpoint, in a group. */
@@ -92,7 +92,7 @@ export class Routing {
     mayFallBack: boolean,
   ): Routes {
     const { name } = call
-    const plain = ENDPOINTS[called.name].hasThinkingSuffix ? plainName(name) : name
+    const plain = ENDPOINTS[called.name].hasThinkingSuffix ? nameWithoutThinkingSuffix(name) : name
     requireAllowedModel(caller.token, name, plain)
     const requestedModel = modelOf(settings, name, plain)
     const group = groupOf(settings, caller, requestedModel)
@@ -118,13 +118,13 @@ export class Routing {
     caller: Caller,
     { name, stream }: CalledModel,
     called: CalledEndpoint,
-    { requestedModel, own }: { readonly requestedModel: Model; readonly own: Resolution | undefined },
-  ): Resolution | undefined {
+    { requestedModel, own }: { readonly requestedModel: Model; readonly own: ResolvedModel | undefined },
+  ): ResolvedModel | undefined {
     const { successor } = requestedModel
     if (successor === undefined || (own && this.#isServed(settings, own))) return own
-    const suffix = name.slice(plainName(name).length)
+    const suffix = name.slice(nameWithoutThinkingSuffix(name).length)
     const passed = new Set([requestedModel.name])
-    let last: Resolution | undefined
+    let last: ResolvedModel | undefined
     for (let next: string | undefined = successor; next !== undefined && !passed.has(next); ) {
       passed.add(next)
       const found = this.#fallback(settings, caller, { name: next, stream }, called, suffix)
@@ -136,7 +136,7 @@ export class Routing {
   }
 
   /** Whether the model has a channel at which it has not ended. */
-  #isServed(settings: Settings, { name, channels }: Resolution): boolean {
+  #isServed(settings: Settings, { name, channels }: ResolvedModel): boolean {
     const ends = this.#ends.of(settings)
     if (ends.isEmpty) return true
     const nowMs = Date.now()
@@ -150,7 +150,7 @@ export class Routing {
     { name, stream }: CalledModel,
     called: CalledEndpoint,
     suffix: string,
-  ): Resolution | undefined {
+  ): ResolvedModel | undefined {
     const model = settings.models.get(name)
     const group = usableGroup(settings, caller, groupName(caller, routesOf(caller.token), model.vendor))
     if (!group) return undefined
@@ -167,7 +167,7 @@ export class Routing {
     called: CalledEndpoint,
     model: Model,
     group: Group,
-  ): Resolution | undefined {
+  ): ResolvedModel | undefined {
     const serving = this.#serving(settings, group, called, name, plain)
     if (serving.length === 0) return undefined
     if (serving.length === 1) return { name, model, group, channels: serving }
@@ -248,7 +248,7 @@ function serves({ protocol: protocols, models }: Channel, name: string, plain: s
 }
 
 /** The name without the thinking suffix, or the name itself if it has none. */
-export function plainName(name: string): string {
+export function nameWithoutThinkingSuffix(name: string): string {
   return withoutThinkingSuffix(name) ?? name
 }
 
@@ -266,7 +266,7 @@ export function modelOf(settings: Settings, name: string, plain: string): Model 
  * serves it.
  */
 export function requirePermission(settings: Settings, caller: Caller, name: string): void {
-  const plain = plainName(name)
+  const plain = nameWithoutThinkingSuffix(name)
   requireAllowedModel(caller.token, name, plain)
   groupOf(settings, caller, modelOf(settings, name, plain))
 }

@@ -1,9 +1,9 @@
 import type { ServedProtocol } from '@sluice/wire/protocols'
 import type { Caller } from '../accounts/authentication/caller.ts'
-import { payerOf } from '../accounts/ledger/find-payer.ts'
+import { findChargedBalances } from '../accounts/ledger/find-charged-balances.ts'
 import type { Ledger } from '../accounts/ledger/ledger.ts'
-import { affordableAmount } from '../accounts/ledger/payer.ts'
-import { refusalOf, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
+import { affordableAmount } from '../accounts/ledger/charged-balances.ts'
+import { refusalOfHold, Unaffordable } from '../accounts/ledger/quota-refusal.ts'
 import { decimalText } from '../domain/decimal.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
@@ -12,7 +12,7 @@ import {
   type SimulatedCall,
   type SimulatedStep,
   type Simulation,
-  type WhyNot,
+  type SkipReason,
 } from '../domain/simulation.ts'
 import type { ChannelHealth } from '../upstreams/channel-health.ts'
 import type { ChannelLoad } from '../upstreams/channel-load.ts'
@@ -25,11 +25,11 @@ import type { Dialect } from './dialects/dialect.ts'
 import { requireAllowedModel } from './key-permissions.ts'
 import { planCall, CallRates } from './plan.ts'
 import type { ParsedRequest, Plan } from './request-stages.ts'
-import { type CalledEndpoint, hasEndpoint, type Resolution, Routing } from './routing.ts'
-import { withAmountText } from './shown-refusal.ts'
+import { type CalledEndpoint, hasEndpoint, type ResolvedModel, Routing } from './routing.ts'
+import { withDisplayedAmounts } from './refusal-amounts.ts'
 
 /** Reasons for which a channel is skipped only while there is another one. */
-const SOFT: ReadonlySet<WhyNot> = new Set<WhyNot>(['resting', 'drained', 'ended', 'no_key'])
+const SOFT: ReadonlySet<SkipReason> = new Set<SkipReason>(['resting', 'drained', 'ended', 'no_key'])
 
 /** Services that a simulation reads. */
 export interface SimulationServices {
@@ -62,7 +62,7 @@ export async function simulateCall(
   let group = caller.token.group || caller.user.group
   let hold = 0
   let refusal: Simulation['refusal'] = null
-  let resolutions: readonly Resolution[] = []
+  let resolutions: readonly ResolvedModel[] = []
   try {
     if (call.isKey) {
       services.limits.requireSlot(caller)
@@ -86,7 +86,9 @@ export async function simulateCall(
     hold = Math.max(...plans.map(({ estimate }) => estimate.amount))
     if (call.isKey) await requireAffordable(services, caller, plans, hold)
   } catch (error) {
-    refusal = simulatedRefusal(error instanceof Unaffordable ? withAmountText(error, all.options) : error)
+    refusal = simulatedRefusal(
+      error instanceof Unaffordable ? withDisplayedAmounts(error, all.options) : error,
+    )
   }
   const ratio = settings.groups.get(group)?.ratio
   return {
@@ -128,8 +130,8 @@ async function requireAffordable(
   amount: number,
 ): Promise<void> {
   const groups = plans.map(({ group }) => group)
-  const payer = await payerOf(ledger.accounts, { ...caller, groups, startedMs: Date.now() })
-  if (amount > affordableAmount(payer.account, payer.budgets)) throw refusalOf(payer, amount, Date.now())
+  const payer = await findChargedBalances(ledger.accounts, { ...caller, groups, startedMs: Date.now() })
+  if (amount > affordableAmount(payer.account, payer.budgets)) throw refusalOfHold(payer, amount, Date.now())
 }
 
 function routeOf(
@@ -138,7 +140,7 @@ function routeOf(
   call: SimulatedCall,
   called: CalledEndpoint,
   group: string,
-  resolutions: readonly Resolution[],
+  resolutions: readonly ResolvedModel[],
 ): readonly SimulatedStep[] {
   const fallbacks = settings.models.get(call.model).fallback
   const models = [...new Set([call.model, ...resolutions.map(({ name }) => name), ...fallbacks])]
@@ -155,7 +157,7 @@ function routeOf(
     }))
     return { name, channels }
   })
-  const isFree = ({ whyNot }: { readonly whyNot: WhyNot }): boolean => whyNot === null
+  const isFree = ({ whyNot }: { readonly whyNot: SkipReason }): boolean => whyNot === null
   // If every channel of every model is skipped, the skipped ones are tried.
   const hasFree = stated.some(({ channels }) => channels.some(isFree))
   return stated.flatMap(({ name, channels }) => {
@@ -183,7 +185,7 @@ function whyNotOf(
   { without, disabled }: SimulatedCall,
   called: CalledEndpoint,
   { channel, model, nowMs }: { readonly channel: Channel; readonly model: string; readonly nowMs: number },
-): WhyNot {
+): SkipReason {
   if (disabled.includes(channel)) return 'disabled'
   if (without.has(channel)) return 'without'
   if (!hasEndpoint(channel, called)) return 'protocol'

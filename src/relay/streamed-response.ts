@@ -5,13 +5,13 @@ import type { Call } from './call.ts'
 import { DeliveryGate } from './delivery-gate.ts'
 import type { Tap } from './dialects/dialect.ts'
 import {
-  CUT_SENTENCE,
-  cutError,
+  INTERRUPTED_MESSAGE,
+  interruptedStreamError,
   errorInStream,
   gatewayErrorFrame,
-  holdUsedUpFrame,
-  spentError,
-  UPSTREAM_CUT,
+  quotaUsedUpFrame,
+  quotaUsedUpError,
+  UPSTREAM_INTERRUPTED,
   upstreamErrorFrame,
 } from './error-frames.ts'
 import {
@@ -19,14 +19,14 @@ import {
   errorInFirstEvent,
   type Failure,
   GATEWAY_STOPPING,
-  noUsableResponse,
+  failureWithoutResponse,
   streamErrorText,
   UNREADABLE_STREAM,
-  unwrittenFailure,
+  failureOfWrite,
 } from './failure.ts'
 import { OutgoingBytes } from './outgoing-bytes.ts'
 import { OutputWatch } from './output-watch.ts'
-import { type ResponseEnding, streamBasis } from './price-usage.ts'
+import { type ResponseEnding, chargeBasisOfStream } from './price-usage.ts'
 import { PromptCount } from './prompt-count.ts'
 import { ReadPauses } from './read-pauses.ts'
 import { ResponseHandler } from './response-handler.ts'
@@ -113,16 +113,16 @@ export class StreamedResponse extends ResponseHandler {
       const { isShort } = this.memory
       this.close()
       this.#outgoing.drop()
-      return isShort ? this.refused(streamBasis(this.#tap, 'cut', false)) : this.undelivered(failure)
+      return isShort ? this.refused(chargeBasisOfStream(this.#tap, 'cut', false)) : this.undelivered(failure)
     }
     this.#cut(failure)
   }
 
   #cut(failure: Failure): void {
     if (failure.blames !== 'none') this.call.noteCut(this.target.channel.name, failure.cause)
-    const reason = failure.refusal?.message ?? CUT_SENTENCE
-    this.call.noteError(cutError(failure))
-    this.#breakOff(gatewayErrorFrame(this.call, this.#tap, failure.inStream ?? UPSTREAM_CUT, reason))
+    const reason = failure.refusal?.message ?? INTERRUPTED_MESSAGE
+    this.call.noteError(interruptedStreamError(failure))
+    this.#breakOff(gatewayErrorFrame(this.call, this.#tap, failure.inStream ?? UPSTREAM_INTERRUPTED, reason))
   }
 
   override onTick(nowMs: number): void {
@@ -209,7 +209,7 @@ export class StreamedResponse extends ResponseHandler {
   }
 
   // If the connection breaks after the stream has stated its finish reason, the response counts as complete.
-  #complete(failure = noUsableResponse('stream ended early')): void {
+  #complete(failure = failureWithoutResponse('stream ended early')): void {
     let isComplete: boolean
     try {
       isComplete = this.#tap.end().complete
@@ -242,8 +242,10 @@ export class StreamedResponse extends ResponseHandler {
     if (this.state === 'draining') return
     this.#outgoing.add(bytes, this.#tap.sawEvent || this.#tap.isMidEvent)
     if (this.#pauses.has('hold')) return
-    const { goOn } = this.#tap
-    const opening = this.#gate.open(goOn && (() => goOn(this.target, this.call)))
+    const { continueInBackground } = this.#tap
+    const opening = this.#gate.open(
+      continueInBackground && (() => continueInBackground(this.target, this.call)),
+    )
     if (!opening) return
     this.#pauses.begin('hold')
     this.#after(opening, (isDurable) => {
@@ -257,7 +259,7 @@ export class StreamedResponse extends ResponseHandler {
       }
       this.#outgoing.drop()
       this.upstream.cancel()
-      this.#fail(unwrittenFailure(this.call.hold.writeFailure))
+      this.#fail(failureOfWrite(this.call.hold.writeFailure))
     })
   }
 
@@ -289,8 +291,8 @@ export class StreamedResponse extends ResponseHandler {
       if (!isUsedUp || this.state === 'over') return this.#continueAfter('count')
       this.#pauses.remove('count')
       this.upstream.cancel()
-      this.call.noteError(spentError(this.call))
-      this.#breakOff(holdUsedUpFrame(this.call, this.#tap))
+      this.call.noteError(quotaUsedUpError(this.call))
+      this.#breakOff(quotaUsedUpFrame(this.call, this.#tap))
     })
   }
 
@@ -348,7 +350,7 @@ export class StreamedResponse extends ResponseHandler {
     } else if (ending === 'cut' && tap.contentFrames + tap.tools.begun.length === 0)
       this.call.settleForNothing(this.target)
     else {
-      const basis = streamBasis(tap, ending, isComplete)
+      const basis = chargeBasisOfStream(tap, ending, isComplete)
       const delivered = ending !== 'client_gone' || response.headersSent
       // After the first event, a client knows the response's id and may refer to it even if it received no
       // end.

@@ -41,7 +41,7 @@ export function toolPricingInputs(
 }
 
 /** The tools in a request to a channel that may cost something, and what determines their prices. */
-export function toolsAt(
+export function toolsForChannel(
   settings: Settings,
   rate: Rate,
   channel: Channel,
@@ -52,7 +52,7 @@ export function toolsAt(
 }
 
 /** Types of the tools that have no price. Duplicates and characters that must not be shown are removed. */
-export function unpricedTypes(known: readonly KnownTool[]): readonly string[] {
+export function unpricedToolTypes(known: readonly KnownTool[]): readonly string[] {
   const types = known.filter(({ kind }) => kind === undefined).map(({ type }) => type)
   return [...new Set(types.map((type) => type.slice(0, MAX_TYPE_LENGTH).replaceAll(/[^\w.:-]/g, '?')))]
 }
@@ -61,7 +61,7 @@ export function unpricedTypes(known: readonly KnownTool[]): readonly string[] {
 export function refuseUnpricedTools(settings: Settings, rate: Rate, channels: readonly ChannelPlan[]): void {
   if (settings.options.unknown_tools !== 'refuse') return
   for (const { channel, tools } of channels) {
-    const [type] = tools ? unpricedTypes(toolsAt(settings, rate, channel, tools).known) : []
+    const [type] = tools ? unpricedToolTypes(toolsForChannel(settings, rate, channel, tools).known) : []
     if (type !== undefined)
       throw new GatewayError('tool_not_priced', `the tool ${type} has no price here, and cannot be offered`)
   }
@@ -100,7 +100,7 @@ export function pricesOf(call: Call, target: Target, uses: readonly ToolUse[]): 
 export function reportUnpricedTools(call: Call, { channel, plan }: Target, unpriced: UnpricedTools): boolean {
   if (!plan.tools) return false
   const { rate, request, settings } = call.plan
-  const types = unpricedTypes(toolsAt(settings, rate, channel, plan.tools).known)
+  const types = unpricedToolTypes(toolsForChannel(settings, rate, channel, plan.tools).known)
   for (const tool of types) unpriced.note({ model: request.model, channel: channel.name, tool })
   return types.length > 0
 }

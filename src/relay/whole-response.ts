@@ -3,7 +3,7 @@ import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
 import type { ChargeBasis, ResponseEnding } from './price-usage.ts'
-import { errorWithStatus200, type Failure, noUsableResponse } from './failure.ts'
+import { errorWithStatus200, type Failure, failureWithoutResponse } from './failure.ts'
 import type { WholeReply } from './dialects/dialect.ts'
 import { ResponseHandler } from './response-handler.ts'
 
@@ -30,7 +30,7 @@ export class WholeResponse extends ResponseHandler {
     if (this.memory.isShort) this.#awaitMemory()
     if (length <= MAX_BYTES) return
     this.upstream.cancel()
-    this.onFailure(noUsableResponse('answer too large'))
+    this.onFailure(failureWithoutResponse('answer too large'))
   }
 
   onEnd(): void {
@@ -41,11 +41,13 @@ export class WholeResponse extends ResponseHandler {
     if (!facts.valid) {
       const { channel } = this.target
       this.onFailure(
-        facts.error ? errorWithStatus200(channel, bytes) : noUsableResponse('no answer of its protocol'),
+        facts.error
+          ? errorWithStatus200(channel, bytes)
+          : failureWithoutResponse('no answer of its protocol'),
       )
-    } else if (reply.goOn) {
+    } else if (reply.continueInBackground) {
       this.close()
-      this.settled(this.#deliverBegun(reply, reply.goOn))
+      this.settled(this.#deliverBegun(reply, reply.continueInBackground))
     } else if (this.state === 'draining') this.settleWithoutClient(facts)
     else if (reply.next) {
       const { next } = reply
@@ -126,7 +128,10 @@ export class WholeResponse extends ResponseHandler {
 
   // The upstream continues in the background. The call's hold stays open; it is durable before the client
   // receives the response.
-  async #deliverBegun(reply: WholeReply, goOn: NonNullable<WholeReply['goOn']>): Promise<void> {
+  async #deliverBegun(
+    reply: WholeReply,
+    goOn: NonNullable<WholeReply['continueInBackground']>,
+  ): Promise<void> {
     const { hold } = this.call
     if (!(await hold.whenDurable()) || !(await goOn(this.target, this.call)))
       throw (

@@ -9,10 +9,10 @@ export const TOKEN_COLUMNS = columnsOf(TOKEN)
 export const USER_COLUMNS = columnsOf(USER)
 
 /** Columns of tokens whose change ends the leases, the amounts lent to nodes. */
-export const RECALLING_TOKEN_COLUMNS = columnsOf(TOKEN, 'recall')
+export const LEASE_ENDING_TOKEN_COLUMNS = columnsOf(TOKEN, 'recall')
 
 /** Columns of users whose change ends the leases, the amounts lent to nodes. */
-export const RECALLING_USER_COLUMNS = columnsOf(USER, 'recall')
+export const LEASE_ENDING_USER_COLUMNS = columnsOf(USER, 'recall')
 
 function columnsOf({ columns }: RecordColumns, only?: Field['admission']): readonly string[] {
   const found = columns.filter(({ admission }) => admission && admission === (only ?? admission))

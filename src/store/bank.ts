@@ -32,6 +32,18 @@ export interface BudgetRequest {
   readonly max: number
 }
 
+/** Place of a call in the bank's queue of calls that wait for quota; `docs/ledger.md: Waiting for other calls`. */
+export interface LoanPlace {
+  /** Names the call among those of its process. */
+  readonly ticket: number
+  /** Its order of arrival, once the bank has answered. */
+  readonly order: number | undefined
+  /** What the call holds once it is admitted, in quota units. */
+  readonly amount: number
+  /** Whether open holds prevent it, so that it does not pass calls that came first. */
+  readonly waits: boolean
+}
+
 /** Request of a node for loans, to pay for calls of one token. Amounts are quota units. */
 export interface LoanRequest {
   /** Id of the token, or the HMAC of its key. */
@@ -42,6 +54,8 @@ export interface LoanRequest {
   readonly max: { readonly token: number; readonly user: number }
   /** Budgets that the calls are charged to. */
   readonly budgets?: readonly BudgetRequest[]
+  /** The place of a call; without one, the request passes all that wait. A request that is refused gets a place. */
+  readonly place?: LoanPlace | undefined
 }
 
 /** Response of the bank to a `LoanRequest`. */
@@ -53,6 +67,13 @@ export interface LoanResponse {
   readonly tokenState: AccountState
   readonly userState: AccountState
   readonly budgetStates: readonly AccountState[]
+  /** Order of a call that waits; absent if the request has no place or was granted. */
+  readonly order?: number | undefined
+  /**
+   * Whether a request that was refused would be granted if all processes returned what they borrowed and, as far
+   * as the bank knows, do not hold.
+   */
+  readonly isReturnable?: boolean | undefined
 }
 
 /** State of an account in the bank, as one node sees it. Amounts are quota units. */
@@ -100,9 +121,12 @@ export interface BankStatement {
 export interface Bank {
   /**
    * Requests loans. Resolves to one result per request, in order: undefined for an unknown token, `locked` if
-   * another database session has locked the row of an account.
+   * another database session has locked the row of an account. `left` are tickets of calls that no longer wait.
    */
-  acquire(requests: readonly LoanRequest[]): Promise<readonly (LoanResponse | 'locked' | undefined)[]>
+  acquire(
+    requests: readonly LoanRequest[],
+    left?: readonly number[],
+  ): Promise<readonly (LoanResponse | 'locked' | undefined)[]>
   /**
    * Reports settled calls (as JSON, like the outbox has them) and open holds. A call that is reported several
    * times counts once. Also renews the node's leases for another minute.

@@ -18,7 +18,7 @@ import process from 'node:process'
 import { DatabaseSync } from 'node:sqlite'
 import { setTimeout as delay } from 'node:timers/promises'
 import { createPrivateFile, keepPrivate } from './private-file.ts'
-import { faultOf } from './sqlite/failure.ts'
+import { databaseFaultOf } from './sqlite/failure.ts'
 
 /** Maximum time for which a command waits until other commands release a data folder. */
 export const COMMAND_LOCK_TIMEOUT_MS = 60_000
@@ -138,7 +138,7 @@ function withFolderErrors<Result>(path: string, run: () => Result): Result {
   try {
     return run()
   } catch (error) {
-    const fault = faultOf(error)
+    const fault = databaseFaultOf(error)
     if (!fault || !(error instanceof Error)) throw error
     throw new Error(`the data folder ${path} ${fault.symptom} (${error.message}): ${fault.remedy}`, {
       cause: error,

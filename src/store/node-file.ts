@@ -1,7 +1,7 @@
 import type { AccountName } from './bank.ts'
 import type { HoldOpening, SettledCall } from '../domain/records/usage.ts'
 import type { LedgerWrites } from './ledger-writes.ts'
-import type { ProvenCall } from './operations/stored-responses.ts'
+import type { CallProvenance } from './operations/stored-responses.ts'
 import type { StoreUnavailable } from './store-unavailable.ts'
 
 /** A settled call that may not be reported to the bank yet. */
@@ -19,10 +19,10 @@ export interface OutboxEntry {
 }
 
 /** A settled call whose provenance other nodes may not see yet. */
-export interface UnsharedCall {
+export interface UnsharedProvenance {
   /** Position of the call in the order of settlements. */
   readonly place: number
-  readonly call: ProvenCall
+  readonly call: CallProvenance
 }
 
 /**
@@ -39,7 +39,7 @@ export interface NodeWrites
   /** Removes the calls at these positions from the outbox, because they were reported. */
   reported(entries: { readonly places: readonly number[] }): void
   /** The oldest calls whose provenance is not shared with other nodes yet. */
-  unshared(page: { readonly limit: number }): UnsharedCall[]
+  unshared(page: { readonly limit: number }): UnsharedProvenance[]
   /** Records that the provenance of all calls up to this position is shared. */
   shared(upTo: { readonly place: number }): void
   /**

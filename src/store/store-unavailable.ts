@@ -22,4 +22,4 @@ export class StoreUnavailable extends Error {
 /**
  * Error: another process uses the name of this node. This happens if one data folder is a copy of the other.
  */
-export class NameTaken extends StoreUnavailable {}
+export class NodeNameTaken extends StoreUnavailable {}

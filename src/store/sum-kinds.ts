@@ -99,13 +99,13 @@ const buckets = (name: string): string[] =>
 export const TOTAL_COLUMNS: readonly string[] = buckets('total')
 
 /** Columns of the histogram of times to the first byte. */
-export const FIRST_COLUMNS: readonly string[] = buckets('first')
+export const FIRST_BYTE_COLUMNS: readonly string[] = buckets('first')
 
 /** The column of the usage log that each histogram counts. */
-export const LATENCY_TIMES = { total: 'duration_ms', first: 'first_byte_ms' } as const
+export const LATENCY_SOURCE_COLUMNS = { total: 'duration_ms', first: 'first_byte_ms' } as const
 
 /** Columns of both histograms. */
-export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_COLUMNS]
+export const LATENCY_COLUMNS: readonly string[] = [...TOTAL_COLUMNS, ...FIRST_BYTE_COLUMNS]
 
 /** Columns that count failed calls by cause. Failed calls without a cause ended because their client left. */
 export const CAUSE_COLUMNS: readonly string[] = FAILURE_CAUSES.map((cause) => `failed_${cause}`)
@@ -135,15 +135,15 @@ export const SUM_COLUMNS: readonly string[] = [
 ]
 
 /** Reasons with which calls with a complete response end. Only the durations of these calls are counted. */
-export const WHOLE_REASONS = ['complete', 'estimated'] as const
+export const COMPLETE_REASONS = ['complete', 'estimated'] as const
 
 const FAILED: ReadonlySet<string> = new Set(FAILED_REASONS)
-const WHOLE: ReadonlySet<string> = new Set(WHOLE_REASONS)
+const WHOLE: ReadonlySet<string> = new Set(COMPLETE_REASONS)
 
 /** Values of a call that are added to sums. */
 export type SummedCall = Pick<
   SettledCall,
-  'delivered' | 'quota' | 'usage' | (typeof LATENCY_TIMES)[keyof typeof LATENCY_TIMES]
+  'delivered' | 'quota' | 'usage' | (typeof LATENCY_SOURCE_COLUMNS)[keyof typeof LATENCY_SOURCE_COLUMNS]
 > & {
   readonly reason: string
   readonly cause?: string | undefined

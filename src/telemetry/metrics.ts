@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { secondsToFirstByte, type Settlement } from '../domain/records/usage.ts'
-import { WHOLE_KINDS } from '../domain/token-kinds.ts'
+import { INDEPENDENT_KINDS } from '../domain/token-kinds.ts'
 import { type MetricRow, METRICS, type MetricSources } from './metric-table.ts'
 import { Counter, Histogram, type Metric, type Sample } from './series.ts'
 
@@ -10,7 +10,7 @@ const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60
 const SAMPLE_MS = 100
 
 /** The numbers of tokens in a usage that have their own `kind` in `sluice_tokens_total`. */
-const COUNTS = [...WHOLE_KINDS.map(({ count }) => count), 'reasoning'] as const
+const COUNTS = [...INDEPENDENT_KINDS.map(({ count }) => count), 'reasoning'] as const
 
 type Table = typeof METRICS
 

@@ -1,4 +1,4 @@
-import type { AnswerNames } from '@sluice/wire/answer-names'
+import type { AnswerMetadata } from '@sluice/wire/answer-metadata'
 import type { AttemptEntry } from '../domain/call-detail.ts'
 import type { HoldFacts, Settlement } from '../domain/records/usage.ts'
 import type { ExportCounts } from './export-counts.ts'
@@ -69,7 +69,7 @@ export interface TracedCall {
   readonly mayHaveMedia: boolean
   readonly parameters: RequestParameters
   /** Id, model and finish reasons that the response states; undefined if unknown. */
-  readonly names: AnswerNames | undefined
+  readonly names: AnswerMetadata | undefined
   readonly attempts: readonly TracedAttempt[]
   /** Milliseconds between consecutive reads of the stream, in order. */
   readonly chunkGapsMs: readonly number[]

@@ -1,5 +1,5 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
-import { FAST_MODE_BETA, STANDARD, tierName } from '@sluice/wire/service-tier'
+import { FAST_MODE_BETA, STANDARD_TIER_NAME, tierName } from '@sluice/wire/service-tier'
 import { serviceVendor } from '../domain/price-data/index.ts'
 import { OPENAI } from '../domain/price-data/openai.ts'
 import type { Channel } from '../domain/records/channel.ts'
@@ -41,7 +41,7 @@ const OPENAI_TIERS: Spelling = {
   members: ['service_tier'],
   tiers: {
     auto: ofOpenAi('auto'),
-    [STANDARD]: ofOpenAi('default'),
+    [STANDARD_TIER_NAME]: ofOpenAi('default'),
     flex: ofOpenAi('flex'),
     fast: ofOpenAi('priority'),
     ultrafast: ofOpenAi('ultrafast'),
@@ -59,7 +59,7 @@ const MESSAGES_TIERS: Spelling = {
   members: ['service_tier', 'speed'],
   tiers: {
     auto: member('service_tier', 'auto'),
-    [STANDARD]: member('service_tier', 'standard_only'),
+    [STANDARD_TIER_NAME]: member('service_tier', 'standard_only'),
     fast: { ...member('speed', 'fast'), ...header('anthropic-beta', FAST_MODE_BETA) },
   },
 }
@@ -72,13 +72,13 @@ const memberTiers = (name: string, spelled: Readonly<Record<string, unknown>>): 
 
 const GEMINI_TIERS: Spelling = {
   members: ['serviceTier', 'service_tier'],
-  tiers: memberTiers('serviceTier', { [STANDARD]: 'standard', flex: 'flex', fast: 'priority' }),
+  tiers: memberTiers('serviceTier', { [STANDARD_TIER_NAME]: 'standard', flex: 'flex', fast: 'priority' }),
 }
 
 const CONVERSE_TIERS: Spelling = {
   members: ['serviceTier'],
   tiers: memberTiers('serviceTier', {
-    [STANDARD]: { type: 'default' },
+    [STANDARD_TIER_NAME]: { type: 'default' },
     flex: { type: 'flex' },
     fast: { type: 'priority' },
     reserved: { type: 'reserved' },
@@ -89,7 +89,7 @@ const CONVERSE_TIERS: Spelling = {
 const INVOKE_TIERS: Spelling = {
   members: ['service_tier', 'speed'],
   tiers: memberTiers('service_tier', {
-    [STANDARD]: 'default',
+    [STANDARD_TIER_NAME]: 'default',
     flex: 'flex',
     fast: 'priority',
     reserved: 'reserved',
@@ -100,7 +100,7 @@ const VERTEX_TIERS: Spelling = {
   members: ['service_tier', 'serviceTier', 'speed'],
   tiers: {
     auto: UNNAMED,
-    [STANDARD]: UNNAMED,
+    [STANDARD_TIER_NAME]: UNNAMED,
     flex: header(VERTEX_TIER_HEADER, 'flex'),
     fast: header(VERTEX_TIER_HEADER, 'priority'),
     provisioned: header(VERTEX_TYPE_HEADER, 'dedicated'),

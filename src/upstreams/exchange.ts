@@ -6,14 +6,14 @@ import type { WireRequest } from './provider.ts'
 import type { UpstreamClient } from './upstream-client.ts'
 
 /** Where a request is sent: a channel with one of its keys, and the quota reserved for the request. */
-export interface Recipient {
+export interface RequestRecipient {
   readonly hold: Hold
   readonly channel: Channel
   readonly key: UpstreamKey
 }
 
 /** An upstream's response with any status, whose body arrives while it is read. */
-export interface PiecewiseExchange extends UpstreamResponseHead {
+export interface StreamedExchange extends UpstreamResponseHead {
   /**
    * The pieces of the body. Throws `TransportError` if the connection breaks. Leaving the loop early cancels
    * the request.
@@ -26,13 +26,13 @@ export interface PiecewiseExchange extends UpstreamResponseHead {
  * Rejects with `TransportError` if there is no response within `timeoutMs`; the body must also end within
  * this time.
  */
-export function exchangePieces(
+export function exchangeStreamed(
   upstreams: UpstreamClient,
-  { hold, channel, key }: Recipient,
+  { hold, channel, key }: RequestRecipient,
   request: WireRequest,
   timeoutMs: number,
-): Promise<PiecewiseExchange> {
-  const head = Promise.withResolvers<PiecewiseExchange>()
+): Promise<StreamedExchange> {
+  const head = Promise.withResolvers<StreamedExchange>()
   const arrived: Buffer[] = []
   let end: 'open' | 'ended' | TransportError = 'open'
   let wake = (): void => {}
@@ -102,14 +102,14 @@ export type WholeExchange =
  */
 export async function exchangeWhole(
   upstreams: UpstreamClient,
-  to: Recipient,
+  to: RequestRecipient,
   request: WireRequest,
   { maxBytes, timeoutMs }: { readonly maxBytes: number; readonly timeoutMs: number },
 ): Promise<WholeExchange> {
   const chunks: Buffer[] = []
   let length = 0
   try {
-    const { status, contentType, retryAfter, pieces } = await exchangePieces(
+    const { status, contentType, retryAfter, pieces } = await exchangeStreamed(
       upstreams,
       to,
       request,

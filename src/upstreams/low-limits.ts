@@ -1,5 +1,5 @@
 import type { Channel } from '../domain/records/channel.ts'
-import type { LeastLeft } from './stated-limits.ts'
+import type { LowestRemaining } from './stated-limits.ts'
 
 /** A channel's limit for a model counts as low if less than this share is left of each of its keys. */
 const LOW_SHARE = 0.05
@@ -18,13 +18,13 @@ export interface ModelKeys extends Pick<Channel, 'name' | 'keys'> {
 }
 
 /** What has changed about a channel's limit for a model since the last report. */
-export interface LowLimitNews {
+export interface LowLimitChange {
   readonly channel: string
   readonly model: string
   /** Whether the limit was low at the last report, and then was not low for some time. */
   readonly hadEnough: boolean
   /** What the key with the most left still has; undefined if the limit was not low. */
-  readonly low: LeastLeft | undefined
+  readonly low: LowestRemaining | undefined
   /** Whether the limit became low; false if it is still low since an earlier report. */
   readonly isNew: boolean
   /** Whether the limit became low after the last report, but is not low any more. */
@@ -43,14 +43,14 @@ interface Low {
  */
 export class LowLimits {
   readonly #low = new Map<string, Low>()
-  readonly #news = new Map<string, { -readonly [Of in keyof LowLimitNews]: LowLimitNews[Of] }>()
+  readonly #news = new Map<string, { -readonly [Of in keyof LowLimitChange]: LowLimitChange[Of] }>()
   #dueMs = Number.NEGATIVE_INFINITY
-  readonly #leftOf: (of: ModelKeys) => readonly (LeastLeft | undefined)[]
+  readonly #leftOf: (of: ModelKeys) => readonly (LowestRemaining | undefined)[]
 
   /**
    * `leftOf` returns what each key has left for a model; undefined for a key about which nothing is known.
    */
-  constructor(leftOf: (of: ModelKeys) => readonly (LeastLeft | undefined)[]) {
+  constructor(leftOf: (of: ModelKeys) => readonly (LowestRemaining | undefined)[]) {
     this.#leftOf = leftOf
   }
 
@@ -72,7 +72,7 @@ export class LowLimits {
   }
 
   /** Returns the changes to be reported now. `nowMs` is in milliseconds of a monotonic clock. */
-  due(nowMs: number): readonly LowLimitNews[] {
+  due(nowMs: number): readonly LowLimitChange[] {
     if (nowMs - this.#dueMs > FORGOTTEN_MS) {
       this.#news.clear()
       this.forget()
@@ -100,7 +100,7 @@ export class LowLimits {
     }
   }
 
-  #begin(name: string, of: ModelKeys, most: LeastLeft): void {
+  #begin(name: string, of: ModelKeys, most: LowestRemaining): void {
     this.#low.set(name, { of, reportedMs: Number.NEGATIVE_INFINITY })
     const news = this.#newsOf(name, of)
     if (!news) return
@@ -126,8 +126,8 @@ export class LowLimits {
   }
 
   /** What the key with the most left still has; undefined if nothing is known about one of the keys. */
-  #mostLeft(of: ModelKeys): LeastLeft | undefined {
-    let most: LeastLeft | undefined
+  #mostLeft(of: ModelKeys): LowestRemaining | undefined {
+    let most: LowestRemaining | undefined
     for (const left of this.#leftOf(of)) {
       if (!left) return undefined
       if (!most || left.share > most.share) most = left

@@ -1,7 +1,7 @@
 import { withoutThinkingSuffix } from '@sluice/wire/messages'
 import { isDeepStrictEqual } from 'node:util'
 import { endMs, type ListedEnd, type ModelEnd } from '../domain/model-end.ts'
-import { statedEnd } from '../domain/price-data/retired-models.ts'
+import { announcedShutdown } from '../domain/price-data/retired-models.ts'
 import type { Channel } from '../domain/records/channel.ts'
 import type { Settings } from '../domain/settings.ts'
 
@@ -77,7 +77,7 @@ export class ModelEnds {
       const listed = this.#listed.get(tags.get(baseUrl) ?? '')?.get(name)
       if (listed) return listed
       const key = JSON.stringify([channel.provider, baseUrl, name])
-      if (!stated.has(key)) stated.set(key, statedEnd(channel, name))
+      if (!stated.has(key)) stated.set(key, announcedShutdown(channel, name))
       return stated.get(key)
     }
     const ends = channels.flatMap((channel) =>

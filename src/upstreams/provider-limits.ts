@@ -4,14 +4,14 @@ import { LowLimits, type ModelKeys } from './low-limits.ts'
 import { ShareHistory } from './share-history.ts'
 import {
   boundedLimits,
-  type LeastLeft,
-  leastLeft,
+  type LowestRemaining,
+  lowestRemaining,
   PROVIDER_COUNTS,
   type ProviderCount,
   type StatedCount,
   type StatedLimits,
   statedLimits,
-  type StatingHead,
+  type HeadWithLimits,
 } from './stated-limits.ts'
 
 /** The maximum that a call may use of a provider's limit. */
@@ -43,7 +43,7 @@ interface LabelledAmount {
 type KeyedChannel = Pick<Channel, 'name' | 'keys'>
 
 /** What a response has stated about a key's limits for a model, to be sent to other nodes. */
-export interface NotedLimits extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
+export interface LimitsForOtherNodes extends Pick<KeyLimits, 'channel' | 'key' | 'model'> {
   readonly stated: StatedLimits
   /** When it was stated, in Unix milliseconds. */
   readonly statedMs: number
@@ -73,7 +73,7 @@ export class ProviderLimits {
   readonly #history = new ShareHistory()
   readonly #nowMs: () => number
   /** Called with what responses to this node state; undefined if there are no other nodes. */
-  onNoted: ((noted: NotedLimits) => void) | undefined
+  onNoted: ((noted: LimitsForOtherNodes) => void) | undefined
 
   constructor(nowMs: () => number = Date.now) {
     this.#nowMs = nowMs
@@ -104,7 +104,7 @@ export class ProviderLimits {
     for (const kept of this.#keptOfChannel(name)) {
       const limits = holdingOf(kept, nowMs)
       const other = limits && least.get(limits.key)
-      if (limits && (!other || leastLeft(limits).share < leastLeft(other).share))
+      if (limits && (!other || lowestRemaining(limits).share < lowestRemaining(other).share))
         least.set(limits.key, limits)
     }
     return least
@@ -127,7 +127,7 @@ export class ProviderLimits {
     key: UpstreamKey,
     model: string,
     { tokens }: CallBound,
-  ): (head?: StatingHead) => void {
+  ): (head?: HeadWithLimits) => void {
     const kept = this.#keptOf(channel.name, key.value, model)
     add(kept, 1, tokens)
     let isOver = false
@@ -154,7 +154,7 @@ export class ProviderLimits {
         if (limits) found.push({ position, limits })
       }
     if (found.length > MAX_SAMPLED)
-      found.sort((a, b) => leastLeft(a.limits).share - leastLeft(b.limits).share)
+      found.sort((a, b) => lowestRemaining(a.limits).share - lowestRemaining(b.limits).share)
     return found.slice(0, MAX_SAMPLED).flatMap(({ position, limits }) => {
       const { channel, model } = limits
       return PROVIDER_COUNTS.flatMap((kind) => {
@@ -165,7 +165,7 @@ export class ProviderLimits {
     })
   }
 
-  #note(channel: KeyedChannel, kept: KeptLimits, head: StatingHead): void {
+  #note(channel: KeyedChannel, kept: KeptLimits, head: HeadWithLimits): void {
     const nowMs = this.#nowMs()
     const stated = statedLimits(head, nowMs)
     if (!stated.requests && !stated.tokens && stated.restsUntilMs === undefined) return
@@ -174,7 +174,7 @@ export class ProviderLimits {
   }
 
   /** Applies what a response to another node has stated, unless something later is known. */
-  apply(channel: KeyedChannel, { key, model, stated, statedMs }: Omit<NotedLimits, 'channel'>): void {
+  apply(channel: KeyedChannel, { key, model, stated, statedMs }: Omit<LimitsForOtherNodes, 'channel'>): void {
     const kept = this.#keptOf(channel.name, key, model)
     const nowMs = this.#nowMs()
     if (statedMs > kept.statedMs)
@@ -182,7 +182,7 @@ export class ProviderLimits {
   }
 
   /** Yields everything that was stated and is still valid, for a node that has just joined. */
-  *noted(): Iterable<NotedLimits> {
+  *noted(): Iterable<LimitsForOtherNodes> {
     const nowMs = this.#nowMs()
     for (const kept of this.#kept) if (holdingOf(kept, nowMs)) yield kept
   }
@@ -199,7 +199,7 @@ export class ProviderLimits {
     kept.statedMs = statedMs
     const limits = holdingOf(kept, nowMs)
     if (!limits) return
-    const { share } = leastLeft(limits)
+    const { share } = lowestRemaining(limits)
     this.#history.note(historyName(channel.name, kept.key), nowMs, share)
     this.low.noted({ name: channel.name, keys: channel.keys, model: kept.model }, share, isOwn)
   }
@@ -241,12 +241,12 @@ export class ProviderLimits {
    * For each key, the count of its limits of which the least is left for a model; undefined if nothing is
    * known about a key.
    */
-  #shares({ name, keys, model }: ModelKeys): (LeastLeft | undefined)[] {
+  #shares({ name, keys, model }: ModelKeys): (LowestRemaining | undefined)[] {
     const nowMs = this.#nowMs()
     return (keys.length === 0 ? [''] : keys).map((key) => {
       const kept = this.#find(name, key, model)
       const limits = kept && holdingOf(kept, nowMs)
-      return limits && leastLeft(limits)
+      return limits && lowestRemaining(limits)
     })
   }
 }

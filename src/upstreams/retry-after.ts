@@ -14,7 +14,7 @@ interface PausingHead {
  * The pause in milliseconds that a response demands, at most `MAX_RETRY_AFTER_MS`; undefined if it demands
  * none. The header in milliseconds is read first, because it is more exact.
  */
-export function statedPauseMs({ retryAfter, headers }: PausingHead, nowMs: number): number | undefined {
+export function requestedPauseMs({ retryAfter, headers }: PausingHead, nowMs: number): number | undefined {
   const ms = millisecondsIn(headers[RETRY_AFTER_MS_HEADER]) ?? retryAfterMs(retryAfter, nowMs)
   return ms === undefined ? undefined : Math.min(ms, MAX_RETRY_AFTER_MS)
 }

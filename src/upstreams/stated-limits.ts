@@ -1,4 +1,4 @@
-import { MAX_RETRY_AFTER_MS, RETRY_AFTER_MS_HEADER, statedPauseMs } from './retry-after.ts'
+import { MAX_RETRY_AFTER_MS, RETRY_AFTER_MS_HEADER, requestedPauseMs } from './retry-after.ts'
 
 /** What providers' rate limits count. */
 export const PROVIDER_COUNTS = ['requests', 'tokens'] as const
@@ -65,16 +65,16 @@ export interface StatedLimits {
 }
 
 /** The parts of a response in which a provider may state limits. */
-export interface StatingHead {
+export interface HeadWithLimits {
   readonly retryAfter: string | undefined
   readonly headers: Readonly<Record<string, string>>
 }
 
 /** Reads the limits that a response states. */
-export function statedLimits(head: StatingHead, nowMs: number): StatedLimits {
+export function statedLimits(head: HeadWithLimits, nowMs: number): StatedLimits {
   const { headers } = head
   const stated: { -readonly [Of in keyof StatedLimits]: StatedLimits[Of] } = {}
-  const pauseMs = statedPauseMs(head, nowMs)
+  const pauseMs = requestedPauseMs(head, nowMs)
   if (pauseMs !== undefined) stated.restsUntilMs = nowMs + pauseMs
   for (const { count, limit, remaining, reset, resetMs } of FORMS) {
     const left = amountIn(headers[remaining])
@@ -141,7 +141,7 @@ function dateMs(text: string): number | undefined {
 }
 
 /** The count (requests or tokens) of which the smallest share is left. */
-export interface LeastLeft {
+export interface LowestRemaining {
   /** Share that is left, from 0 to 1. If the whole limit is unknown: 0 if nothing is left, otherwise 1. */
   readonly share: number
   readonly kind: ProviderCount
@@ -154,9 +154,9 @@ export interface LeastLeft {
  * Finds the count (requests or tokens) of which the smallest share is left. During a pause that the provider
  * demands, nothing is left.
  */
-export function leastLeft(limits: StatedLimits): LeastLeft {
+export function lowestRemaining(limits: StatedLimits): LowestRemaining {
   const { restsUntilMs } = limits
-  let least: LeastLeft = { share: 1, kind: 'requests', remaining: 0, resetsMs: undefined }
+  let least: LowestRemaining = { share: 1, kind: 'requests', remaining: 0, resetsMs: undefined }
   if (restsUntilMs !== undefined) least = { ...least, share: 0, resetsMs: restsUntilMs }
   for (const kind of PROVIDER_COUNTS) {
     const stated = limits[kind]

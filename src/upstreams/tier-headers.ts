@@ -1,4 +1,4 @@
-import { firstServedTier, STANDARD } from '@sluice/wire/service-tier'
+import { firstStatedTier, STANDARD_TIER_NAME } from '@sluice/wire/service-tier'
 
 /** Header in which Bedrock states the service tier that served a call, and in which requests name one. */
 export const BEDROCK_TIER_HEADER = 'x-amzn-bedrock-service-tier'
@@ -14,7 +14,7 @@ export const VERTEX_TYPE_HEADER = 'x-vertex-ai-llm-request-type'
 
 /** Values of these headers, by the gateway's own names of the tiers. */
 const BEDROCK_VALUES: Readonly<Record<string, string>> = {
-  [STANDARD]: 'default',
+  [STANDARD_TIER_NAME]: 'default',
   flex: 'flex',
   fast: 'priority',
   reserved: 'reserved',
@@ -40,8 +40,8 @@ export function vertexTier(value: unknown): TierHeader {
 }
 
 function tierHeader(value: unknown, name: string, values: Readonly<Record<string, string>>): TierHeader {
-  const { tier } = firstServedTier(value)
+  const { tier } = firstStatedTier(value)
   const text = tier === undefined || !Object.hasOwn(values, tier) ? undefined : values[tier]
-  const isLacking = text === undefined && value !== 'auto' && tier !== STANDARD
+  const isLacking = text === undefined && value !== 'auto' && tier !== STANDARD_TIER_NAME
   return { header: text === undefined ? [] : [name, text], isLacking }
 }

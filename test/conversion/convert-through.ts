@@ -13,7 +13,7 @@ import { withAcceptedFields } from '@sluice/wire/shared-fields'
 import { withCacheMarks } from '@sluice/wire/cache-marks'
 import { takesSharedField, upstreamDialect } from '../../src/relay/dialects/conversion-dialects.ts'
 import { readResponsesRequest, responsesCodec } from '@sluice/wire/responses'
-import { UPSTREAM_CUT } from '../../src/relay/error-frames.ts'
+import { UPSTREAM_INTERRUPTED } from '../../src/relay/error-frames.ts'
 import { streamErrorText } from '../../src/relay/failure.ts'
 import { channelOf } from '../channel.ts'
 import { upstreamOf } from '../conversation.ts'
@@ -166,7 +166,7 @@ export function streamAs(
   const upstream = { channel: channelOf({}), client: to, request: { protocol: from } }
   const error = failure
     ? streamErrorText(upstream, JSON.stringify({ error: failure }))
-    : { ...UPSTREAM_CUT, message: 'the upstream broke off before the response was complete' }
+    : { ...UPSTREAM_INTERRUPTED, message: 'the upstream broke off before the response was complete' }
   return { text: text + encoder.failureFrame(error), complete }
 }
 

@@ -10,7 +10,7 @@ import { type MediaRequester, Media } from '../../src/relay/media.ts'
 import { chatConversion, messagesConversion } from '../../src/relay/dialects/conversion-dialects.ts'
 import { Conversions } from '../../src/relay/dialects/conversions.ts'
 import { ConvertingTap } from '../../src/relay/dialects/converting-tap.ts'
-import type { Reader } from '../../src/relay/dialects/dialect.ts'
+import type { RequestReaderContext } from '../../src/relay/dialects/dialect.ts'
 import type { SignatureStore } from '../../src/relay/responses/signature-store.ts'
 import type { Channel } from '../../src/domain/records/channel.ts'
 import { MODEL_SETTINGS, type Model } from '../../src/domain/records/model.ts'
@@ -52,7 +52,7 @@ export const anyMedia = (): Media =>
 const READER = {
   settings: { options: { keep_signatures: 0 } },
   holdCopies: () => undefined,
-} as unknown as Reader
+} as unknown as RequestReaderContext
 const NO_SIGNATURES = undefined as unknown as SignatureStore
 
 /** A client that stays connected. */

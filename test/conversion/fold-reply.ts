@@ -1,4 +1,4 @@
-import { foldParts, type Reply, type ReplyEvent } from '@sluice/wire/reply'
+import { combineEvents, type Reply, type ReplyEvent } from '@sluice/wire/reply'
 
 /**
  * Combines a stream's events into a whole reply with all of its choices. Returns undefined without a `start`
@@ -8,11 +8,11 @@ export function foldReply(events: readonly ReplyEvent[]): Reply | undefined {
   const start = events.findLast((event) => event.kind === 'start')
   const end = events.findLast((event) => event.kind === 'end')
   if (!start || !end) return undefined
-  const others = end.others?.map((stop, i) => ({ parts: foldParts(events, i + 1), stop }))
+  const others = end.others?.map((stop, i) => ({ parts: combineEvents(events, i + 1), stop }))
   return {
     id: start.id,
     model: start.model,
-    parts: foldParts(events),
+    parts: combineEvents(events),
     stop: end.stop,
     usage: end.usage,
     ...(others && { others }),

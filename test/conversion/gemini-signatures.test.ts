@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Conversation, Part, Turn } from '@sluice/wire/conversation'
 import { geminiCodec } from '@sluice/wire/gemini'
 import { UNSIGNED_CALL } from '../../packages/wire/src/gemini/signature.ts'
-import { signedRuns, SignedTurns } from '@sluice/wire/signatures'
+import { signedPartsOfReply, SignedTurns } from '@sluice/wire/signatures'
 import { conversationOf, upstreamOf } from '../conversation.ts'
 
 const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }
@@ -50,7 +50,7 @@ describe('signatures of Gemini', () => {
   test('signatures of Gemini are returned at the first of parallel calls, 200 KB or not; without one the placeholder is', () => {
     const { parts } = geminiCodec.decodeReply(bytes)
     const turns = new SignedTurns(came)
-    const runs = signedRuns(parts, { context: '' })
+    const runs = signedPartsOfReply(parts, { context: '' })
     expect(signaturesIn(turns.restored((anchor) => runs.get(anchor)))).toEqual([signature, undefined])
     expect(signaturesIn(came)).toEqual([UNSIGNED_CALL, undefined])
   })

@@ -17,17 +17,17 @@ const has = (defect: Defect): string => `process.env['DEFECT'] === ${JSON.string
 
 const DEFECTS: readonly Patch[] = [
   {
-    file: 'src/accounts/ledger/payer.ts',
+    file: 'src/accounts/ledger/charged-balances.ts',
     text: 'for (const one of budgets) free =',
     by: `for (const one of ${has('no gate')} ? [] : budgets) free =`,
   },
   {
-    file: 'src/accounts/ledger/payer.ts',
+    file: 'src/accounts/ledger/charged-balances.ts',
     text: 'forEachBalance(payer, (balance) => balance.hold(amount))',
     by: `forEachBalance(${has('no hold')} ? { account: payer.account, budgets: [] } : payer, (balance) => balance.hold(amount))`,
   },
   {
-    file: 'src/accounts/ledger/payer.ts',
+    file: 'src/accounts/ledger/charged-balances.ts',
     text: 'forEachBalance(payer, (balance) => balance.charge(quota))',
     by: `forEachBalance(${has('no charge in memory')} ? { account: payer.account, budgets: [] } : payer, (balance) => balance.charge(quota))`,
   },
@@ -86,6 +86,6 @@ test.each<[string, Defect, number, RegExp]>([
   },
 )
 
-test('the unchanged program passes the load test of calls on budgets', LIMIT, async () => {
+test('the unchanged program passes the load test of calls on budgets with kills', LIMIT, async () => {
   expect(await brokenBy(undefined, 3)).toBe('')
 })

@@ -13,9 +13,9 @@ const QUOTA = 1_000_000
 
 /** No hold is written because it has waited; it is only written because it must be. */
 const PATIENT: readonly Patch[] = [
-  { file: 'src/accounts/ledger/waiting-holds.ts', text: 'const DUE_MS = 30', by: 'const DUE_MS = 600_000' },
+  { file: 'src/accounts/ledger/unwritten-holds.ts', text: 'const DUE_MS = 30', by: 'const DUE_MS = 600_000' },
   {
-    file: 'src/accounts/ledger/waiting-holds.ts',
+    file: 'src/accounts/ledger/unwritten-holds.ts',
     text: 'const LATEST_MS = 40',
     by: 'const LATEST_MS = 600_000',
   },
@@ -24,7 +24,7 @@ const PATIENT: readonly Patch[] = [
 /** Sends content without checking its hold. */
 const WITHOUT_GATE: Patch = {
   file: 'src/relay/streamed-response.ts',
-  text: 'const { goOn } = this.#tap',
+  text: 'const { continueInBackground } = this.#tap',
   by: 'return',
 }
 

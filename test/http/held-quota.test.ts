@@ -17,6 +17,7 @@ const PROMPT = 2000
 const FOR_ONE = 4 * MAXIMUM + PROMPT
 /** Ten tokens of the prompt, and five of the output. */
 const COST = 30
+const DIALECTS = ['chat', 'messages', 'responses', 'gemini'] as const
 const MODELS = ['m', 'o3', 'deepseek-r1', 'gemini-2.5-pro'] as const
 
 let waiting: Fixture
@@ -40,6 +41,11 @@ beforeAll(async () => {
           access_token: ANN.accessToken,
         }),
         user(3, 'bob', [token('bob')], { budget: FOR_ONE, budget_period: 'month' }),
+        user(
+          4,
+          'eve',
+          DIALECTS.map((name) => token(name, { remain_quota: FOR_ONE })),
+        ),
       ],
     }))
   ;[waiting, atOnce] = await Promise.all([start({ hold_wait: '20s' }), start({ hold_wait: 0 })])
@@ -96,23 +102,26 @@ describe('a call whose quota other calls hold', () => {
     ['/v1/chat/completions', ask('m', { max_tokens: 1000 }), 'rate_limit_error'],
     ['/v1/messages', ask('m', { max_tokens: 1000 }), 'gateway_error'],
     ['/v1/responses', { model: 'm', input: 'hi', max_output_tokens: 1000 }, 'rate_limit_error'],
-  ])('with hold_wait 0 it is refused at once at %s, with the sums', async (path, body, type) => {
-    const { first, end } = await holding(atOnce)
-    const refused = await atOnce.chat('one', body, { path })
-    expect(refused.status, refused.text).toBe(429)
-    expect(refused.headers['retry-after']).toBe('1')
-    expect(refused.headers['x-should-retry']).toBeUndefined()
-    const { error } = JSON.parse(refused.text)
-    expect(error).toMatchObject({ type, code: 'quota_held' })
-    const { spent, held, left, needed } = error
-    expect(spent + held + left).toBe(FOR_ONE)
-    expect(held).toBeGreaterThan(4 * MAXIMUM)
-    expect(needed).toBeGreaterThan(left)
-    for (const sum of [spent, held, left, needed]) expect(error.message).toContain(String(sum))
-    expect(error.message).toContain('$')
-    end()
-    await first
-  })
+  ])(
+    'with hold_wait 0 a call whose quota is held is refused at once at %s, with the sums',
+    async (path, body, type) => {
+      const { first, end } = await holding(atOnce)
+      const refused = await atOnce.chat('one', body, { path })
+      expect(refused.status, refused.text).toBe(429)
+      expect(refused.headers['retry-after']).toBe('1')
+      expect(refused.headers['x-should-retry']).toBeUndefined()
+      const { error } = JSON.parse(refused.text)
+      expect(error).toMatchObject({ type, code: 'quota_held' })
+      const { spent, held, left, needed } = error
+      expect(spent + held + left).toBe(FOR_ONE)
+      expect(held).toBeGreaterThan(4 * MAXIMUM)
+      expect(needed).toBeGreaterThan(left)
+      for (const sum of [spent, held, left, needed]) expect(error.message).toContain(String(sum))
+      expect(error.message).toContain('$')
+      end()
+      await first
+    },
+  )
 
   test('a call by Gemini whose quota is held is RESOURCE_EXHAUSTED, with the sums as texts and a delay', async () => {
     const { first, end } = await holding(atOnce)
@@ -139,6 +148,48 @@ describe('a call whose quota other calls hold', () => {
     expect(error.spent + error.held + error.left).toBe(FOR_ONE)
     end()
     await first
+  })
+})
+
+describe('a stream that other calls keep from growing', () => {
+  const messages = [{ role: 'user', content: 'hi' }]
+  const asked = { model: 'm', stream: true }
+  test.each([
+    ['chat', '/v1/chat/completions', { ...asked, messages, max_tokens: MAXIMUM }],
+    ['messages', '/v1/messages', { ...asked, messages, max_tokens: MAXIMUM }],
+    ['responses', '/v1/responses', { ...asked, input: 'hi', max_output_tokens: MAXIMUM }],
+    [
+      'gemini',
+      '/v1beta/models/m:streamGenerateContent?alt=sse',
+      { contents: [{ parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: MAXIMUM } },
+    ],
+  ])('ends with quota_held in %s, and says what is spent, held, left and needed', async (key, path, body) => {
+    const { promise: after, resolve: end } = Promise.withResolvers<void>()
+    onTestFinished(() => end())
+    const { upstream } = atOnce
+    upstream.script(
+      'm',
+      { kind: 'whole', usage: usageText(10, 5), after },
+      { kind: 'stream', events: 4 * STEP, word: 'word ', usage: null },
+    )
+    // Leaves quota for two steps.
+    const first = atOnce.chat(key, ask('m', { max_tokens: MAXIMUM - 2 * STEP }))
+    await upstream.receivedAtLeast('m', 1)
+    const { status, text } = await atOnce.chat(key, body, { path })
+    expect(status, text).toBe(200)
+    const last =
+      text
+        .trimEnd()
+        .split(/\r?\n\r?\n/)
+        .at(-1) ?? ''
+    const event = JSON.parse(last.slice(last.indexOf('{')))
+    const error = event.response?.error ?? event.error
+    expect(error.details?.[0].reason ?? error.code).toBe('quota_held')
+    expect(error.message).toMatch(
+      /used up.* \d+ remain, \d+ are needed \(\$.*\); \d+ are spent, \d+ are held by calls under way/,
+    )
+    end()
+    expect((await first).status).toBe(200)
   })
 })
 
@@ -216,7 +267,7 @@ describe('what a stream holds', () => {
   })
 })
 
-test('balances are what was granted and charged', () => {
+test('after calls that waited, the balance of the user is the granted quota less the charges', () => {
   for (const { gateway } of [waiting, atOnce]) {
     const ann = databaseOf(gateway.dataDir).user('ann')
     expect(ann.quota + ann.used_quota).toBe(AMPLE)

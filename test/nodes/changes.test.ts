@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { ApiKeys } from '../../src/accounts/authentication/api-keys.ts'
 import { type Announcer, ChangeFeed } from '../../src/cluster/change-feed.ts'
 import { RedisAnnouncements } from '../../src/cluster/redis-announcements.ts'
-import type { Change } from '../../src/domain/change.ts'
+import type { DataChange } from '../../src/domain/data-change.ts'
 import { followChanges } from '../../src/gateway/follow-changes.ts'
 import { Ledger } from '../../src/accounts/ledger/ledger.ts'
 import { Announcements } from '../../src/store/postgres/announcements.ts'
@@ -25,7 +25,7 @@ async function twoNodes(
   const join = async () => {
     const way = announcing()
     const changes = new ChangeFeed(randomUUID(), way)
-    const heard: Change[] = []
+    const heard: DataChange[] = []
     changes.listen((change) => void heard.push(change))
     const keys = new ApiKeys(
       account.store,

@@ -186,8 +186,8 @@ const CHANNEL_FIELD = [
   },
   {
     file: 'console/pages/channels/channel-form.ts',
-    text: "TYPED_SETTINGS = ['priority']",
-    by: "TYPED_SETTINGS = ['priority', 'note']",
+    text: "RECORD_SETTINGS = ['priority']",
+    by: "RECORD_SETTINGS = ['priority', 'note']",
   },
 ]
 

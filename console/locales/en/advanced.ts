@@ -1,10 +1,10 @@
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: the section Advanced of a channel, and fields of single providers. */
 export const advanced = {
   title: 'Advanced',
   text: 'Model mapping, headers, overrides, proxy, probe, test model, service tier, system prompt, several protocols.',
-  given: (count: number) => `${count} setting${s(count)} given`,
+  given: (count: number) => `${count} setting${pluralS(count)} given`,
   mapping: 'Model mapping',
   mappingHint: 'Where the provider has another name for a model than callers use.',
   asked: 'Asked for',

@@ -1,9 +1,9 @@
 import type { CostKind } from '../../../src/domain/charge.ts'
 import type { FailureCause } from '../../../src/domain/failure-cause.ts'
-import type { MediumLine } from '../../../src/domain/token-kinds.ts'
+import type { MediaTokenLine } from '../../../src/domain/token-kinds.ts'
 
 /** Cost lines that have a text of their own; the texts for audio and images are put together from parts. */
-type NamedLine = Exclude<CostKind, MediumLine> | 'reasoning'
+type NamedLine = Exclude<CostKind, MediaTokenLine> | 'reasoning'
 
 /** Texts in English: the details of a call. */
 export const call = {

@@ -1,6 +1,6 @@
 import type { ProtocolName } from '@sluice/wire/protocols'
 
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: the page Channels. */
 export const channels = {
@@ -49,8 +49,8 @@ export const channels = {
   noFailure: 'None',
   managed: (by: string) => `from ${by}`,
   keyCount: (count: number, aside: number) =>
-    `${count} key${s(count)}${aside > 0 ? `, ${aside} set aside` : ''}`,
-  modelCount: (count: number) => `${count} model${s(count)}`,
+    `${count} key${pluralS(count)}${aside > 0 ? `, ${aside} set aside` : ''}`,
+  modelCount: (count: number) => `${count} model${pluralS(count)}`,
   answered: (seconds: number | string) => `Answered in ${seconds} s`,
   testFailed: (message: string, fault: string) => `Failed: ${message}. ${fault}`,
   faults: {
@@ -62,7 +62,7 @@ export const channels = {
   notTested: (field: string, error: string) => `Not tested. ${field}: ${error}`,
   untestedHint: 'Not tested. Saving works without a test.',
   fetchModels: 'Fetch models',
-  fetched: (count: number) => `${count} model${s(count)} listed by the upstream`,
+  fetched: (count: number) => `${count} model${pluralS(count)} listed by the upstream`,
   filterModels: 'Filter models',
   takeAll: 'Take all',
   takeNone: 'Take none',

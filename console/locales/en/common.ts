@@ -1,4 +1,4 @@
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English that several pages use. */
 export const common = {
@@ -25,7 +25,7 @@ export const common = {
   previousPage: 'Previous page',
   nextPage: 'Next page',
   pageOf: (page: number, pages: number) => `Page ${page} of ${pages}`,
-  rows: (count: number, text: string) => `${text} row${s(count)}`,
+  rows: (count: number, text: string) => `${text} row${pluralS(count)}`,
   units: 'units',
   unitsOf: (text: string) => `${text} units`,
   required: 'Fill this in.',

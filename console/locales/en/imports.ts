@@ -1,4 +1,4 @@
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: the page Import. */
 export const imports = {
@@ -20,12 +20,12 @@ export const imports = {
   applied: (failed: number, text: string) =>
     failed === 0
       ? 'Imported. Old keys work now.'
-      : `Imported, but for ${text} user${s(failed)} that could not be written: the report says why.`,
+      : `Imported, but for ${text} user${pluralS(failed)} that could not be written: the report says why.`,
   toChannels: 'Look at the channels',
   passwords: (number: number, text: string) =>
-    `${text} password${s(number)} did not carry over: set new ones under Users.`,
+    `${text} password${pluralS(number)} did not carry over: set new ones under Users.`,
   leftOff: (number: number, text: string) =>
-    `${text} more line${s(number)}; the counts above have all of them.`,
+    `${text} more line${pluralS(number)}; the counts above have all of them.`,
   sources: {
     'one-api': 'a database of one-api',
     'new-api': 'a database of new-api',

@@ -1,11 +1,11 @@
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: calls under way. */
 export const live = {
   title: 'Live calls',
   table: 'Calls under way',
   empty: 'No call is under way.',
-  count: (count: number, text: string) => `${text} call${s(count)} under way`,
+  count: (count: number, text: string) => `${text} call${pluralS(count)} under way`,
   started: 'Started',
   model: 'Model',
   key: 'Key',

@@ -1,4 +1,4 @@
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: the page Logs. */
 export const logs = {
@@ -11,7 +11,7 @@ export const logs = {
   callId: 'Call ID',
   totals: 'Totals of these calls',
   totalsText: (calls: string, tokens: string, cost: string) => `${calls} · ${tokens} · ${cost}`,
-  callCount: (count: number, text: string) => `${text} call${s(count)}`,
+  callCount: (count: number, text: string) => `${text} call${pluralS(count)}`,
   tokenCount: (text: string) => `${text} tokens`,
   table: 'Calls',
   time: 'Time',
@@ -53,14 +53,14 @@ export const logs = {
   older: 'Older',
   newer: 'Newer',
   live: 'Live',
-  waiting: (count: number) => `${count} new call${s(count)}`,
+  waiting: (count: number) => `${count} new call${pluralS(count)}`,
   csv: 'Download CSV',
   empty: 'No calls yet. Each call shows here a moment after its end.',
   emptyFiltered: 'No call matches these filters.',
   code: 'Refused for',
   refusedTable: 'Refused calls',
   refusedFor: (what: string) => `Refused: ${what}`,
-  refusedCount: (count: number, text: string) => `${text} refused call${s(count)}`,
+  refusedCount: (count: number, text: string) => `${text} refused call${pluralS(count)}`,
   emptyRefused: 'No call was refused in this period. Refused calls are kept for 72 hours.',
   refusals: {
     missing_api_key: 'no key',

@@ -1,4 +1,4 @@
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: the page Models. */
 export const models = {
@@ -38,7 +38,7 @@ export const models = {
     none: 'Without a price',
   },
   channels: 'Channels',
-  channelCount: (count: number) => `${count} channel${s(count)}`,
+  channelCount: (count: number) => `${count} channel${pluralS(count)}`,
   ends: (day: string) => `Ends on ${day}`,
   ended: (day: string) => `Ended on ${day}`,
   successor: (name: string) => `From then on its calls go to ${name}, once no other channel serves it.`,
@@ -103,7 +103,7 @@ export const models = {
   savePrice: 'Save price',
   useBuiltIn: 'Use built-in price',
   priceSaved: (model: string) => `Price of “${model}” saved`,
-  pricesSaved: (count: number) => `Prices of ${count} model${s(count)} saved`,
+  pricesSaved: (count: number) => `Prices of ${count} model${pluralS(count)} saved`,
   perCall: (price: string) => `${price} a call`,
-  count: (count: number) => `${count} model${s(count)}`,
+  count: (count: number) => `${count} model${pluralS(count)}`,
 }

@@ -1,4 +1,4 @@
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: the page Playground. */
 export const playground = {
@@ -84,5 +84,5 @@ export const playground = {
   firstAfter: (time: string) => `first token ${time}`,
   totalOf: (time: string) => `${time} in all`,
   perSecond: (count: string) => `${count} tokens/s`,
-  raw: (count: number) => `${count} event${s(count)}`,
+  raw: (count: number) => `${count} event${pluralS(count)}`,
 }

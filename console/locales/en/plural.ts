@@ -1,2 +1,2 @@
 /** The plural ending of an English noun for this number. */
-export const s = (count: number): string => (count === 1 ? '' : 's')
+export const pluralS = (count: number): string => (count === 1 ? '' : 's')

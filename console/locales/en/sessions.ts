@@ -1,4 +1,4 @@
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: the page Sessions. */
 export const sessions = {
@@ -10,7 +10,7 @@ export const sessions = {
   user: 'User',
   last: 'Last call',
   calls: 'Calls',
-  callCount: (count: number, text: string) => `${text} call${s(count)}`,
+  callCount: (count: number, text: string) => `${text} call${pluralS(count)}`,
   input: 'Input',
   output: 'Output',
   share: 'Cached',

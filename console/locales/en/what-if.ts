@@ -1,4 +1,4 @@
-import { s } from './plural.ts'
+import { pluralS } from './plural.ts'
 
 /** Texts in English: the page What if. */
 export const whatIf = {
@@ -32,6 +32,6 @@ export const whatIf = {
   differenceOf: (amount: string) => `Difference ${amount}`,
   all: 'All models',
   leftOut: (count: number, text: string, charged: string) =>
-    `${text} call${s(count)} (${charged}) left out: what they were charged does not follow from counts.`,
+    `${text} call${pluralS(count)} (${charged}) left out: what they were charged does not follow from counts.`,
   notExact: 'The log does not have all calls of this period any more.',
 }

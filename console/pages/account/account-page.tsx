@@ -1,12 +1,12 @@
 import { Button, TextInput } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
-import { changeProfile, shellQuery } from '../../api/account.ts'
+import { changeProfile, appShellQuery } from '../../api/account.ts'
 import { FormSection } from '../../components/form-section.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AccessTokenSection } from './access-token-section.tsx'
@@ -33,7 +33,7 @@ export function AccountPage() {
 
 function ProfileSection() {
   const { account, users, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const roles: Readonly<Record<number, string>> = users.roles
   const form = useForm({
@@ -43,7 +43,7 @@ function ProfileSection() {
   })
   const saving = useAction(async (name: string) => {
     const changed = await changeProfile({ display_name: name.trim() })
-    client.setQueryData(shellQuery.queryKey, (shell) => shell && { ...shell, user: changed })
+    client.setQueryData(appShellQuery.queryKey, (shell) => shell && { ...shell, user: changed })
     showNotice(common.saved)
   })
   return (
@@ -56,7 +56,7 @@ function ProfileSection() {
           mb="md"
           {...form.getInputProps('name')}
         />
-        <Refusal error={saving.error} />
+        <RefusalMessage error={saving.error} />
         <Button type="submit" variant="default" loading={saving.isRunning}>
           {common.save}
         </Button>

@@ -12,7 +12,7 @@ import {
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { showFailure } from '../../components/notify.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions-section.module.css'
@@ -24,7 +24,7 @@ import classes from './sessions-section.module.css'
 export function IdentitiesSection() {
   const texts = useTexts()
   const { account } = texts
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const { data: status } = useQuery(statusQuery)
   const { data: identities = [] } = useQuery(identitiesQuery(profile.id))
@@ -88,7 +88,7 @@ function IdentityRow({
   readonly onUnlink: () => void
 }) {
   const { account } = useTexts()
-  const { recent } = useFormats()
+  const { recent } = useFormatters()
   return (
     <li>
       <div>

@@ -2,12 +2,12 @@ import { Button, PasswordInput, Stack } from '@mantine/core'
 import { useForm } from '@mantine/form'
 import { useQueryClient } from '@tanstack/react-query'
 import { ApiError } from '../../api/api-error.ts'
-import { changeProfile, shellQuery, signIn } from '../../api/account.ts'
+import { changeProfile, appShellQuery, signIn } from '../../api/account.ts'
 import { characterCount } from '../../components/character-count.ts'
 import { FormSection } from '../../components/form-section.tsx'
 import { showNotice } from '../../components/notify.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -17,7 +17,7 @@ const NO_TOGGLE = { 'aria-hidden': true } as const
 /** Sets the first password, or changes it. */
 export function PasswordSection() {
   const { account, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const isFirst = !profile.has_password
   const form = useForm({
@@ -38,7 +38,7 @@ export function PasswordSection() {
     }
     // The change has ended every session, including this one, so a new session is started.
     if (!isFirst) await signIn({ username: profile.username, password: next })
-    await client.invalidateQueries({ queryKey: shellQuery.queryKey })
+    await client.invalidateQueries({ queryKey: appShellQuery.queryKey })
     form.reset()
     showNotice(account.passwordChanged)
   })
@@ -63,7 +63,7 @@ export function PasswordSection() {
             visibilityToggleButtonProps={NO_TOGGLE}
             {...form.getInputProps('next')}
           />
-          <Refusal error={saving.error} />
+          <RefusalMessage error={saving.error} />
           <Button type="submit" variant="default" loading={saving.isRunning} style={{ alignSelf: 'start' }}>
             {isFirst ? account.setPassword : account.changePassword}
           </Button>

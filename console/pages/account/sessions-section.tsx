@@ -4,7 +4,7 @@ import { endSession, type Session, sessionsQuery, signOut } from '../../api/acco
 import { QueryResult } from '../../components/query-result.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { showFailure } from '../../components/notify.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions-section.module.css'
@@ -13,7 +13,7 @@ import classes from './sessions-section.module.css'
 export function SessionsSection() {
   const texts = useTexts()
   const { account } = texts
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const query = useQuery(sessionsQuery(profile.id))
   const ending = useAction(async (id: string) => {
@@ -51,7 +51,7 @@ export function SessionsSection() {
 
 function SessionRow({ session, onEnd }: { readonly session: Session; readonly onEnd: () => void }) {
   const { account } = useTexts()
-  const { recent } = useFormats()
+  const { recent } = useFormatters()
   return (
     <li>
       <div>

@@ -5,14 +5,14 @@ import { useState } from 'react'
 import { AUDIT_KINDS, AUDIT_PAGE_SIZE, auditCsvUrl, auditQuery } from '../../api/audit.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
-import { TypedFilter } from '../../components/typed-filter.tsx'
+import { TextFilter } from '../../components/text-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { auditFilterOf, isAuditFiltered, PERIODS, periodOf } from './audit-filter.ts'
 import { useAuditColumns } from './use-audit-columns.tsx'
@@ -20,7 +20,7 @@ import { useAuditColumns } from './use-audit-columns.tsx'
 /** The list of changes and who made them, newest first. */
 export function AuditPage() {
   const { audit, common, logs } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const [search, setSearch] = useSearchState()
   const [openedAt] = useState(Date.now)
@@ -47,13 +47,13 @@ export function AuditPage() {
       <QueryResult query={query} rows={12}>
         {({ items, total }) =>
           items.length === 0 ? (
-            <Empty text={isAuditFiltered(search) ? audit.emptyFiltered : audit.empty}>
+            <EmptyState text={isAuditFiltered(search) ? audit.emptyFiltered : audit.empty}>
               {isAuditFiltered(search) && (
                 <Button variant="default" onClick={clear}>
                   {common.clearFilters}
                 </Button>
               )}
-            </Empty>
+            </EmptyState>
           ) : (
             <>
               <DataTable
@@ -108,13 +108,13 @@ function Filters({
         value={search['kind'] ?? null}
         onChange={(kind) => onChange({ kind: kind ?? undefined })}
       />
-      <TypedFilter
+      <TextFilter
         label={audit.actor}
         value={search['actor'] ?? ''}
         isFirst
         onChange={(actor) => onChange({ actor })}
       />
-      <TypedFilter
+      <TextFilter
         label={audit.object}
         value={search['object'] ?? ''}
         onChange={(object) => onChange({ object })}

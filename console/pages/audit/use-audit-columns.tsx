@@ -1,11 +1,11 @@
 import { Link } from '@tanstack/react-router'
 import type { AuditEntry } from '../../api/audit.ts'
 import type { Column } from '../../components/data-table.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './audit-page.module.css'
-import { type ChangeInWords, changeInWords } from './audit-words.ts'
+import { type ChangeText, changeText } from './audit-change-text.ts'
 
 /** Maximum number of changes in an entry that are shown before the entry is opened. */
 const SHOWN = 3
@@ -58,8 +58,8 @@ function ObjectName({ object: { kind, id, name, owner } }: { readonly object: Au
 
 function Changes({ entry: { object, changes } }: { readonly entry: AuditEntry }) {
   const texts = useTexts()
-  const formats = useFormats()
-  const inWords = changes.map((change) => changeInWords(change, object, texts, formats))
+  const formats = useFormatters()
+  const inWords = changes.map((change) => changeText(change, object, texts, formats))
   const rest = inWords.slice(SHOWN)
   return (
     <div className={classes['changes']}>
@@ -88,7 +88,7 @@ function Value({ text }: { readonly text: string }) {
   )
 }
 
-function ChangeList({ changes }: { readonly changes: readonly ChangeInWords[] }) {
+function ChangeList({ changes }: { readonly changes: readonly ChangeText[] }) {
   const { audit } = useTexts()
   return (
     <ul>

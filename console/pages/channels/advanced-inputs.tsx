@@ -2,9 +2,14 @@ import { Checkbox, Textarea, TextInput } from '@mantine/core'
 import { useState } from 'react'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
 import { FormSection } from '../../components/form-section.tsx'
-import { PairRows } from '../../components/pair-rows.tsx'
+import { NameValueRows } from '../../components/name-value-rows.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { ADVANCED_NAMES, countAdvanced, hiddenOverrides, type Pair } from './advanced.ts'
+import {
+  ADVANCED_FIELD_NAMES,
+  countChangedAdvanced,
+  overridesBeyondRows,
+  type NameValuePair,
+} from './advanced-form-values.ts'
 import { type ChannelForm, protocolsOf } from './channel-form.ts'
 import classes from './channels-page.module.css'
 
@@ -15,8 +20,8 @@ import classes from './channels-page.module.css'
 export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
   const { advanced, channels } = useTexts()
   const [isOpen, setIsOpen] = useState(false)
-  const hasError = Object.keys(form.errors).some((name) => ADVANCED_NAMES.has(name))
-  const given = countAdvanced(form.values)
+  const hasError = Object.keys(form.errors).some((name) => ADVANCED_FIELD_NAMES.has(name))
+  const given = countChangedAdvanced(form.values)
   return (
     <FormSection
       title={advanced.title}
@@ -24,22 +29,22 @@ export function AdvancedInputs({ form }: { readonly form: ChannelForm }) {
       isOpen={isOpen || hasError}
       onToggle={() => setIsOpen(!isOpen)}
     >
-      <PairRows
+      <NameValueRows
         label={advanced.mapping}
         description={advanced.mappingHint}
         nameLabel={advanced.asked}
         valueLabel={advanced.sent}
         {...rowsOf(form, 'mapping')}
       />
-      <PairRows
+      <NameValueRows
         label={advanced.headers}
         description={advanced.headersHint}
         nameLabel={advanced.header}
         valueLabel={advanced.value}
         {...rowsOf(form, 'headers')}
       />
-      {hiddenOverrides(form.values.settings) === undefined ? (
-        <PairRows
+      {overridesBeyondRows(form.values.settings) === undefined ? (
+        <NameValueRows
           label={advanced.overrides}
           description={advanced.overridesHint}
           nameLabel={advanced.member}
@@ -111,6 +116,6 @@ function rowsOf(form: ChannelForm, name: 'mapping' | 'headers' | 'overrides') {
   return {
     value: form.values[name],
     error: form.errors[name],
-    onChange: (rows: Pair[]) => form.setFieldValue(name, rows),
+    onChange: (rows: NameValuePair[]) => form.setFieldValue(name, rows),
   }
 }

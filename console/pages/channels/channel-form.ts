@@ -2,26 +2,26 @@ import { useForm } from '@mantine/form'
 import { CHANNEL_SETTINGS } from '../../../src/domain/records/channel.ts'
 import { ApiError } from '../../api/api-error.ts'
 import type { Channel, ChannelFields } from '../../api/channels.ts'
-import { jsonValueOf, type TypedValue, typedValue } from '../../components/record-input.tsx'
+import { jsonValueOf, type FormValue, formValueOf } from '../../components/record-input.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
   ADVANCED_FIELDS,
-  type Advanced,
+  type AdvancedFormValues,
   advancedFieldsOf,
-  hiddenOverrides,
-  typedAdvanced,
-} from './advanced.ts'
-import { AZURE, BEDROCK, nameFor, needsUrl, VERTEX } from './providers.ts'
+  overridesBeyondRows,
+  advancedFormValues,
+} from './advanced-form-values.ts'
+import { AZURE, BEDROCK, channelNamePrefix, needsUrl, VERTEX } from './providers.ts'
 
 const { fields } = CHANNEL_SETTINGS
 
 /** Fields whose inputs are derived from the definition of the channel record. */
-export const TYPED_SETTINGS = ['priority'] as const satisfies readonly (keyof typeof fields)[]
+export const RECORD_SETTINGS = ['priority'] as const satisfies readonly (keyof typeof fields)[]
 
-type TypedSetting = (typeof TYPED_SETTINGS)[number]
+type TypedSetting = (typeof RECORD_SETTINGS)[number]
 
 /** The values of the form of a channel, as typed. */
-export interface TypedChannel extends Readonly<Record<TypedSetting, TypedValue>>, Advanced {
+export interface ChannelFormValues extends Readonly<Record<TypedSetting, FormValue>>, AdvancedFormValues {
   readonly name: string
   readonly type: string
   /** Empty if the channel uses the usual protocol of its provider. */
@@ -40,24 +40,24 @@ export interface TypedChannel extends Readonly<Record<TypedSetting, TypedValue>>
 /** The form of a channel, empty or with the fields of an existing one. */
 export function useChannelForm(channel: Channel | undefined) {
   const { common, channels, advanced } = useTexts()
-  return useForm<TypedChannel>({
+  return useForm<ChannelFormValues>({
     mode: 'controlled',
-    initialValues: typedChannel(channel),
+    initialValues: channelFormValues(channel),
     validate: {
       name: (text) => (text.trim() === '' ? common.required : null),
       models: (names) => (names.length === 0 ? channels.needsModels : null),
       baseUrl: (text, { type }) => (needsUrl(Number(type)) && text.trim() === '' ? common.required : null),
       other: (text, { type }) => (Number(type) === BEDROCK && text.trim() === '' ? common.required : null),
       overrides: (_, { overrides, settings }) =>
-        hiddenOverrides(settings) === undefined || overrides.length === 0 ? null : advanced.keptOverrides,
+        overridesBeyondRows(settings) === undefined || overrides.length === 0 ? null : advanced.keptOverrides,
     },
   })
 }
 
 /** The form values of a channel; without a channel, the values for a new one. */
-export function typedChannel(channel: Channel | undefined): TypedChannel {
+export function channelFormValues(channel: Channel | undefined): ChannelFormValues {
   return {
-    name: channel?.name ?? nameFor(1),
+    name: channel?.name ?? channelNamePrefix(1),
     type: String(channel?.type ?? 1),
     protocol: channel?.protocol[0] ?? '',
     baseUrl: channel?.base_url ?? '',
@@ -66,14 +66,14 @@ export function typedChannel(channel: Channel | undefined): TypedChannel {
     keys: '',
     models: channel?.models.split(',').filter(Boolean) ?? [],
     groups: channel?.group.split(',') ?? ['default'],
-    ...ofSettings((name) => typedValue(channel?.[name] ?? fields[name].default)),
+    ...ofSettings((name) => formValueOf(channel?.[name] ?? fields[name].default)),
     weight: channel?.weight ?? 1,
-    ...typedAdvanced(channel),
+    ...advancedFormValues(channel),
   }
 }
 
 /** Converts the typed values to fields of the API. */
-export function channelFieldsOf(typed: TypedChannel): ChannelFields {
+export function channelFieldsOf(typed: ChannelFormValues): ChannelFields {
   const type = Number(typed.type)
   const protocols = protocolsOf(typed)
   const other = typed.other.trim()
@@ -101,7 +101,10 @@ export function channelFieldsOf(typed: TypedChannel): ChannelFields {
  * All chosen protocols, the one in the field Protocol first; empty if the usual protocols of the provider
  * apply.
  */
-export function protocolsOf({ protocol, protocols }: Pick<TypedChannel, 'protocol' | 'protocols'>): string[] {
+export function protocolsOf({
+  protocol,
+  protocols,
+}: Pick<ChannelFormValues, 'protocol' | 'protocols'>): string[] {
   return [...new Set([protocol, ...protocols])].filter((name) => name !== '')
 }
 
@@ -129,7 +132,7 @@ function textOf(channel: Channel | undefined, name: string): string {
   return typeof value === 'string' ? value : ''
 }
 
-const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {
+const FIELDS: Readonly<Record<string, keyof ChannelFormValues>> = {
   name: 'name',
   type: 'type',
   protocol: 'protocol',
@@ -152,12 +155,12 @@ const FIELDS: Readonly<Record<string, keyof TypedChannel>> = {
 export type ChannelForm = ReturnType<typeof useChannelForm>
 
 /** Shows an error at the field that it names. Returns that field, or undefined if the error names none. */
-export function showAtField(error: unknown, form: ChannelForm): keyof TypedChannel | undefined {
+export function showErrorAtField(error: unknown, form: ChannelForm): keyof ChannelFormValues | undefined {
   const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
   if (field !== undefined) form.setFieldError(field, (error as ApiError).message)
   return field
 }
 
 function ofSettings<V>(valueOf: (name: TypedSetting) => V): Readonly<Record<TypedSetting, V>> {
-  return Object.fromEntries(TYPED_SETTINGS.map((name) => [name, valueOf(name)])) as Record<TypedSetting, V>
+  return Object.fromEntries(RECORD_SETTINGS.map((name) => [name, valueOf(name)])) as Record<TypedSetting, V>
 }

@@ -1,9 +1,9 @@
 import type { ChannelHealth } from '../../api/channel-health.ts'
-import { failureWords } from '../../components/failure-words.ts'
-import { useFormats } from '../../components/session.tsx'
+import { failureDescription } from '../../components/failure-description.ts'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
-import { sumHour } from './sum-hour.ts'
+import { sumOfLastHour } from './hour-sums.ts'
 import { Sparkline } from './sparkline.tsx'
 
 /** The last hour and the last failure of a channel, as observed by one node. */
@@ -15,8 +15,8 @@ export function ChannelHealthText({
   readonly node: string
 }) {
   const { channels, failures: words } = useTexts()
-  const { count, recent } = useFormats()
-  const { requests, failed } = sumHour(health.minutes ?? [])
+  const { count, recent } = useFormatters()
+  const { requests, failed } = sumOfLastHour(health.minutes ?? [])
   const { last_error: error, keys, failures } = health
   const rows: readonly (readonly [string, string])[] = [
     [channels.calls, count(requests)],
@@ -25,7 +25,9 @@ export function ChannelHealthText({
     [channels.keys, channels.keyCount(keys.total, keys.set_aside)],
     [
       channels.lastFailure,
-      error ? channels.failureAt(failureWords(error.cause, words), recent(error.at)) : channels.noFailure,
+      error
+        ? channels.failureAt(failureDescription(error.cause, words), recent(error.at))
+        : channels.noFailure,
     ],
   ]
   return (

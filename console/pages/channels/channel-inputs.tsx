@@ -6,11 +6,11 @@ import { FormSection } from '../../components/form-section.tsx'
 import { RecordInput } from '../../components/record-input.tsx'
 import { useGroups } from '../../components/use-groups.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type ChannelForm, TYPED_SETTINGS } from './channel-form.ts'
+import { type ChannelForm, RECORD_SETTINGS } from './channel-form.ts'
 import { AdvancedInputs } from './advanced-inputs.tsx'
 import classes from './channels-page.module.css'
 import { FetchModels } from './fetch-models.tsx'
-import { AZURE, BEDROCK, COMPATIBLE_TYPE, needsUrl, PROVIDERS, VERTEX } from './providers.ts'
+import { AZURE, BEDROCK, OPENAI_COMPATIBLE_TYPE, needsUrl, PROVIDERS, VERTEX } from './providers.ts'
 import { useSuggestedName } from './use-suggested-name.ts'
 
 /** Separators in a pasted list of model names. */
@@ -35,7 +35,7 @@ export function ChannelInputs({
   useSuggestedName(form, isNew)
   const providers = [
     ...PROVIDERS.map(({ type, name }) => ({ value: String(type), label: name })),
-    { value: String(COMPATIBLE_TYPE), label: channels.anyProvider },
+    { value: String(OPENAI_COMPATIBLE_TYPE), label: channels.anyProvider },
   ]
   const isKnown = providers.some(({ value }) => value === chosen)
   return (
@@ -87,7 +87,7 @@ export function ChannelInputs({
           {...form.getInputProps('groups')}
           onFocus={groups.onFocus}
         />
-        {TYPED_SETTINGS.map((name) => (
+        {RECORD_SETTINGS.map((name) => (
           <RecordInput
             key={name}
             name={name}

@@ -14,13 +14,13 @@ import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
 import { showFailure } from '../../components/notify.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { KeyLeft, KeyReset } from './key-limits.tsx'
+import { RemainingKeyLimits, KeyLimitResetTime } from './key-limits.tsx'
 import classes from './channels-page.module.css'
 
 const REFRESH_MS = 30_000
@@ -33,8 +33,8 @@ const TONES = { works: 'ok', set_aside: 'bad', retired: 'off' } as const
 export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' | 'managed'> }) {
   const texts = useTexts()
   const { channels, common, channelKeys: t } = texts
-  const { profile } = useSignedIn()
-  const { count } = useFormats()
+  const { profile } = useSignedInAccount()
+  const { count } = useFormatters()
   const client = useQueryClient()
   const query = useQuery(channelKeysQuery(profile.id, channel.id, REFRESH_MS))
   const [isAdding, setIsAdding] = useState(false)
@@ -93,8 +93,8 @@ export function ChannelKeys({ channel }: { readonly channel: Pick<Channel, 'id' 
                 label: t.since,
                 cell: ({ since }) => (since === null ? '–' : <TimeText at={since} />),
               },
-              { key: 'left', label: t.left, cell: (one) => <KeyLeft {...one} /> },
-              { key: 'reset', label: t.reset, cell: (one) => <KeyReset {...one} /> },
+              { key: 'left', label: t.left, cell: (one) => <RemainingKeyLimits {...one} /> },
+              { key: 'reset', label: t.reset, cell: (one) => <KeyLimitResetTime {...one} /> },
               { key: 'calls', label: channels.calls, isNumber: true, cell: (one) => count(one.calls_hour) },
               {
                 key: 'actions',
@@ -191,7 +191,7 @@ function AddKeys({
         value={text}
         onChange={({ currentTarget: { value } }) => setText(value)}
       />
-      <Refusal error={adding.error} />
+      <RefusalMessage error={adding.error} />
       <Group justify="flex-end" mt="lg" gap="sm">
         <Button variant="default" onClick={close}>
           {common.cancel}

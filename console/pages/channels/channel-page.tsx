@@ -14,28 +14,28 @@ import { QueryResult } from '../../components/query-result.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { ChannelState } from '../../components/channel-state.tsx'
 import { focusInvalid } from '../../components/focus-invalid.ts'
-import { Gone } from '../../components/gone.tsx'
+import { ObjectNotFound } from '../../components/object-not-found.tsx'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Refusal } from '../../components/refusal.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
-import { useEdit } from '../../components/use-edit.tsx'
+import { useMergedEdit } from '../../components/use-merged-edit.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
   channelFieldsOf,
-  showAtField,
-  typedChannel,
-  type TypedChannel,
+  showErrorAtField,
+  channelFormValues,
+  type ChannelFormValues,
   useChannelForm,
 } from './channel-form.ts'
 import { channelLabels } from './channel-labels.ts'
 import { ChannelKeys } from './channel-keys.tsx'
 import { ChannelInputs } from './channel-inputs.tsx'
 import { ChannelHealthText } from './channel-health-text.tsx'
-import { HEALTH_MS } from './sum-hour.ts'
-import { TestButton, TestLine } from './test-button.tsx'
+import { HEALTH_INTERVAL_MS } from './hour-sums.ts'
+import { TestButton, TestResultLine } from './test-button.tsx'
 import { TestFields } from './test-fields.tsx'
 
 const ENABLED = 1
@@ -43,13 +43,13 @@ const ENABLED = 1
 /** The page for a new channel. */
 export function NewChannelPage() {
   const { channels, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const navigate = useNavigate()
   const [search] = useSearchState()
   const form = useChannelForm(undefined)
   const element = useRef<HTMLFormElement>(null)
-  const saving = useAction(async (typed: TypedChannel) => {
+  const saving = useAction(async (typed: ChannelFormValues) => {
     try {
       const id = await createChannel(channelFieldsOf(typed))
       await client.invalidateQueries({ queryKey: [profile.id, 'channels'] })
@@ -57,7 +57,7 @@ export function NewChannelPage() {
       if (search['setup'] !== undefined) return navigate({ to: '/setup', ignoreBlocker: true })
       return navigate({ to: '/channels/$id', params: { id: String(id) }, ignoreBlocker: true })
     } catch (error) {
-      if (showAtField(error, form) === undefined) throw error
+      if (showErrorAtField(error, form) === undefined) throw error
       focusInvalid(element.current)
     }
   })
@@ -74,7 +74,7 @@ export function NewChannelPage() {
       >
         <ChannelInputs form={form} id={undefined} />
         <LeaveGuard isChanged={form.isDirty()} />
-        <Refusal error={saving.error} />
+        <RefusalMessage error={saving.error} />
         <Group gap="sm">
           <Button type="submit" loading={saving.isRunning}>
             {channels.save}
@@ -93,11 +93,11 @@ export function NewChannelPage() {
 export function ChannelPage() {
   const { id = '' } = useParams({ strict: false })
   const { channels } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   return (
     <QueryResult
       query={useQuery(channelQuery(profile.id, Number(id)))}
-      gone={<Gone text={channels.gone} to="/channels" label={channels.back} />}
+      gone={<ObjectNotFound text={channels.gone} to="/channels" label={channels.back} />}
     >
       {(channel) => <OneChannel key={channel.id} channel={channel} />}
     </QueryResult>
@@ -106,8 +106,8 @@ export function ChannelPage() {
 
 function OneChannel({ channel }: { readonly channel: Channel }) {
   const { channels } = useTexts()
-  const { profile, isRoot } = useSignedIn()
-  const { data: node } = useQuery(channelHealthQuery(profile.id, HEALTH_MS))
+  const { profile, isRoot } = useSignedInAccount()
+  const { data: node } = useQuery(channelHealthQuery(profile.id, HEALTH_INTERVAL_MS))
   const [result, setResult] = useState<ChannelTest>()
   const health = node?.items.find(({ id }) => id === channel.id)
   return (
@@ -121,7 +121,7 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
           <TestButton channel={channel} label={channels.testConnection} onResult={setResult} />
         )}
       </PageHead>
-      {result && <TestLine result={result} onClose={() => setResult(undefined)} />}
+      {result && <TestResultLine result={result} onClose={() => setResult(undefined)} />}
       {health && node && <ChannelHealthText health={health} node={node.node} />}
       {isRoot && <ChannelKeys channel={channel} />}
       {channel.managed ? (
@@ -136,14 +136,14 @@ function OneChannel({ channel }: { readonly channel: Channel }) {
 function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
   const texts = useTexts()
   const { channels, common } = texts
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const form = useChannelForm(channel)
   const element = useRef<HTMLFormElement>(null)
-  const edit = useEdit<TypedChannel, Channel>({
+  const edit = useMergedEdit<ChannelFormValues, Channel>({
     form,
     object: channel,
-    typedOf: typedChannel,
+    typedOf: channelFormValues,
     labels: channelLabels(texts),
     save: (typed, version) => changeChannel(channel.id, { ...channelFieldsOf(typed), version }),
     reload: () =>
@@ -153,13 +153,13 @@ function ChannelFieldsForm({ channel }: { readonly channel: Channel }) {
     saved: ({ name }) => channels.saved(name),
     showAtField(error) {
       focusInvalid(element.current)
-      return showAtField(error, form) !== undefined
+      return showErrorAtField(error, form) !== undefined
     },
   })
   return (
     <form ref={element} noValidate onSubmit={form.onSubmit(edit.save, () => focusInvalid(element.current))}>
       <ChannelInputs form={form} id={channel.id} />
-      <Refusal error={edit.error} />
+      <RefusalMessage error={edit.error} />
       <Group gap="sm">
         <Button type="submit" loading={edit.isSaving} disabled={!form.isDirty()}>
           {common.saveChanges}

@@ -15,19 +15,19 @@ import {
 import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
-import { Refusal } from '../../components/refusal.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChannelFilters } from './channel-filters.tsx'
-import { HEALTH_MS } from './sum-hour.ts'
-import { TestLine } from './test-button.tsx'
+import { HEALTH_INTERVAL_MS } from './hour-sums.ts'
+import { TestResultLine } from './test-button.tsx'
 import { useChannelColumns } from './use-channel-columns.tsx'
 
 const PAGE_SIZE = 100
@@ -35,7 +35,7 @@ const PAGE_SIZE = 100
 /** The list of channels that the gateway sends calls to. */
 export function ChannelsPage() {
   const { channels, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const [search, setSearch] = useSearchState()
   const { p = '1', q = '', state = '' } = search
@@ -46,7 +46,7 @@ export function ChannelsPage() {
     ...channelsQuery(profile.id, Number(p), filter),
     placeholderData: keepPreviousData,
   })
-  const { data: health } = useQuery(channelHealthQuery(profile.id, HEALTH_MS))
+  const { data: health } = useQuery(channelHealthQuery(profile.id, HEALTH_INTERVAL_MS))
   const [results, setResults] = useState<ReadonlyMap<number, ChannelTest>>(new Map())
   const onResult = (id: number, result: ChannelTest | undefined): void =>
     setResults((before) => withResult(before, id, result))
@@ -78,7 +78,7 @@ export function ChannelsPage() {
           {channels.add}
         </Button>
       </PageHead>
-      <Refusal error={testing.error} />
+      <RefusalMessage error={testing.error} />
       <ChannelFilters
         keyword={q}
         condition={state}
@@ -87,7 +87,7 @@ export function ChannelsPage() {
       <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
-            <Empty text={isFiltered ? channels.emptyFiltered : channels.empty}>
+            <EmptyState text={isFiltered ? channels.emptyFiltered : channels.empty}>
               {isFiltered ? (
                 <Button variant="default" onClick={() => setSearch({ q: undefined, state: undefined })}>
                   {common.clearFilters}
@@ -97,7 +97,7 @@ export function ChannelsPage() {
                   {channels.add}
                 </Button>
               )}
-            </Empty>
+            </EmptyState>
           ) : (
             <>
               <DataTable
@@ -109,7 +109,7 @@ export function ChannelsPage() {
                 sorting={sortingOf(search, setSearch)}
                 detail={({ id }) => {
                   const result = results.get(id)
-                  return result && <TestLine result={result} onClose={() => onResult(id, undefined)} />
+                  return result && <TestResultLine result={result} onClose={() => onResult(id, undefined)} />
                 }}
               />
               <Pager

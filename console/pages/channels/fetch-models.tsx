@@ -3,10 +3,10 @@ import { IconSearch } from '@tabler/icons-react'
 import { useState } from 'react'
 import { fetchModels } from '../../api/channels.ts'
 import { focusInvalid } from '../../components/focus-invalid.ts'
-import { Refusal } from '../../components/refusal.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type ChannelForm, channelFieldsOf, showAtField } from './channel-form.ts'
+import { type ChannelForm, channelFieldsOf, showErrorAtField } from './channel-form.ts'
 import classes from './fetch-models.module.css'
 
 /** A placeholder for the name of a new channel, because the gateway requires a name to list the models. */
@@ -35,7 +35,7 @@ export function FetchModels({
       setListed(names)
       setIsOpen(true)
     } catch (error) {
-      if (showAtField(error, form) === undefined) throw error
+      if (showErrorAtField(error, form) === undefined) throw error
       focusInvalid(document.querySelector('main form'))
     }
   })
@@ -47,7 +47,7 @@ export function FetchModels({
         </Button>
         <span role="status">{listed && !fetching.isRunning && channels.fetched(listed.length)}</span>
       </Group>
-      <Refusal error={fetching.error} />
+      <RefusalMessage error={fetching.error} />
       {listed && (
         <ModelsDialog
           opened={isOpen}

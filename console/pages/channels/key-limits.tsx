@@ -1,5 +1,5 @@
 import type { ChannelKey } from '../../api/channel-keys.ts'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './key-limits.module.css'
@@ -15,9 +15,12 @@ const MINUTE_WIDTH = 1.5
 const KINDS = ['requests', 'tokens'] as const
 
 /** How much of a key's limits is left according to its provider, now and in each minute of the last hour. */
-export function KeyLeft({ limits, left_minutes: minutes }: Pick<ChannelKey, 'limits' | 'left_minutes'>) {
+export function RemainingKeyLimits({
+  limits,
+  left_minutes: minutes,
+}: Pick<ChannelKey, 'limits' | 'left_minutes'>) {
   const { channelKeys: t } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   const stated = KINDS.flatMap((kind) => {
     const one = limits[kind]
     if (!one) return []
@@ -76,7 +79,9 @@ function LeftHour({
 }
 
 /** The time at which the first limit of a key resets, or at which the key is used again after a pause. */
-export function KeyReset({ limits: { requests, tokens, rests_until: rests } }: Pick<ChannelKey, 'limits'>) {
+export function KeyLimitResetTime({
+  limits: { requests, tokens, rests_until: rests },
+}: Pick<ChannelKey, 'limits'>) {
   const { channelKeys: t } = useTexts()
   const resets = [requests?.resets_at, tokens?.resets_at].filter((at) => at !== undefined)
   if (rests !== undefined)

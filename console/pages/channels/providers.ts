@@ -15,7 +15,7 @@ export const BEDROCK = 33
 /** Type of a channel at Vertex AI; `other` is its location. */
 export const VERTEX = 41
 
-/** Known providers; a channel to any other upstream has the type `COMPATIBLE_TYPE`. */
+/** Known providers; a channel to any other upstream has the type `OPENAI_COMPATIBLE_TYPE`. */
 export const PROVIDERS: readonly Provider[] = [
   { type: 1, name: 'OpenAI' },
   { type: 14, name: 'Anthropic' },
@@ -39,15 +39,15 @@ export const PROVIDERS: readonly Provider[] = [
 ]
 
 /** Type of a channel to any upstream that offers chat completions. */
-export const COMPATIBLE_TYPE = 8
+export const OPENAI_COMPATIBLE_TYPE = 8
 
 /** Whether a channel of a type must have an address. */
 export function needsUrl(type: number): boolean {
-  return type === COMPATIBLE_TYPE || PROVIDERS.find((one) => one.type === type)?.needsUrl === true
+  return type === OPENAI_COMPATIBLE_TYPE || PROVIDERS.find((one) => one.type === type)?.needsUrl === true
 }
 
 /** The beginning of the suggested name for a channel of this type. */
-export function nameFor(type: number): string {
+export function channelNamePrefix(type: number): string {
   const provider = PROVIDERS.find((one) => one.type === type)
   return provider?.short ?? provider?.name.toLowerCase().replaceAll(' ', '-') ?? 'channel'
 }

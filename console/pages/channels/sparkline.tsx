@@ -1,7 +1,7 @@
 import type { ChannelMinute } from '../../api/channel-health.ts'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { sumHour, sparkline } from './sum-hour.ts'
+import { sumOfLastHour, sparkline } from './hour-sums.ts'
 import classes from './sparkline.module.css'
 
 /**
@@ -10,8 +10,8 @@ import classes from './sparkline.module.css'
  */
 export function Sparkline({ minutes }: { readonly minutes: readonly ChannelMinute[] }) {
   const { channels } = useTexts()
-  const { count, duration } = useFormats()
-  const { requests, failed, latestMs } = sumHour(minutes)
+  const { count, duration } = useFormatters()
+  const { requests, failed, latestMs } = sumOfLastHour(minutes)
   if (requests === 0) return <span className={classes['none']}>{'–'}</span>
   const { width, height, lines, failures } = sparkline(minutes)
   const label = channels.hour(count(requests), count(failed), latestMs === null ? '–' : duration(latestMs))

@@ -4,7 +4,7 @@ import { type Channel, type ChannelTest, testChannel } from '../../api/channels.
 import { reloadChannels } from '../../components/channel-actions.ts'
 import { showFailure } from '../../components/notify.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
@@ -49,7 +49,7 @@ export function TestButton({
 }
 
 /** The result of a test, in a line that can be closed. */
-export function TestLine({
+export function TestResultLine({
   result,
   onClose,
 }: {
@@ -83,7 +83,7 @@ export function TestResult({ result }: { readonly result: ChannelTest }) {
 
 function Outcome({ result: { success, message, time } }: { readonly result: ChannelTest }) {
   const { channels } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   if (success === null) return <StateMark tone="off" word={channels.untestedInTime} />
   return success ? (
     <StateMark tone="ok" word={channels.answered(count(Math.max(0.01, Math.round(time * 100) / 100)))} />

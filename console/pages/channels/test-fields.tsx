@@ -2,11 +2,16 @@ import { Button } from '@mantine/core'
 import { useRef, useState } from 'react'
 import { type ChannelTest, testUnsavedChannel } from '../../api/channels.ts'
 import { focusInvalid } from '../../components/focus-invalid.ts'
-import { Refusal } from '../../components/refusal.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { channelLabels } from './channel-labels.ts'
-import { type ChannelForm, channelFieldsOf, showAtField, type TypedChannel } from './channel-form.ts'
+import {
+  type ChannelForm,
+  channelFieldsOf,
+  showErrorAtField,
+  type ChannelFormValues,
+} from './channel-form.ts'
 import classes from './channels-page.module.css'
 import { TestResult } from './test-button.tsx'
 
@@ -30,7 +35,7 @@ export function TestFields({ form, id }: { readonly form: ChannelForm; readonly 
     setInvalid(undefined)
     // A channel needs no name to be tested.
     form.clearFieldError('name')
-    const typed: TypedChannel = { ...form.getValues(), name: form.getValues().name.trim() || UNNAMED }
+    const typed: ChannelFormValues = { ...form.getValues(), name: form.getValues().name.trim() || UNNAMED }
     for (const field of Object.keys(typed).filter((name) => name !== 'name')) {
       const { hasError, error } = form.validateField(field)
       if (hasError) return refuse(field, error)
@@ -38,7 +43,7 @@ export function TestFields({ form, id }: { readonly form: ChannelForm; readonly 
     try {
       setResult(await testUnsavedChannel(channelFieldsOf(typed), id))
     } catch (error) {
-      const field = showAtField(error, form)
+      const field = showErrorAtField(error, form)
       if (field === undefined) throw error
       refuse(field, (error as Error).message)
     }
@@ -53,7 +58,7 @@ export function TestFields({ form, id }: { readonly form: ChannelForm; readonly 
         {!testing.isRunning && !result && (invalid ?? channels.untestedHint)}
         {result && <TestResult result={result} />}
       </span>
-      <Refusal error={testing.error} />
+      <RefusalMessage error={testing.error} />
     </>
   )
 }

@@ -13,13 +13,13 @@ import type { NodeHealth } from '../../api/channel-health.ts'
 import type { Channel, ChannelTest } from '../../api/channels.ts'
 import { setChannelDraining, setChannelEnabled } from '../../components/channel-actions.ts'
 import { ChannelState } from '../../components/channel-state.tsx'
-import { CutText } from '../../components/cut-text.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './channels-page.module.css'
-import { sumHour } from './sum-hour.ts'
-import { sharesOf } from './shares.ts'
+import { sumOfLastHour } from './hour-sums.ts'
+import { trafficSharesOf } from './traffic-shares.ts'
 import { Sparkline } from './sparkline.tsx'
 import { TestButton } from './test-button.tsx'
 
@@ -33,9 +33,9 @@ export function useChannelColumns(
   onResult: (id: number, result: ChannelTest | undefined) => void,
 ): readonly Column<Channel>[] {
   const { channels, common } = useTexts()
-  const { duration, recent, count, percent } = useFormats()
+  const { duration, recent, count, percent } = useFormatters()
   const healthOf = new Map(node?.items.map((health) => [health.id, health]))
-  const shares = sharesOf(all)
+  const shares = trafficSharesOf(all)
   const models = (channel: Channel): readonly string[] => channel.models.split(',').filter(Boolean)
   return [
     {
@@ -61,7 +61,7 @@ export function useChannelColumns(
       label: channels.latency,
       isNumber: true,
       cell: ({ id, test_time, response_time }) =>
-        sumHour(healthOf.get(id)?.minutes ?? []).requests > 0 ? (
+        sumOfLastHour(healthOf.get(id)?.minutes ?? []).requests > 0 ? (
           <Sparkline minutes={healthOf.get(id)?.minutes ?? []} />
         ) : test_time > 0 ? (
           <span className={classes['latency']} title={channels.lastTest(recent(test_time))}>
@@ -77,14 +77,14 @@ export function useChannelColumns(
       key: 'calls',
       label: channels.calls,
       isNumber: true,
-      cell: ({ id }) => count(sumHour(healthOf.get(id)?.minutes ?? []).requests),
+      cell: ({ id }) => count(sumOfLastHour(healthOf.get(id)?.minutes ?? []).requests),
     },
     {
       key: 'errors',
       label: channels.errors,
       isNumber: true,
       cell: ({ id }) => {
-        const { requests, failed } = sumHour(healthOf.get(id)?.minutes ?? [])
+        const { requests, failed } = sumOfLastHour(healthOf.get(id)?.minutes ?? [])
         return requests === 0 ? '–' : <span title={count(failed)}>{percent(failed / requests)}</span>
       },
     },
@@ -116,7 +116,7 @@ export function useChannelColumns(
       label: channels.keys,
       isOptional: true,
       cell: ({ id, channel_info }) => (
-        <CutText
+        <TruncatedText
           text={channels.keyCount(
             Math.max(1, channel_info.multi_key_size),
             healthOf.get(id)?.keys.set_aside ?? 0,

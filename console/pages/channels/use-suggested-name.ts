@@ -1,15 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { channelNamesQuery } from '../../api/channels.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { unusedName } from '../../components/unused-name.ts'
 import type { ChannelForm } from './channel-form.ts'
-import { nameFor } from './providers.ts'
+import { channelNamePrefix } from './providers.ts'
 
 /** Fills in an unused name for the chosen provider, until the user types another name. */
 export function useSuggestedName(form: ChannelForm, isNew: boolean): void {
-  const { profile } = useSignedIn()
-  const base = nameFor(Number(form.values.type))
+  const { profile } = useSignedInAccount()
+  const base = channelNamePrefix(Number(form.values.type))
   const { data: taken } = useQuery({ ...channelNamesQuery(profile.id, base), enabled: isNew })
   const suggested = useRef(form.values.name)
   useEffect(() => {

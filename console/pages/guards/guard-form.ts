@@ -4,23 +4,23 @@ import { ApiError } from '../../api/api-error.ts'
 import type { Guard, GuardFields } from '../../api/guards.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
-  fieldsOf,
-  hasService,
-  isMissing,
+  fieldsOfKind,
+  isDecidedByService,
+  isRequiredValueMissing,
   MATCH_FORMS,
-  matchOf,
-  OTHER,
-  type TypedMatch,
-  typedMatch,
+  matchOfFormValues,
+  OTHER_KIND,
+  type MatchFormValues,
+  matchFormValues,
 } from './match-forms.ts'
 
 /** The fields that limit a guard to certain calls; each is a list of names. */
-export const SCOPES = ['models', 'groups', 'users', 'tokens'] as const
+export const GUARD_SCOPES = ['models', 'groups', 'users', 'tokens'] as const
 
-type Scope = (typeof SCOPES)[number]
+type Scope = (typeof GUARD_SCOPES)[number]
 
 /** The typed values of a guard. */
-export interface TypedGuard extends Readonly<Record<Scope, string[]>>, TypedMatch {
+export interface GuardFormValues extends Readonly<Record<Scope, string[]>>, MatchFormValues {
   readonly name: string
   readonly do: Guard['do']
   readonly mode: Guard['mode']
@@ -39,28 +39,28 @@ const DEFAULT_TIMEOUT_MS = 2000
 /** The form of a guard, empty or with the fields of an existing one. */
 export function useGuardForm(guard: Guard | undefined) {
   const { common, guards } = useTexts()
-  return useForm<TypedGuard>({
+  return useForm<GuardFormValues>({
     mode: 'controlled',
-    initialValues: typedGuard(guard),
+    initialValues: guardFormValues(guard),
     validate: {
       name: (name) => (/^[A-Za-z0-9._-]{1,64}$/.test(name.trim()) ? null : guards.nameHint),
       where: (places) => (places.length === 0 ? common.required : null),
-      json: (json, { kind }) => (kind !== OTHER || isObject(json) ? null : guards.notAnObject),
+      json: (json, { kind }) => (kind !== OTHER_KIND || isObject(json) ? null : guards.notAnObject),
       sample: (share) => (isShare(share) ? null : guards.notAShare),
       values: (values, { kind }) =>
-        fieldsOf(kind).some((field) => isMissing(field, values)) ? common.required : null,
+        fieldsOfKind(kind).some((field) => isRequiredValueMissing(field, values)) ? common.required : null,
     },
   })
 }
 
 /** The form values of a guard; without a guard, the values for a new one. */
-export function typedGuard(guard: Guard | undefined): TypedGuard {
+export function guardFormValues(guard: Guard | undefined): GuardFormValues {
   return {
     name: guard?.name ?? '',
     do: guard?.do ?? 'block',
     mode: guard?.mode ?? 'monitor',
     where: guard ? [...guard.where] : [...GUARD_PLACES],
-    ...typedMatch(guard?.match ?? MATCH_FORMS.secrets.constant),
+    ...matchFormValues(guard?.match ?? MATCH_FORMS.secrets.constant),
     with: guard?.with ?? '[REDACTED]',
     models: [...(guard?.models ?? [])],
     groups: [...(guard?.groups ?? [])],
@@ -75,18 +75,18 @@ export function typedGuard(guard: Guard | undefined): TypedGuard {
 }
 
 /** The typed values as a guard in the form of gateway.yaml. */
-export function guardFieldsOf(typed: TypedGuard): GuardFields {
-  const scopes = SCOPES.filter((scope) => typed[scope].length > 0).map((scope) => [scope, typed[scope]])
+export function guardFieldsOf(typed: GuardFormValues): GuardFields {
+  const scopes = GUARD_SCOPES.filter((scope) => typed[scope].length > 0).map((scope) => [scope, typed[scope]])
   return {
     name: typed.name.trim(),
     do: typed.do,
     mode: typed.mode,
     where: typed.where,
-    match: matchOf(typed),
+    match: matchOfFormValues(typed),
     with: typed.with,
     sample: Number(typed.sample),
     ...(Object.fromEntries(scopes) as Partial<Record<Scope, string[]>>),
-    ...(hasService(typed.kind) && {
+    ...(isDecidedByService(typed.kind) && {
       timeout: typed.timeout.trim(),
       on_failure: typed.on_failure,
       charge: typed.charge,
@@ -99,10 +99,10 @@ export function guardFieldsOf(typed: TypedGuard): GuardFields {
 export type GuardForm = ReturnType<typeof useGuardForm>
 
 /** Shows an error at the field that it names; returns false if it names no field. */
-export function showAtField(error: unknown, form: GuardForm): boolean {
+export function showErrorAtField(error: unknown, form: GuardForm): boolean {
   const field = error instanceof ApiError ? error.field : undefined
   if (field === undefined) return false
-  const shown = field === 'match' ? (form.values.kind === OTHER ? 'json' : 'values') : field
+  const shown = field === 'match' ? (form.values.kind === OTHER_KIND ? 'json' : 'values') : field
   if (!(shown in form.values)) return false
   form.setFieldError(shown, (error as ApiError).message)
   return true

@@ -3,15 +3,15 @@ import { GUARD_ACTIONS, GUARD_FAILURES, GUARD_MODES, GUARD_PLACES } from '../../
 import { FormSection } from '../../components/form-section.tsx'
 import { useGroups } from '../../components/use-groups.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { type GuardForm, SCOPES } from './guard-form.ts'
+import { type GuardForm, GUARD_SCOPES } from './guard-form.ts'
 import {
-  fieldsOf,
-  hasService,
+  fieldsOfKind,
+  isDecidedByService,
   initialValues,
   MATCH_KINDS,
   type MatchField,
-  OTHER,
-  type TypedMatch,
+  OTHER_KIND,
+  type MatchFormValues,
 } from './match-forms.ts'
 
 /** Separators in a pasted list of names. */
@@ -61,7 +61,7 @@ export function GuardInputs({ form, isNew }: { readonly form: GuardForm; readonl
       <FormSection title={t.scopes} text={t.scopesHint}>
         <ScopeInputs form={form} />
       </FormSection>
-      {hasService(kind) && (
+      {isDecidedByService(kind) && (
         <FormSection title={t.service} text={t.serviceHint}>
           <TextInput label={t.timeout} {...form.getInputProps('timeout')} />
           <Select
@@ -92,14 +92,14 @@ function MatchInputs({ form }: { readonly form: GuardForm }) {
       <Select
         label={t.kind}
         allowDeselect={false}
-        data={[...MATCH_KINDS, OTHER].map((value) => ({ value, label: t.kinds[value] }))}
+        data={[...MATCH_KINDS, OTHER_KIND].map((value) => ({ value, label: t.kinds[value] }))}
         value={kind}
         onChange={(chosen) => {
-          const next = chosen as TypedMatch['kind']
-          form.setValues({ kind: next, values: initialValues(next), json: next === OTHER ? '{}' : '' })
+          const next = chosen as MatchFormValues['kind']
+          form.setValues({ kind: next, values: initialValues(next), json: next === OTHER_KIND ? '{}' : '' })
         }}
       />
-      {kind === OTHER ? (
+      {kind === OTHER_KIND ? (
         <Textarea
           label={t.json}
           description={t.jsonHint}
@@ -111,7 +111,7 @@ function MatchInputs({ form }: { readonly form: GuardForm }) {
           {...form.getInputProps('json')}
         />
       ) : (
-        fieldsOf(kind).map((field, index) => (
+        fieldsOfKind(kind).map((field, index) => (
           <MatchInput key={field.name} field={field} form={form} isFirst={index === 0} />
         ))
       )}
@@ -183,7 +183,7 @@ function ScopeInputs({ form }: { readonly form: GuardForm }) {
   const groups = useGroups(form.values.groups)
   return (
     <>
-      {SCOPES.map((scope) => (
+      {GUARD_SCOPES.map((scope) => (
         <TagsInput
           key={scope}
           label={t.scopeNames[scope]}

@@ -4,46 +4,46 @@ import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { type ReactNode, useRef } from 'react'
 import { addGuard, changeGuard, type Guard, type GuardFields, guardsQuery } from '../../api/guards.ts'
 import { focusInvalid } from '../../components/focus-invalid.ts'
-import { Gone } from '../../components/gone.tsx'
+import { ObjectNotFound } from '../../components/object-not-found.tsx'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useAction } from '../../components/use-action.ts'
-import { useEdit } from '../../components/use-edit.tsx'
+import { useMergedEdit } from '../../components/use-merged-edit.tsx'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import {
   type GuardForm,
   guardFieldsOf,
-  SCOPES,
-  showAtField,
-  type TypedGuard,
-  typedGuard,
+  GUARD_SCOPES,
+  showErrorAtField,
+  type GuardFormValues,
+  guardFormValues,
   useGuardForm,
 } from './guard-form.ts'
 import { GuardInputs } from './guard-inputs.tsx'
 import { ManagedGuard } from './managed-guard.tsx'
-import { TryText } from './try-text.tsx'
+import { TryGuardsOnText } from './try-guards-on-text.tsx'
 
 /** The page for a new guard, which can be tried before it is added. */
 export function NewGuard() {
   const { guards: t, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const navigate = useNavigate()
   const form = useGuardForm(undefined)
   const element = useRef<HTMLFormElement>(null)
-  const saving = useAction(async (typed: TypedGuard) => {
+  const saving = useAction(async (typed: GuardFormValues) => {
     try {
       const { name } = await addGuard(guardFieldsOf(typed))
       await client.invalidateQueries({ queryKey: [profile.id, 'guards'] })
       showNotice(t.saved(name))
       return navigate({ to: '/guards/$name', params: { name }, ignoreBlocker: true })
     } catch (error) {
-      if (!showAtField(error, form)) throw error
+      if (!showErrorAtField(error, form)) throw error
       focusInvalid(element.current)
     }
   })
@@ -60,7 +60,7 @@ export function NewGuard() {
       >
         <GuardInputs form={form} isNew />
         <LeaveGuard isChanged={form.isDirty()} />
-        <Refusal error={saving.error} />
+        <RefusalMessage error={saving.error} />
         <Group gap="sm">
           <Button type="submit" loading={saving.isRunning}>
             {t.save}
@@ -70,7 +70,7 @@ export function NewGuard() {
           </Button>
         </Group>
       </form>
-      <TryText given={() => draftOf(form, element.current)} />
+      <TryGuardsOnText given={() => draftOf(form, element.current)} />
     </>
   )
 }
@@ -79,17 +79,17 @@ export function NewGuard() {
 export function GuardPage() {
   const { name = '' } = useParams({ strict: false })
   const { guards: t } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   return (
     <QueryResult query={useQuery(guardsQuery(profile.id))} rows={8}>
       {(all) => {
         const guard = all.find((one) => one.name === name)
-        if (!guard) return <Gone text={t.gone} to="/guards" label={t.back} />
+        if (!guard) return <ObjectNotFound text={t.gone} to="/guards" label={t.back} />
         return guard.managed ? (
           <>
             <GuardHead guard={guard} />
             <ManagedGuard guard={guard} />
-            <TryText given={() => ({ guards: [guard.name] })} />
+            <TryGuardsOnText given={() => ({ guards: [guard.name] })} />
           </>
         ) : (
           <GuardFieldsForm key={guard.name} guard={guard} />
@@ -112,20 +112,20 @@ function GuardHead({ guard: { name, mode } }: { readonly guard: Guard }): ReactN
 
 function GuardFieldsForm({ guard }: { readonly guard: Guard }) {
   const { guards: t, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const form = useGuardForm(guard)
   const element = useRef<HTMLFormElement>(null)
-  const edit = useEdit<TypedGuard, Guard>({
+  const edit = useMergedEdit<GuardFormValues, Guard>({
     form,
     object: guard,
-    typedOf: typedGuard,
+    typedOf: guardFormValues,
     labels: labelsOf(t),
     save: (typed, version) => changeGuard({ ...guardFieldsOf(typed), version }),
     reload: () => client.invalidateQueries({ queryKey: [profile.id, 'guards'] }),
     saved: ({ name }) => t.saved(name),
     showAtField(error) {
-      const isShown = showAtField(error, form)
+      const isShown = showErrorAtField(error, form)
       if (isShown) focusInvalid(element.current)
       return isShown
     },
@@ -135,13 +135,13 @@ function GuardFieldsForm({ guard }: { readonly guard: Guard }) {
       <GuardHead guard={guard} />
       <form ref={element} noValidate onSubmit={form.onSubmit(edit.save, () => focusInvalid(element.current))}>
         <GuardInputs form={form} isNew={false} />
-        <Refusal error={edit.error} />
+        <RefusalMessage error={edit.error} />
         <Button type="submit" loading={edit.isSaving} disabled={!form.isDirty()}>
           {common.saveChanges}
         </Button>
         {edit.dialogs}
       </form>
-      <TryText given={() => draftOf(form, element.current)} />
+      <TryGuardsOnText given={() => draftOf(form, element.current)} />
     </>
   )
 }
@@ -165,7 +165,7 @@ function draftOf(
   return { guard: { ...guardFieldsOf(form.values), ...(isNameless && { name: DRAFT }) } }
 }
 
-function labelsOf(t: Texts['guards']): Readonly<Partial<Record<keyof TypedGuard, string>>> {
+function labelsOf(t: Texts['guards']): Readonly<Partial<Record<keyof GuardFormValues, string>>> {
   return {
     do: t.do,
     mode: t.mode,
@@ -174,7 +174,7 @@ function labelsOf(t: Texts['guards']): Readonly<Partial<Record<keyof TypedGuard,
     values: t.match,
     json: t.json,
     with: t.with,
-    ...Object.fromEntries(SCOPES.map((scope) => [scope, t.scopeNames[scope]])),
+    ...Object.fromEntries(GUARD_SCOPES.map((scope) => [scope, t.scopeNames[scope]])),
     sample: t.sample,
     timeout: t.timeout,
     on_failure: t.onFailure,

@@ -6,15 +6,15 @@ import { useState } from 'react'
 import { deleteGuard, type Guard, guardsQuery } from '../../api/guards.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { NewGuard } from './guard-page.tsx'
-import { TryText } from './try-text.tsx'
+import { TryGuardsOnText } from './try-guards-on-text.tsx'
 import { useGuardColumns } from './use-guard-columns.tsx'
 
 /**
@@ -29,7 +29,7 @@ export function GuardsPage() {
 
 function AllGuards() {
   const { guards: t, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const [toDelete, setToDelete] = useState<Guard>()
   const columns = useGuardColumns(setToDelete)
@@ -50,12 +50,12 @@ function AllGuards() {
       <QueryResult query={useQuery(guardsQuery(profile.id))}>
         {(all) =>
           all.length === 0 ? (
-            <Empty text={t.empty} />
+            <EmptyState text={t.empty} />
           ) : (
             <>
               <DataTable label={t.title} columns={columns} rows={all} keyOf={({ name }) => name} areOpened />
               <p>{t.lastDay}</p>
-              <TryText given={() => ({})} />
+              <TryGuardsOnText given={() => ({})} />
             </>
           )
         }

@@ -1,16 +1,16 @@
 import type { Guard } from '../../api/guards.ts'
 import { DetailList } from '../../components/detail-list.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { SCOPES } from './guard-form.ts'
-import { kindOf, matchSummary } from './match-forms.ts'
+import { GUARD_SCOPES } from './guard-form.ts'
+import { kindOfMatch, matchSummary } from './match-forms.ts'
 
 /** Shows a guard from gateway.yaml, which can only be changed in that file. */
 export function ManagedGuard({ guard }: { readonly guard: Guard }) {
   const { guards: t } = useTexts()
-  const { percent } = useFormats()
+  const { percent } = useFormatters()
   const kinds: Readonly<Record<string, string>> = t.kinds
-  const kind = kindOf(guard.match)
+  const kind = kindOfMatch(guard.match)
   return (
     <>
       <p>{t.managedHint(guard.managed_by)}</p>
@@ -21,7 +21,7 @@ export function ManagedGuard({ guard }: { readonly guard: Guard }) {
           [t.where, guard.where.map((place) => t.places[place]).join(', ')],
           [t.kind, kinds[kind] ?? kind],
           [t.match, matchSummary(guard.match)],
-          ...SCOPES.map((scope) => [t.scopeNames[scope], guard[scope]?.join(', ') ?? t.all] as const),
+          ...GUARD_SCOPES.map((scope) => [t.scopeNames[scope], guard[scope]?.join(', ') ?? t.all] as const),
           [t.sample, percent(guard.sample)],
         ]}
       />

@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { kindOf, linesOf, matchOf, matchSummary, OTHER, typedMatch } from './match-forms.ts'
+import {
+  kindOfMatch,
+  nonEmptyLines,
+  matchOfFormValues,
+  matchSummary,
+  OTHER_KIND,
+  matchFormValues,
+} from './match-forms.ts'
 
 test.each([
   [{ regex: ['code-[0-9]+', ' spaced '], most: 64 }],
@@ -26,7 +33,7 @@ test.each([
   [{ regex: ['one\ntwo'], most: 256 }],
   [{ words: ['kept'], later: true }],
 ])('a match is the same after its form was opened and saved: %j', (match) => {
-  expect(matchOf(typedMatch(match))).toEqual(match)
+  expect(matchOfFormValues(matchFormValues(match))).toEqual(match)
 })
 
 test.each([
@@ -34,27 +41,30 @@ test.each([
   [{ words: ['a'] }, 'words'],
   [{ secrets: true }, 'secrets'],
   [{ pii: ['email'] }, 'pii'],
-  [{ later: {} }, OTHER],
+  [{ later: {} }, OTHER_KIND],
   [{ presidio: { url: 'http://p', language: 'en', score: 0.5, entities: [] } }, 'presidio'],
   [{ webhook: { url: 'http://p', headers: {} } }, 'webhook'],
-  [{ webhook: { url: 'http://p', later: 1 } }, OTHER],
-  [{ regex: ['one\ntwo'], most: 256 }, OTHER],
-  [{}, OTHER],
-] as const)('158: %j is typed as %s', (match, kind) => {
-  expect(typedMatch(match).kind).toBe(kind)
+  [{ webhook: { url: 'http://p', later: 1 } }, OTHER_KIND],
+  [{ regex: ['one\ntwo'], most: 256 }, OTHER_KIND],
+  [{}, OTHER_KIND],
+] as const)('158: the form shows a match as its fields or as JSON: %j as %s', (match, kind) => {
+  expect(matchFormValues(match).kind).toBe(kind)
 })
 
 test('an empty number in the form of a guard is not sent, and empty lines are not expressions', () => {
-  expect(matchOf({ kind: 'regex', values: { regex: 'a\n\n b\n', most: '' }, json: '' })).toEqual({
+  expect(matchOfFormValues({ kind: 'regex', values: { regex: 'a\n\n b\n', most: '' }, json: '' })).toEqual({
     regex: ['a', ' b'],
   })
-  expect(linesOf(' \r\nx\r\n')).toEqual(['x'])
+  expect(nonEmptyLines(' \r\nx\r\n')).toEqual(['x'])
 })
 
 test('the list of guards shows the kind of each match and what it finds', () => {
-  expect([kindOf({ pii: ['email', 'ip'] }), matchSummary({ pii: ['email', 'ip'] })]).toEqual([
+  expect([kindOfMatch({ pii: ['email', 'ip'] }), matchSummary({ pii: ['email', 'ip'] })]).toEqual([
     'pii',
     'email, ip',
   ])
-  expect([kindOf({ lakera: { key: 'k' } }), matchSummary({ lakera: { key: 'k' } })]).toEqual(['lakera', ''])
+  expect([kindOfMatch({ lakera: { key: 'k' } }), matchSummary({ lakera: { key: 'k' } })]).toEqual([
+    'lakera',
+    '',
+  ])
 })

@@ -1,7 +1,7 @@
 import { PII_KINDS } from '../../../src/domain/guard.ts'
 
 /** What a guard looks for (its *match*), in the form of gateway.yaml. */
-export type Match = Readonly<Record<string, unknown>>
+export type GuardMatch = Readonly<Record<string, unknown>>
 
 /**
  * A field of a match, and how it is typed. `lines`: a list of texts, one per line; `pairs`: one name and
@@ -22,7 +22,7 @@ export interface MatchField {
 interface MatchForm {
   readonly fields: readonly MatchField[]
   /** Fields that always have the same value, so that they need no input. */
-  readonly constant?: Match
+  readonly constant?: GuardMatch
   /** Whether an external service decides. The fields are then nested in the field that names the kind. */
   readonly isService?: true
 }
@@ -90,28 +90,28 @@ export type MatchKind = keyof typeof MATCH_FORMS
 export const MATCH_KINDS = Object.keys(MATCH_FORMS) as readonly MatchKind[]
 
 /** The kind of all matches that have no form. */
-export const OTHER = 'other' as const
+export const OTHER_KIND = 'other' as const
 
 /** Form values by the names of the fields. Lines and numbers are texts. */
-export type MatchValues = Readonly<Record<string, string | string[]>>
+export type MatchFieldValues = Readonly<Record<string, string | string[]>>
 
 /** A match as it is typed. */
-export interface TypedMatch {
-  readonly kind: MatchKind | typeof OTHER
-  readonly values: MatchValues
+export interface MatchFormValues {
+  readonly kind: MatchKind | typeof OTHER_KIND
+  readonly values: MatchFieldValues
   /** The whole match as JSON, if its kind has no form. */
   readonly json: string
 }
 
 /** The fields of a kind; empty for a kind without a form. */
-export function fieldsOf(kind: TypedMatch['kind']): readonly MatchField[] {
-  return kind === OTHER ? [] : MATCH_FORMS[kind].fields
+export function fieldsOfKind(kind: MatchFormValues['kind']): readonly MatchField[] {
+  return kind === OTHER_KIND ? [] : MATCH_FORMS[kind].fields
 }
 
 /** The values that a new guard of a kind begins with. */
-export function initialValues(kind: TypedMatch['kind']): MatchValues {
+export function initialValues(kind: MatchFormValues['kind']): MatchFieldValues {
   return Object.fromEntries(
-    fieldsOf(kind).map(({ name, input, initial }) => [name, input === 'choices' ? [] : (initial ?? '')]),
+    fieldsOfKind(kind).map(({ name, input, initial }) => [name, input === 'choices' ? [] : (initial ?? '')]),
   )
 }
 
@@ -119,39 +119,39 @@ export function initialValues(kind: TypedMatch['kind']): MatchValues {
  * Whether a service decides guards of this kind. True for a kind without a form, because a service may decide
  * it.
  */
-export function hasService(kind: TypedMatch['kind']): boolean {
-  return kind === OTHER || formOf(kind).isService === true
+export function isDecidedByService(kind: MatchFormValues['kind']): boolean {
+  return kind === OTHER_KIND || formOf(kind).isService === true
 }
 
 /** Whether a required value is missing. */
-export function isMissing({ name, isOptional }: MatchField, values: MatchValues): boolean {
+export function isRequiredValueMissing({ name, isOptional }: MatchField, values: MatchFieldValues): boolean {
   const value = values[name] ?? ''
   if (isOptional) return false
   return Array.isArray(value) ? value.length === 0 : value.trim() === ''
 }
 
 /** The form values of a match. A match that its form would change is edited as JSON instead. */
-export function typedMatch(match: Match): TypedMatch {
+export function matchFormValues(match: GuardMatch): MatchFormValues {
   const json = JSON.stringify(match, undefined, 2)
   const kind = MATCH_KINDS.find((one) => one in match)
-  if (kind === undefined) return { kind: OTHER, values: {}, json }
-  const members = formOf(kind).isService ? ((match[kind] ?? {}) as Match) : match
-  const typed: TypedMatch = {
+  if (kind === undefined) return { kind: OTHER_KIND, values: {}, json }
+  const members = formOf(kind).isService ? ((match[kind] ?? {}) as GuardMatch) : match
+  const typed: MatchFormValues = {
     kind,
     values: Object.fromEntries(
-      fieldsOf(kind).map(({ name, input }) => [name, typedValue(members[name], input)]),
+      fieldsOfKind(kind).map(({ name, input }) => [name, typedValue(members[name], input)]),
     ),
     json: '',
   }
-  return isSame(matchOf(typed), match) ? typed : { kind: OTHER, values: {}, json }
+  return isSame(matchOfFormValues(typed), match) ? typed : { kind: OTHER_KIND, values: {}, json }
 }
 
 /**
  * Converts typed values to a match in the form of gateway.yaml. Throws a SyntaxError if the typed JSON is
  * invalid.
  */
-export function matchOf({ kind, values, json }: TypedMatch): Match {
-  if (kind === OTHER) return JSON.parse(json) as Match
+export function matchOfFormValues({ kind, values, json }: MatchFormValues): GuardMatch {
+  if (kind === OTHER_KIND) return JSON.parse(json) as GuardMatch
   const { fields, constant, isService } = formOf(kind)
   const given = fields.flatMap((field): [string, unknown][] => {
     const value = valueOf(field, values[field.name] ?? '')
@@ -169,10 +169,10 @@ function formOf(kind: MatchKind): MatchForm {
 function valueOf({ input, isOptional, isNumeric }: MatchField, typed: string | string[]): unknown {
   if (Array.isArray(typed)) return typed
   if (typed.trim() === '' && isOptional) return undefined
-  if (input === 'lines') return linesOf(typed)
+  if (input === 'lines') return nonEmptyLines(typed)
   if (input === 'number') return Number(typed)
   if (input === 'text') return typed.trim()
-  const pairs = linesOf(typed).map((line): [string, string | number] => {
+  const pairs = nonEmptyLines(typed).map((line): [string, string | number] => {
     const [, name = line, value = ''] = /^([^:]*):(.*)$/.exec(line) ?? []
     return [name.trim(), isNumeric ? Number(value) : value.trim()]
   })
@@ -180,14 +180,14 @@ function valueOf({ input, isOptional, isNumeric }: MatchField, typed: string | s
 }
 
 /** The lines of a text that are not empty. Spaces within a line are kept. */
-export function linesOf(text: string): string[] {
+export function nonEmptyLines(text: string): string[] {
   return text.split(/\r?\n/).filter((line) => line.trim() !== '')
 }
 
 /** A short description of a match: the lists in its fields, or the name or address of its service. */
-export function matchSummary(match: Match): string {
-  const service = match[kindOf(match)]
-  const { model, url, guardrail } = (typeof service === 'object' ? service : {}) as Match
+export function matchSummary(match: GuardMatch): string {
+  const service = match[kindOfMatch(match)]
+  const { model, url, guardrail } = (typeof service === 'object' ? service : {}) as GuardMatch
   const named = [model, url, guardrail].find((one) => typeof one === 'string')
   if (typeof named === 'string') return named
   return Object.values(match)
@@ -196,7 +196,7 @@ export function matchSummary(match: Match): string {
 }
 
 /** The name of the kind of a match, which is the name of its first field. */
-export function kindOf(match: Match): string {
+export function kindOfMatch(match: GuardMatch): string {
   return MATCH_KINDS.find((kind) => kind in match) ?? Object.keys(match)[0] ?? ''
 }
 
@@ -212,7 +212,7 @@ function typedValue(value: unknown, input: MatchField['input']): string | string
 }
 
 /** Whether two matches are equal; fields without a value count as absent. */
-function isSame(one: Match, other: Match): boolean {
+function isSame(one: GuardMatch, other: GuardMatch): boolean {
   return JSON.stringify(plain(one)) === JSON.stringify(plain(other))
 }
 

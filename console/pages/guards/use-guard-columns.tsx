@@ -2,18 +2,18 @@ import { ActionIcon } from '@mantine/core'
 import { IconLock, IconTrash } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { Guard } from '../../api/guards.ts'
-import { CutText } from '../../components/cut-text.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import type { Column } from '../../components/data-table.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './guards.module.css'
-import { kindOf, matchSummary } from './match-forms.ts'
+import { kindOfMatch, matchSummary } from './match-forms.ts'
 
 /** The columns of the list of guards. */
 export function useGuardColumns(onDelete: (guard: Guard) => void): readonly Column<Guard>[] {
   const { guards: t, common } = useTexts()
-  const { count, duration } = useFormats()
+  const { count, duration } = useFormatters()
   const kinds: Readonly<Record<string, string>> = t.kinds
   return [
     {
@@ -36,8 +36,8 @@ export function useGuardColumns(onDelete: (guard: Guard) => void): readonly Colu
       label: t.match,
       isOptional: true,
       cell: ({ match }) => {
-        const kind = kindOf(match)
-        return <CutText text={[kinds[kind] ?? kind, matchSummary(match)].filter(Boolean).join(': ')} />
+        const kind = kindOfMatch(match)
+        return <TruncatedText text={[kinds[kind] ?? kind, matchSummary(match)].filter(Boolean).join(': ')} />
       },
     },
     {

@@ -7,9 +7,9 @@ import { applyImport, type ImportReport, type ImportResult, readImport } from '.
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useFormats } from '../../components/session.tsx'
-import { StateMark, type Tone } from '../../components/state-mark.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useFormatters } from '../../components/session.tsx'
+import { StateMark, type StateSeverity } from '../../components/state-mark.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './import-page.module.css'
@@ -64,7 +64,7 @@ export function ImportPage() {
           {imports.read}
         </Button>
       </form>
-      <Refusal error={reading.error ?? applying.error} />
+      <RefusalMessage error={reading.error ?? applying.error} />
       {report && (
         <Report
           key={report.id}
@@ -87,7 +87,7 @@ function Report({
   readonly onApply: () => void
 }) {
   const { imports } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   const [page, setPage] = useState(1)
   const { lines, source, lines_left_off: leftOff, passwords_left: passwords } = report
   const summary = IMPORT_KINDS.map((kind) => ({ kind, ...report.counts[kind] })).filter(
@@ -136,7 +136,7 @@ function Report({
 
 type Line = ImportReport['lines'][number] & { readonly place: number }
 
-const TONES: Readonly<Record<Line['fate'], Tone>> = {
+const TONES: Readonly<Record<Line['fate'], StateSeverity>> = {
   carried: 'ok',
   changed: 'warn',
   there: 'off',
@@ -162,7 +162,7 @@ type Count = { readonly kind: Line['kind'] } & Readonly<Record<Line['fate'], num
 
 function useSummaryColumns(): readonly Column<Count>[] {
   const { imports } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   const number = (fate: Line['fate']): Column<Count> => ({
     key: fate,
     label: imports.fates[fate],

@@ -2,14 +2,14 @@ import { Modal } from '@mantine/core'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { createKey, type NewKey } from '../../api/keys.ts'
-import { Refusal } from '../../components/refusal.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CreatedKeyDialog } from './created-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
-import { keyFieldsOf, showAtField, type TypedKey, useKeyForm } from './key-form.ts'
+import { keyFieldsOf, showErrorAtField, type KeyFormValues, useKeyForm } from './key-form.ts'
 import { useSuggestedKeyName } from './suggested-key-name.ts'
 
 /** Creates a key, then shows it. */
@@ -60,23 +60,23 @@ function CreateKeyForm({
   readonly onMade: (key: NewKey & { readonly models: readonly string[] }) => void
 }) {
   const { keys } = useTexts()
-  const { profile, display } = useSignedIn()
+  const { profile, display } = useSignedInAccount()
   const client = useQueryClient()
   const form = useKeyForm(undefined)
   useSuggestedKeyName(form)
-  const creating = useAction(async (typed: TypedKey) => {
+  const creating = useAction(async (typed: KeyFormValues) => {
     try {
       const key = await createKey(keyFieldsOf(typed, display, undefined))
       await client.invalidateQueries({ queryKey: [profile.id, 'keys'] })
       onMade({ ...key, models: typed.models })
     } catch (error) {
-      if (!showAtField(error, form)) throw error
+      if (!showErrorAtField(error, form)) throw error
     }
   })
   return (
     <form noValidate onSubmit={form.onSubmit((typed) => void creating.run(typed))}>
       <KeyFieldInputs form={form} />
-      <Refusal error={creating.error} />
+      <RefusalMessage error={creating.error} />
       <FormActions label={keys.createButton} isRunning={creating.isRunning} onCancel={onClose} />
     </form>
   )

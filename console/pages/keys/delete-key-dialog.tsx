@@ -1,6 +1,6 @@
 import type { ApiKey } from '../../api/keys.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Asks for confirmation, with the key's name and its last use. */
@@ -14,7 +14,7 @@ export function DeleteKeyDialog({
   readonly onClose: () => void
 }) {
   const { keys, common } = useTexts()
-  const { recent } = useFormats()
+  const { recent } = useFormatters()
   const used =
     apiKey && apiKey.accessed_time > 0 ? keys.lastUsedAt(recent(apiKey.accessed_time)) : keys.neverUsed
   return (

@@ -6,7 +6,7 @@ import { ContentInputs } from '../../components/content-inputs.tsx'
 import { GuardNamesInput } from '../../components/guard-names-input.tsx'
 import { LimitInputs } from '../../components/limit-inputs.tsx'
 import { moneyUnit } from '../../components/money.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { type Expiry, EXPIRY_DAYS, expiryTime, type KeyForm, TEXT_FIELDS } from './key-form.ts'
 
@@ -25,8 +25,8 @@ export function KeyFieldInputs({
   readonly limits?: OperatorLimits
 }) {
   const { keys, common, content } = useTexts()
-  const { profile, display, groups } = useSignedIn()
-  const { time } = useFormats()
+  const { profile, display, groups } = useSignedInAccount()
+  const { time } = useFormatters()
   const { data: models = [] } = useQuery(modelsQuery(profile.id))
   const { expiry, isUnlimited } = form.values
   const currentExpiry = apiKey && apiKey.expired_time > 0 ? apiKey.expired_time : undefined

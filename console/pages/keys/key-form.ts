@@ -4,23 +4,23 @@ import { ApiError } from '../../api/api-error.ts'
 import { allowedModels, type ApiKey } from '../../api/keys.ts'
 import { findInvalidAddress } from '../../components/address-list.ts'
 import { exactAmount, type MoneyDisplay, parseMoney } from '../../components/money.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useContentRules } from '../../components/content-inputs.tsx'
 import { useLimitRules } from '../../components/limit-inputs.tsx'
 import {
-  changedContent,
-  NO_CONTENT,
-  type TypedContent,
-  typedContent,
-} from '../../components/typed-content.ts'
+  changedContentLogFields,
+  EMPTY_CONTENT_LOG_VALUES,
+  type ContentLogFormValues,
+  contentLogFormValues,
+} from '../../components/content-log-form-values.ts'
 import {
-  changedLimits,
-  NO_LIMITS,
+  changedLimitFields,
+  EMPTY_LIMIT_VALUES,
   RATE_LIMIT_NAMES,
-  type TypedLimits,
-  typedLimits,
-} from '../../components/typed-limits.ts'
+  type LimitFormValues,
+  limitFormValues,
+} from '../../components/limit-form-values.ts'
 
 /** The plain text fields of a key, with the maximum length of their inputs in characters. */
 export const TEXT_FIELDS = { name: 50 } as const satisfies Partial<Record<keyof NewTokenFields, number>>
@@ -28,7 +28,10 @@ export const TEXT_FIELDS = { name: 50 } as const satisfies Partial<Record<keyof 
 type TextField = keyof typeof TEXT_FIELDS
 
 /** The typed values of a key. */
-export interface TypedKey extends TypedLimits, TypedContent, Readonly<Record<TextField, string>> {
+export interface KeyFormValues
+  extends LimitFormValues,
+    ContentLogFormValues,
+    Readonly<Record<TextField, string>> {
   readonly isUnlimited: boolean
   readonly limit: string
   /** The time until the key expires, or `kept` to keep the present expiry. */
@@ -48,9 +51,9 @@ export type Expiry = keyof typeof EXPIRY_DAYS | 'kept'
 const NEVER = -1
 const DAY_S = 86_400
 
-const NEW_KEY: TypedKey = {
-  ...NO_LIMITS,
-  ...NO_CONTENT,
+const NEW_KEY: KeyFormValues = {
+  ...EMPTY_LIMIT_VALUES,
+  ...EMPTY_CONTENT_LOG_VALUES,
   ...textsOf(() => ''),
   isUnlimited: true,
   limit: '',
@@ -64,13 +67,13 @@ const NEW_KEY: TypedKey = {
 /** The form of a key, empty or with the fields of an existing one. */
 export function useKeyForm(key: ApiKey | undefined) {
   const { common, keys } = useTexts()
-  const { display } = useSignedIn()
+  const { display } = useSignedInAccount()
   const limitRules = useLimitRules()
   const contentRules = useContentRules()
-  return useForm<TypedKey>({
+  return useForm<KeyFormValues>({
     mode: 'controlled',
     validateInputOnBlur: ['addresses', 'limit', 'budget', 'content_log_sample', ...RATE_LIMIT_NAMES],
-    initialValues: key ? typedKey(key, display) : NEW_KEY,
+    initialValues: key ? keyFormValues(key, display) : NEW_KEY,
     validate: {
       name: (name) => (name.trim() === '' ? common.required : null),
       limit: (limit, { isUnlimited }) =>
@@ -86,10 +89,10 @@ export function useKeyForm(key: ApiKey | undefined) {
 }
 
 /** The form values of an existing key. */
-export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
+export function keyFormValues(key: ApiKey, display: MoneyDisplay): KeyFormValues {
   return {
-    ...typedLimits(key, display),
-    ...typedContent(key),
+    ...limitFormValues(key, display),
+    ...contentLogFormValues(key),
     ...textsOf((name) => key[name]),
     isUnlimited: key.unlimited_quota,
     limit: key.unlimited_quota ? '' : exactAmount(Math.max(0, key.remain_quota), display),
@@ -106,14 +109,14 @@ export function typedKey(key: ApiKey, display: MoneyDisplay): TypedKey {
  * `present`.
  */
 export function keyFieldsOf(
-  typed: TypedKey,
+  typed: KeyFormValues,
   display: MoneyDisplay,
   saved: ApiKey | undefined,
   present = saved,
 ): NewTokenFields {
   return {
-    ...changedLimits(typed, present ? typedLimits(present, display) : NO_LIMITS, display),
-    ...changedContent(typed, present ? typedContent(present) : NO_CONTENT),
+    ...changedLimitFields(typed, present ? limitFormValues(present, display) : EMPTY_LIMIT_VALUES, display),
+    ...changedContentLogFields(typed, present ? contentLogFormValues(present) : EMPTY_CONTENT_LOG_VALUES),
     ...textsOf((name) => typed[name].trim()),
     unlimited_quota: typed.isUnlimited,
     remain_quota: typed.isUnlimited ? 0 : (parseMoney(typed.limit, display) ?? saved?.remain_quota ?? 0),
@@ -136,11 +139,14 @@ export function expiryTime(expiry: keyof typeof EXPIRY_DAYS, nowSeconds: number)
 /** The form that `useKeyForm` returns. */
 export type KeyForm = ReturnType<typeof useKeyForm>
 
-const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
+const FIELDS: Readonly<Record<string, keyof KeyFormValues>> = {
   ...Object.fromEntries(
-    (Object.keys({ ...NO_LIMITS, ...NO_CONTENT }) as (keyof TypedLimits | keyof TypedContent)[]).map(
-      (name) => [name, name] as const,
-    ),
+    (
+      Object.keys({ ...EMPTY_LIMIT_VALUES, ...EMPTY_CONTENT_LOG_VALUES }) as (
+        | keyof LimitFormValues
+        | keyof ContentLogFormValues
+      )[]
+    ).map((name) => [name, name] as const),
   ),
   ...textsOf((name) => name),
   remain_quota: 'limit',
@@ -152,7 +158,7 @@ const FIELDS: Readonly<Record<string, keyof TypedKey>> = {
 }
 
 /** Shows an error at the field that it names; returns false if it names no field. */
-export function showAtField(error: unknown, form: KeyForm): boolean {
+export function showErrorAtField(error: unknown, form: KeyForm): boolean {
   const field = error instanceof ApiError ? FIELDS[error.field ?? ''] : undefined
   if (field === undefined) return false
   form.setFieldError(field, (error as ApiError).message)

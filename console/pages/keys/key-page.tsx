@@ -12,12 +12,12 @@ import {
 } from '../../api/keys.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Gone } from '../../components/gone.tsx'
+import { ObjectNotFound } from '../../components/object-not-found.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { showFailure } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useRaiseBudgetDialog } from '../../components/use-raise-budget-dialog.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeySettings } from './key-settings.tsx'
@@ -30,11 +30,11 @@ import { useRevealedKey } from './use-revealed-key.ts'
 export function KeyPage() {
   const { id = '' } = useParams({ strict: false })
   const { keys } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   return (
     <QueryResult
       query={useQuery(keyQuery(profile.id, Number(id)))}
-      gone={<Gone text={keys.gone} to="/keys" label={keys.back} />}
+      gone={<ObjectNotFound text={keys.gone} to="/keys" label={keys.back} />}
     >
       {(key) => <Key apiKey={key} />}
     </QueryResult>
@@ -44,7 +44,7 @@ export function KeyPage() {
 function Key({ apiKey }: { readonly apiKey: ApiKey }) {
   const texts = useTexts()
   const { keys, limits } = texts
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { reload } = useKeyChanges()
   const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, [apiKey]))
   const raise = useRaiseBudgetDialog()

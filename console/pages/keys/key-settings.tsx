@@ -4,21 +4,21 @@ import { useState } from 'react'
 import { type ApiKey, changeKey, isLimitedFor } from '../../api/keys.ts'
 import { useContentLabels } from '../../components/content-inputs.tsx'
 import { useLimitLabels } from '../../components/limit-inputs.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useSignedIn } from '../../components/session.tsx'
-import { useEdit } from '../../components/use-edit.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
+import { useMergedEdit } from '../../components/use-merged-edit.tsx'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { DeleteKeyDialog } from './delete-key-dialog.tsx'
 import { KeyFieldInputs } from './key-fields.tsx'
 import { keepFocus } from '../../components/keep-focus.ts'
-import { keyFieldsOf, showAtField, type TypedKey, typedKey, useKeyForm } from './key-form.ts'
+import { keyFieldsOf, showErrorAtField, type KeyFormValues, keyFormValues, useKeyForm } from './key-form.ts'
 import classes from './key-settings.module.css'
 import { useKeyChanges } from './use-key-changes.ts'
 
 /** The editable fields of a key. */
 export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   const { common, guards, keys } = useTexts()
-  const { display, profile } = useSignedIn()
+  const { display, profile } = useSignedInAccount()
   const limitLabels = useLimitLabels()
   const contentLabels = useContentLabels()
   const isLimited = isLimitedFor(profile.role, apiKey)
@@ -26,10 +26,10 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
   const navigate = useNavigate()
   const [isDeleting, setIsDeleting] = useState(false)
   const form = useKeyForm(apiKey)
-  const edit = useEdit<TypedKey, ApiKey>({
+  const edit = useMergedEdit<KeyFormValues, ApiKey>({
     form,
     object: apiKey,
-    typedOf: (key) => typedKey(key, display),
+    typedOf: (key) => keyFormValues(key, display),
     labels: { ...keyLabels(keys), ...limitLabels, ...contentLabels, guards: guards.title },
     save(typed, version, over) {
       const { remain_quota: left, ...fields } = keyFieldsOf(typed, display, apiKey, over ?? apiKey)
@@ -39,13 +39,13 @@ export function KeySettings({ apiKey }: { readonly apiKey: ApiKey }) {
     },
     reload,
     saved: () => common.saved,
-    showAtField: (error) => showAtField(error, form),
+    showAtField: (error) => showErrorAtField(error, form),
   })
   return (
     <form noValidate className={classes['form']} onSubmit={form.onSubmit(edit.save)}>
       {isLimited && <p>{keys.operatorLimits}</p>}
       <KeyFieldInputs form={form} apiKey={apiKey} limits={isLimited ? (apiKey.operator_limits ?? {}) : {}} />
-      <Refusal error={edit.error} />
+      <RefusalMessage error={edit.error} />
       <Group mt="lg" gap="sm">
         <Button type="submit" onMouseDown={keepFocus} loading={edit.isSaving} disabled={!form.isDirty()}>
           {common.saveChanges}

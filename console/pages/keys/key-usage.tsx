@@ -7,7 +7,7 @@ import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { CallTable } from '../../components/call-table.tsx'
 import { NoCalls } from '../../components/no-calls.tsx'
 import { type Figure, Figures } from '../../components/figures.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -16,8 +16,8 @@ const RECENT = 10
 /** The cost of a key, and its last calls. */
 export function KeyUsage({ apiKey }: { readonly apiKey: ApiKey }) {
   const { keys, logs, common, overview, limits } = useTexts()
-  const { profile } = useSignedIn()
-  const { money, exact, recent } = useFormats()
+  const { profile } = useSignedInAccount()
+  const { money, exact, recent } = useFormatters()
   const account = useAccountLimits()
   const { left, left_by } = apiKey
   const ofGroup = apiKey.group || profile.group

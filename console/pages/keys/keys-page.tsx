@@ -7,12 +7,12 @@ import { type ApiKey, KEY_PAGE_SIZE, keysQuery } from '../../api/keys.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeters } from '../../components/budget-meter.tsx'
 import { DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -25,7 +25,7 @@ import { useKeyColumns } from './use-key-columns.tsx'
 /** The account's own keys. */
 export function KeysPage() {
   const { keys, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const [search, setSearch] = useSearchState()
   const { q = '', p = '1', new: isNew, setup } = search
   const navigate = useNavigate()
@@ -58,7 +58,7 @@ export function KeysPage() {
       <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
-            <Empty text={q === '' ? keys.empty : keys.emptyFiltered}>
+            <EmptyState text={q === '' ? keys.empty : keys.emptyFiltered}>
               {q === '' ? (
                 create
               ) : (
@@ -66,7 +66,7 @@ export function KeysPage() {
                   {common.clearFilters}
                 </Button>
               )}
-            </Empty>
+            </EmptyState>
           ) : (
             <>
               <DataTable

@@ -3,12 +3,12 @@ import { useQuery } from '@tanstack/react-query'
 import { useEffect, useRef } from 'react'
 import { keyNamesQuery } from '../../api/keys.ts'
 import { unusedKeyName, useNewKeyName } from '../../components/new-key-name.ts'
-import { useSignedIn } from '../../components/session.tsx'
-import type { TypedKey } from './key-form.ts'
+import { useSignedInAccount } from '../../components/session.tsx'
+import type { KeyFormValues } from './key-form.ts'
 
 /** Fills in an unused name, until the user types another name. */
-export function useSuggestedKeyName(form: UseFormReturnType<TypedKey>): void {
-  const { profile } = useSignedIn()
+export function useSuggestedKeyName(form: UseFormReturnType<KeyFormValues>): void {
+  const { profile } = useSignedInAccount()
   const base = useNewKeyName()
   const { data: taken } = useQuery(keyNamesQuery(profile.id, base))
   const suggested = useRef('')

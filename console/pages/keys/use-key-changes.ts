@@ -1,14 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type ApiKey, deleteKey, setKeyEnabled } from '../../api/keys.ts'
 import { showNotice, showFailure } from '../../components/notify.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Functions that change a key and then reload the lists of keys. */
 export function useKeyChanges() {
   const texts = useTexts()
   const { keys } = texts
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const reload = async (): Promise<void> => {
     await Promise.all(

@@ -8,7 +8,7 @@ import { RemainingText } from '../../components/remaining-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { showFailure } from '../../components/notify.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { KeyActions } from './key-actions.tsx'
@@ -23,7 +23,7 @@ export function useKeyColumns(
 ): readonly Column<ApiKey>[] {
   const texts = useTexts()
   const { keys, common, limits } = texts
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, shown))
   const { turn } = useKeyChanges()
   const [revealed, { reveal, hide }] = useRevealedKey()

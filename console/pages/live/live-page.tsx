@@ -2,15 +2,15 @@ import { Button } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { type RunningCall, runningCallsQuery, stopCall } from '../../api/running.ts'
+import { type RunningCall, runningCallsQuery, stopCall } from '../../api/running-calls.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { showNotice } from '../../components/notify.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -18,8 +18,8 @@ import { useTexts } from '../../locales/use-texts.tsx'
 /** The calls under way, with their cost so far. */
 export function LivePage() {
   const { live } = useTexts()
-  const { profile } = useSignedIn()
-  const { count } = useFormats()
+  const { profile } = useSignedInAccount()
+  const { count } = useFormatters()
   const client = useQueryClient()
   const query = useQuery(runningCallsQuery(profile.id))
   const [stopping, setStopping] = useState<ReadonlySet<string>>(new Set())
@@ -37,11 +37,11 @@ export function LivePage() {
   return (
     <>
       <PageHead title={live.title} />
-      <Refusal error={error} />
+      <RefusalMessage error={error} />
       <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
-            <Empty text={live.empty} />
+            <EmptyState text={live.empty} />
           ) : (
             <>
               <p role="status">{live.count(total, count(total))}</p>
@@ -60,7 +60,7 @@ function useColumns(
   onStop: (id: string) => void,
 ): readonly Column<RunningCall>[] {
   const { live, common } = useTexts()
-  const { count, duration } = useFormats()
+  const { count, duration } = useFormatters()
   return [
     {
       key: 'started',

@@ -1,10 +1,10 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useEffect } from 'react'
-import { shellQuery, signIn } from '../../api/account.ts'
+import { appShellQuery, signIn } from '../../api/account.ts'
 import { LanguageChoice } from '../../components/language-choice.tsx'
-import { isOwnPath } from '../../components/own-path.ts'
-import { Problem } from '../../components/problem.tsx'
+import { isConsolePath } from '../../components/console-path.ts'
+import { ErrorAlert } from '../../components/error-alert.tsx'
 import { SignInForm } from '../../components/sign-in-form.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ProviderLinks } from './provider-links.tsx'
@@ -19,7 +19,7 @@ export function LoginPage() {
   }
   const navigate = useNavigate()
   const client = useQueryClient()
-  const destination = next !== undefined && isOwnPath(next) ? next : '/'
+  const destination = next !== undefined && isConsolePath(next) ? next : '/'
   useEffect(() => {
     document.title = `${login.title} – ${product}`
   }, [login.title, product])
@@ -31,12 +31,12 @@ export function LoginPage() {
           <span>{login.tagline}</span>
         </p>
         <h1>{login.title}</h1>
-        {disabled !== undefined && <Problem text={login.disabled} />}
+        {disabled !== undefined && <ErrorAlert text={login.disabled} />}
         <SignInForm
           onSubmit={async (credentials) => {
             await signIn(credentials)
             client.clear()
-            await client.fetchQuery(shellQuery)
+            await client.fetchQuery(appShellQuery)
             await navigate({ href: destination })
           }}
         />

@@ -1,6 +1,6 @@
 import type { CallAttempt, CallDetail } from '../../api/calls.ts'
-import { failureWords } from '../../components/failure-words.ts'
-import { useFormats } from '../../components/session.tsx'
+import { failureDescription } from '../../components/failure-description.ts'
+import { useFormatters } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
@@ -20,9 +20,9 @@ export function AttemptList({ call }: { readonly call: CallDetail }) {
 
 function OneAttempt({ attempt, total }: { readonly attempt: CallAttempt; readonly total: number }) {
   const { call: texts, failures } = useTexts()
-  const { duration } = useFormats()
+  const { duration } = useFormatters()
   const { channel, cause, status, message, started_ms: started, duration_ms: taken } = attempt
-  const words = failureWords(cause ?? '', failures)
+  const words = failureDescription(cause ?? '', failures)
   const label = status === null || words.includes(String(status)) ? words : `${words}, ${status}`
   const share = (time: number): string => `${Math.min(100, (time / total) * 100)}%`
   return (

@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router'
 import type { CallDetail } from '../../api/calls.ts'
 import { CacheBreakMark } from '../../components/cache-break-mark.tsx'
-import { shownVerdict } from '../../components/cache-breaks.ts'
+import { truncatedVerdict } from '../../components/cache-breaks.ts'
 import { MoneyText } from '../../components/money-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
@@ -43,7 +43,7 @@ export function CacheDetails({ call }: { readonly call: CallDetail }) {
         <>
           <p className={classes['note']}>{caches.verdict}</p>
           <blockquote className={classes['words']}>
-            <code>{shownVerdict(verdict)}</code>
+            <code>{truncatedVerdict(verdict)}</code>
           </blockquote>
         </>
       )}

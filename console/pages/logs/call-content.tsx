@@ -8,7 +8,7 @@ import contentClasses from '../../components/conversation.module.css'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { conversationOf } from '../../components/conversation-turns.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
@@ -20,7 +20,7 @@ const PARTS = ['request_received', 'request_sent', 'answer_received', 'answer_se
  */
 export function CallContentSection({ call }: { readonly call: CallDetail }) {
   const { content } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const [isAsked, setIsAsked] = useState(false)
   if (call.content_address === '') return null
   return (
@@ -42,7 +42,7 @@ export function CallContentSection({ call }: { readonly call: CallDetail }) {
 
 function Asked({ id }: { readonly id: string }) {
   const { content } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   return (
     <QueryResult query={useQuery(contentQuery(profile.id, id))}>
       {(found) => (found ? <Said content={found} /> : <p className={classes['note']}>{content.notYours}</p>)}

@@ -1,6 +1,6 @@
 import type { CallDetail } from '../../api/calls.ts'
 import { CallState } from '../../components/call-state.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AttemptList } from './attempt-list.tsx'
@@ -11,17 +11,17 @@ import { CostLines } from './cost-lines.tsx'
 import { DetailsFrame } from './details-frame.tsx'
 import type { DetailRows } from '../../components/detail-list.tsx'
 import { TimingBar } from './timing-bar.tsx'
-import { useOriginRows } from './use-origin-rows.tsx'
+import { useCallOriginRows } from './use-call-origin-rows.tsx'
 import { FailureExplanation } from './failure-explanation.tsx'
 import { GuardDetails } from './guard-details.tsx'
 
 /** Cost, timing and origin of a call. */
 export function CallDetails({ call }: { readonly call: CallDetail }) {
   const texts = useTexts()
-  const { money, exact } = useFormats()
+  const { money, exact } = useFormatters()
   const tiers = useTierNames()
   const rows: DetailRows = [
-    ...useOriginRows(call),
+    ...useCallOriginRows(call),
     [texts.call.group, call.group],
     ...(call.upstream_model ? [[texts.call.upstreamModel, call.upstream_model] as const] : []),
     [texts.call.endpoint, call.kind],

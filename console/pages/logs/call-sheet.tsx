@@ -3,15 +3,15 @@ import { IconChevronDown, IconChevronUp } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useEffect, useRef } from 'react'
-import { loggedCallQuery, type Scope } from '../../api/calls.ts'
+import { loggedCallQuery, type CallScope } from '../../api/calls.ts'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Empty } from '../../components/empty.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { CallDetails } from './call-details.tsx'
 import classes from './call-sheet.module.css'
 import { RefusedDetails } from './refused-details.tsx'
-import { useNeighbours } from './use-neighbours.ts'
+import { useNeighbouringCalls } from './use-neighbouring-calls.ts'
 
 /** The details of one call, in a panel beside the list; the panel has its own address. */
 export function CallSheet({
@@ -20,13 +20,13 @@ export function CallSheet({
   ids,
 }: {
   readonly id: string | undefined
-  readonly scope: Scope
+  readonly scope: CallScope
   /** The ids of the calls in the list, in its order. */
   readonly ids: readonly string[]
 }) {
   const { call, common } = useTexts()
   const navigate = useNavigate()
-  const { previous, next } = useNeighbours(id, ids)
+  const { previous, next } = useNeighbouringCalls(id, ids)
   const last = useRef(id)
   useEffect(() => {
     if (id !== undefined) last.current = id
@@ -75,18 +75,18 @@ function focusRowOf(id: string | undefined): void {
   document.querySelector<HTMLElement>(`[data-row-link="${CSS.escape(id)}"]`)?.focus()
 }
 
-function OpenCall({ id, scope }: { readonly id: string; readonly scope: Scope }) {
+function OpenCall({ id, scope }: { readonly id: string; readonly scope: CallScope }) {
   const { call } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   return (
     <QueryResult query={useQuery(loggedCallQuery(profile.id, scope, id))}>
       {(found) =>
         !found ? (
-          <Empty text={call.gone}>
+          <EmptyState text={call.gone}>
             <Button component={Link} to="/logs" variant="default">
               {call.allCalls}
             </Button>
-          </Empty>
+          </EmptyState>
         ) : found.type === 5 ? (
           <RefusedDetails call={found} />
         ) : (

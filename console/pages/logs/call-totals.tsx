@@ -1,8 +1,8 @@
 import type { Call, CallSums } from '../../api/calls.ts'
 import type { Paged } from '../../api/paged.ts'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { unlistedCalls, mergedSums } from './merged-calls.ts'
+import { unlistedCalls, addLiveCallsToSums } from './merge-live-calls.ts'
 
 /** The sums of all calls that a filter selects, including calls that ended since the list was loaded. */
 export function CallTotals({
@@ -18,10 +18,10 @@ export function CallTotals({
   readonly isByStatus: boolean
 }) {
   const { logs } = useTexts()
-  const { count, money, exact } = useFormats()
+  const { count, money, exact } = useFormatters()
   if (!sums) return <div role="status" aria-label={logs.totals} />
   const listed = page?.items ?? []
-  const merged = mergedSums(sums, live, listed)
+  const merged = addLiveCallsToSums(sums, live, listed)
   // The sums count only answered calls; with a filter for failed calls, the number of listed calls is shown
   // instead.
   const calls = isByStatus && page ? page.total + unlistedCalls(live, listed).length : merged.requests

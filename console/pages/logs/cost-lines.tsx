@@ -1,17 +1,17 @@
 import type { CallDetail } from '../../api/calls.ts'
-import { useFormats } from '../../components/session.tsx'
-import { isAnotherTier, useTierNames } from '../../components/use-tier-names.ts'
+import { useFormatters } from '../../components/session.tsx'
+import { isServedInAnotherTier, useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
-import { countedLines, type CountedLine } from './counted-lines.ts'
-import { useLineNames } from './use-line-names.ts'
+import { callCostLines, type CallCostLine } from './call-cost.ts'
+import { useCostLineNames } from './use-cost-line-names.ts'
 
 /** The cost lines of a call, and how they add up to the charge. */
 export function CostLines({ call }: { readonly call: CallDetail }) {
   const { call: texts, tag } = useTexts()
   // A string, because a number would lose digits.
   const exactly = new Intl.NumberFormat(tag, { maximumFractionDigits: 20 })
-  const { count, money, exact } = useFormats()
+  const { count, money, exact } = useFormatters()
   const { cost, rounded, ratio } = call
   if (call.reason === 'failed' && call.quota === 0)
     return <p className={classes['note']}>{texts.nothingCharged}</p>
@@ -27,7 +27,7 @@ export function CostLines({ call }: { readonly call: CallDetail }) {
           </tr>
         </thead>
         <tbody>
-          {countedLines(call).map((line) => (
+          {callCostLines(call).map((line) => (
             <CostLine key={line.kind} line={line} />
           ))}
         </tbody>
@@ -74,7 +74,7 @@ function ServedTerms({ call }: { readonly call: CallDetail }) {
   const { nameOf } = useTierNames()
   const { service_tier: served, requested_service_tier: asked, region } = call
   const terms = [
-    ...(isAnotherTier(call) ? [texts.askedServed(lower(nameOf(asked)), lower(nameOf(served)))] : []),
+    ...(isServedInAnotherTier(call) ? [texts.askedServed(lower(nameOf(asked)), lower(nameOf(served)))] : []),
     ...(served === '' || served === 'standard' ? [] : [texts.pricesOf(lower(nameOf(served)))]),
     ...(region === '' ? [] : [texts.pricesIn(region)]),
   ]
@@ -86,10 +86,10 @@ function lower(name: string): string {
   return name.toLowerCase()
 }
 
-function CostLine({ line: { kind, count: counted, price, quota } }: { readonly line: CountedLine }) {
+function CostLine({ line: { kind, count: counted, price, quota } }: { readonly line: CallCostLine }) {
   const { call } = useTexts()
-  const { count, money, exact, price: priceText } = useFormats()
-  const { nameOf, isPerMillion } = useLineNames()
+  const { count, money, exact, price: priceText } = useFormatters()
+  const { nameOf, isPerMillion } = useCostLineNames()
   const shown = price === undefined ? '' : priceText(Number(price))
   return (
     <tr data-part={price === undefined || undefined}>

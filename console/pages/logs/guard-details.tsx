@@ -2,15 +2,15 @@ import { Link } from '@tanstack/react-router'
 import type { CallDetail } from '../../api/calls.ts'
 import { DetailList } from '../../components/detail-list.tsx'
 import { VerdictMark } from '../../components/guard-verdicts.tsx'
-import { useSignedIn } from '../../components/session.tsx'
-import { verdictsIn } from '../../components/verdicts-in.ts'
+import { useSignedInAccount } from '../../components/session.tsx'
+import { parseVerdicts } from '../../components/parse-verdicts.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** What guards decided about a call; shows nothing if no guard has checked it. */
 export function GuardDetails({ call }: { readonly call: Pick<CallDetail, 'guards'> }) {
   const { guards: t } = useTexts()
-  const { isAdmin } = useSignedIn()
-  const verdicts = verdictsIn(call.guards)
+  const { isAdmin } = useSignedInAccount()
+  const verdicts = parseVerdicts(call.guards)
   if (verdicts.length === 0) return null
   return (
     <>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { filterOf, isFiltered, logSpan, refusedFilterOf } from './log-filter.ts'
+import { callFilterOf, isFiltered, logTimeRange, refusedCallFilterOf } from './log-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 const OPEN = { from: undefined, to: undefined }
@@ -9,24 +9,24 @@ test.each([
   [{ period: 'today' }, '2026-11-20T16:00:00.000Z'],
   [{ period: 'hour' }, '2026-11-21T11:30:00.000Z'],
 ])('the period of %o begins with a day of the chosen time zone', (search, start) => {
-  const { from } = logSpan(search, NOW, 'Asia/Shanghai')
+  const { from } = logTimeRange(search, NOW, 'Asia/Shanghai')
   expect(new Date((from ?? 0) * 1000).toISOString()).toBe(start)
 })
 
 test('an unknown period in the address becomes the default', () => {
-  expect(logSpan({ period: 'century' }, NOW, 'UTC')).toEqual(logSpan({ period: '7d' }, NOW, 'UTC'))
+  expect(logTimeRange({ period: 'century' }, NOW, 'UTC')).toEqual(logTimeRange({ period: '7d' }, NOW, 'UTC'))
 })
 
 test('members cannot filter by user and channel', () => {
-  expect(filterOf({ user: 'a', channel: 'b' }, 'own', OPEN)).toMatchObject({ username: [], channel: [] })
-  expect(filterOf({ user: 'a', channel: 'b' }, 'all', OPEN)).toMatchObject({
+  expect(callFilterOf({ user: 'a', channel: 'b' }, 'own', OPEN)).toMatchObject({ username: [], channel: [] })
+  expect(callFilterOf({ user: 'a', channel: 'b' }, 'all', OPEN)).toMatchObject({
     username: ['a'],
     channel: ['b'],
   })
 })
 
 test('a filter in the address may have several values', () => {
-  expect(filterOf({ model: 'a,b', key: '#7,own', cause: 'spent,none' }, 'own', OPEN)).toMatchObject({
+  expect(callFilterOf({ model: 'a,b', key: '#7,own', cause: 'spent,none' }, 'own', OPEN)).toMatchObject({
     model_name: ['a', 'b'],
     token_id: ['7'],
     token_name: ['own'],
@@ -41,14 +41,14 @@ test('the period alone does not count as a filter', () => {
 })
 
 test('a status in the address means all reasons with this word; an unknown status is ignored', () => {
-  expect(filterOf({ status: 'crash' }, 'own', OPEN).reason).toBe('crash,lost-node')
-  expect(filterOf({ status: 'lost' }, 'own', OPEN).reason).toBeUndefined()
+  expect(callFilterOf({ status: 'crash' }, 'own', OPEN).reason).toBe('crash,lost-node')
+  expect(callFilterOf({ status: 'lost' }, 'own', OPEN).reason).toBeUndefined()
   expect(isFiltered({ status: 'lost' })).toBe(false)
 })
 
 test('141: the log is filtered by tier of service and region', () => {
   const search = { tier: 'fast,flex', region: 'us' }
-  expect(filterOf(search, 'own', OPEN)).toMatchObject({
+  expect(callFilterOf(search, 'own', OPEN)).toMatchObject({
     service_tier: ['fast', 'flex'],
     region: ['us'],
   })
@@ -57,11 +57,14 @@ test('141: the log is filtered by tier of service and region', () => {
 
 test('155: the log is filtered by session and by known reasons of cache breaks', () => {
   const search = { session: '0123456789abcdef', break: 'key_moved,other' }
-  expect(filterOf(search, 'own', OPEN)).toMatchObject({
+  expect(callFilterOf(search, 'own', OPEN)).toMatchObject({
     session: ['0123456789abcdef'],
     cache_break: ['key_moved'],
   })
   expect(isFiltered({ session: '0123456789abcdef' })).toBe(true)
   expect(isFiltered({ break: 'key_moved' })).toBe(true)
-  expect(refusedFilterOf(search, 'own', OPEN)).toMatchObject({ session: undefined, cache_break: undefined })
+  expect(refusedCallFilterOf(search, 'own', OPEN)).toMatchObject({
+    session: undefined,
+    cache_break: undefined,
+  })
 })

@@ -1,10 +1,16 @@
 import { CACHE_BREAKS } from '../../../src/domain/cache-break.ts'
 import { FAILURE_CAUSES } from '../../../src/domain/failure-cause.ts'
-import type { CallFilter, RefusedFilter, Scope } from '../../api/calls.ts'
-import type { ValuedField } from '../../api/log-values.ts'
-import { LOG_PERIODS, type Period, periodIn, type Span, spanOf } from '../../components/period.ts'
+import type { CallFilter, RefusedCallFilter, CallScope } from '../../api/calls.ts'
+import type { SuggestedField } from '../../api/log-field-values.ts'
+import {
+  LOG_PERIODS,
+  type Period,
+  periodInAddress,
+  type TimeRange,
+  timeRangeOf,
+} from '../../components/period.ts'
 import type { SearchState } from '../../components/search-state.ts'
-import { keyFilters, valuesIn } from '../../components/several.ts'
+import { keyFilters, valuesOfUrlText } from '../../components/url-values.ts'
 
 const CAUSES: ReadonlySet<string> = new Set(FAILURE_CAUSES)
 const BREAKS: ReadonlySet<string> = new Set(CACHE_BREAKS)
@@ -23,7 +29,7 @@ export const VALUE_FILTERS = [
   { name: 'group', field: 'group' },
   { name: 'tier', field: 'service_tier' },
   { name: 'region', field: 'region' },
-] as const satisfies readonly { readonly name: string; readonly field: ValuedField }[]
+] as const satisfies readonly { readonly name: string; readonly field: SuggestedField }[]
 
 /** The period to use if the address has none. */
 export const DEFAULT_PERIOD: Period = '7d'
@@ -43,16 +49,16 @@ export const STATUSES = {
 } as const
 
 /** The status of calls that were refused before they began. They are shown in a separate list. */
-export const REFUSED = 'refused'
+export const REFUSED_STATUS = 'refused'
 
 /** The name of a status: a way in which a call ended, or `refused`. */
-export type Status = keyof typeof STATUSES | typeof REFUSED
+export type CallEndStatus = keyof typeof STATUSES | typeof REFUSED_STATUS
 
 /** The names of all ways in which a call may have ended. */
-export const STATUS_NAMES = [...Object.keys(STATUSES), REFUSED] as readonly Status[]
+export const STATUS_NAMES = [...Object.keys(STATUSES), REFUSED_STATUS] as readonly CallEndStatus[]
 
 /** The status in the address; undefined for calls of any status. */
-export function statusOf({ status }: SearchState): Status | undefined {
+export function statusOf({ status }: SearchState): CallEndStatus | undefined {
   return STATUS_NAMES.find((one) => one === status)
 }
 
@@ -68,14 +74,14 @@ const NOT_OF_REFUSED: ReadonlySet<string> = new Set([
 ])
 
 /** Whether this filter applies to calls of this status. */
-export function hasFilter(status: Status | undefined, name: string): boolean {
-  return status === REFUSED ? !NOT_OF_REFUSED.has(name) : !OF_REFUSED.has(name)
+export function hasFilter(status: CallEndStatus | undefined, name: string): boolean {
+  return status === REFUSED_STATUS ? !NOT_OF_REFUSED.has(name) : !OF_REFUSED.has(name)
 }
 
 const CALL_ID = /[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}/i
 
 /** The id of a call that a text contains, such as an error message; the text itself if it contains none. */
-export function idIn(text: string | undefined): string | undefined {
+export function callIdIn(text: string | undefined): string | undefined {
   return CALL_ID.exec(text ?? '')?.[0].toLowerCase() ?? text
 }
 
@@ -101,36 +107,40 @@ export function countFilters(search: SearchState): number {
  * The period in the address. It is cut to full minutes, so that rendering the page again does not change the
  * request.
  */
-export function logSpan(search: SearchState, nowMs: number, timeZone: string): Span {
+export function logTimeRange(search: SearchState, nowMs: number, timeZone: string): TimeRange {
   const now = Math.floor(nowMs / 60_000) * 60
-  return spanOf(periodIn(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
+  return timeRangeOf(periodInAddress(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
 }
 
 /** The filter in the address, for settled calls. */
-export function filterOf(search: SearchState, scope: Scope, { from, to }: Span): CallFilter {
+export function callFilterOf(search: SearchState, scope: CallScope, { from, to }: TimeRange): CallFilter {
   const isAll = scope === 'all'
   const status = statusOf(search)
   return {
     start_timestamp: from,
     end_timestamp: to === undefined ? undefined : to - 1,
-    model_name: valuesIn(search['model']),
+    model_name: valuesOfUrlText(search['model']),
     ...keyFilters(search['key']),
-    username: isAll ? valuesIn(search['user']) : [],
-    channel: isAll ? valuesIn(search['channel']) : [],
-    group: valuesIn(search['group']),
-    service_tier: valuesIn(search['tier']),
-    region: valuesIn(search['region']),
-    request_id: idIn(search['id']),
-    reason: status === undefined || status === REFUSED ? undefined : STATUSES[status],
-    cause: valuesIn(search['cause']).filter((cause) => CAUSES.has(cause)),
-    session: valuesIn(search['session']),
-    cache_break: valuesIn(search['break']).filter((reason) => BREAKS.has(reason)),
+    username: isAll ? valuesOfUrlText(search['user']) : [],
+    channel: isAll ? valuesOfUrlText(search['channel']) : [],
+    group: valuesOfUrlText(search['group']),
+    service_tier: valuesOfUrlText(search['tier']),
+    region: valuesOfUrlText(search['region']),
+    request_id: callIdIn(search['id']),
+    reason: status === undefined || status === REFUSED_STATUS ? undefined : STATUSES[status],
+    cause: valuesOfUrlText(search['cause']).filter((cause) => CAUSES.has(cause)),
+    session: valuesOfUrlText(search['session']),
+    cache_break: valuesOfUrlText(search['break']).filter((reason) => BREAKS.has(reason)),
   }
 }
 
 /** The filter of refused calls in the address. */
-export function refusedFilterOf(search: SearchState, scope: Scope, span: Span): RefusedFilter {
-  const wanted = filterOf(search, scope, span)
+export function refusedCallFilterOf(
+  search: SearchState,
+  scope: CallScope,
+  span: TimeRange,
+): RefusedCallFilter {
+  const wanted = callFilterOf(search, scope, span)
   return {
     ...wanted,
     channel: undefined,
@@ -140,6 +150,6 @@ export function refusedFilterOf(search: SearchState, scope: Scope, span: Span): 
     region: undefined,
     session: undefined,
     cache_break: undefined,
-    code: valuesIn(search['code']),
+    code: valuesOfUrlText(search['code']),
   }
 }

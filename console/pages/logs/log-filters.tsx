@@ -1,12 +1,12 @@
 import { Button, MultiSelect, Select } from '@mantine/core'
 import { CACHE_BREAKS } from '../../../src/domain/cache-break.ts'
-import type { Scope } from '../../api/calls.ts'
-import { LOG_PERIODS, type Span } from '../../components/period.ts'
+import type { CallScope } from '../../api/calls.ts'
+import { LOG_PERIODS, type TimeRange } from '../../components/period.ts'
 import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
-import { textOf, valuesIn } from '../../components/several.ts'
-import { FoldedToolbar } from '../../components/toolbar.tsx'
-import { TypedFilter } from '../../components/typed-filter.tsx'
+import { valuesToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
+import { CollapsibleToolbar } from '../../components/toolbar.tsx'
+import { TextFilter } from '../../components/text-filter.tsx'
 import { useTierNames } from '../../components/use-tier-names.ts'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -16,7 +16,7 @@ import {
   hasFilter,
   isFiltered,
   NO_FILTERS,
-  type Status,
+  type CallEndStatus,
   STATUS_NAMES,
   statusOf,
   VALUE_FILTERS,
@@ -34,8 +34,8 @@ export function LogFilters({
   search,
   onChange,
 }: {
-  readonly scope: Scope
-  readonly span: Span
+  readonly scope: CallScope
+  readonly span: TimeRange
   readonly search: SearchState
   readonly onChange: (changes: SearchState) => void
 }) {
@@ -56,7 +56,7 @@ export function LogFilters({
       (!OF_CHARTS.has(name) || (search[name] ?? '') !== ''),
   )
   return (
-    <FoldedToolbar set={countFilters(search)}>
+    <CollapsibleToolbar set={countFilters(search)}>
       <PeriodFilter periods={LOG_PERIODS} otherwise={DEFAULT_PERIOD} search={search} onChange={onChange} />
       <Select
         label={logs.status}
@@ -79,7 +79,7 @@ export function LogFilters({
           onChange={(text) => onChange({ [name]: text })}
         />
       ))}
-      <TypedFilter
+      <TextFilter
         label={logs.callId}
         value={search['id'] ?? ''}
         onChange={(text) => onChange({ id: text })}
@@ -90,7 +90,7 @@ export function LogFilters({
           {common.clearFilters}
         </Button>
       )}
-    </FoldedToolbar>
+    </CollapsibleToolbar>
   )
 }
 
@@ -100,7 +100,7 @@ function CacheFilters({
   search,
   onChange,
 }: {
-  readonly status: Status | undefined
+  readonly status: CallEndStatus | undefined
   readonly search: SearchState
   readonly onChange: (changes: SearchState) => void
 }) {
@@ -109,7 +109,7 @@ function CacheFilters({
   return (
     <>
       {isShown('session') && (
-        <TypedFilter
+        <TextFilter
           label={sessions.session}
           value={search['session'] ?? ''}
           onChange={(text) => onChange({ session: text })}
@@ -122,8 +122,8 @@ function CacheFilters({
           clearButtonProps={{ 'aria-label': common.clearFilters }}
           hidePickedOptions
           data={CACHE_BREAKS.map((reason) => ({ value: reason, label: caches.reasons[reason] }))}
-          value={[...valuesIn(search['break'])]}
-          onChange={(reasons) => onChange({ break: textOf(reasons) })}
+          value={[...valuesOfUrlText(search['break'])]}
+          onChange={(reasons) => onChange({ break: valuesToUrlText(reasons) })}
         />
       )}
     </>

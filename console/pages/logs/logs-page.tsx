@@ -6,12 +6,12 @@ import { useState } from 'react'
 import { CALL_PAGE_SIZE, callsCsvUrl, callSumsQuery, callsQuery } from '../../api/calls.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { CallTable } from '../../components/call-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { SessionsButton } from '../../components/sessions-button.tsx'
 import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -20,19 +20,19 @@ import { CallTotals } from './call-totals.tsx'
 import { ColumnsMenu } from './columns-menu.tsx'
 import {
   DEFAULT_PERIOD,
-  filterOf,
+  callFilterOf,
   isFiltered,
-  logSpan,
+  logTimeRange,
   NO_FILTERS,
-  REFUSED,
-  refusedFilterOf,
+  REFUSED_STATUS,
+  refusedCallFilterOf,
   statusOf,
 } from './log-filter.ts'
 import { LogFilters } from './log-filters.tsx'
 import classes from './logs-page.module.css'
-import { mergedCalls } from './merged-calls.ts'
+import { mergeLiveCalls } from './merge-live-calls.ts'
 import { RefusedList } from './refused-list.tsx'
-import { MAX_LIVE, useLiveCalls } from './use-live-calls.ts'
+import { MAX_LIVE_ROWS, useLiveCalls } from './use-live-calls.ts'
 
 const OF_ADMINS = ['user', 'channel']
 const UNSORTED = { sort: undefined, order: undefined }
@@ -49,12 +49,12 @@ const sessionsOf = ({ period = DEFAULT_PERIOD, from, to, user }: SearchState): S
 /** The log: settled calls, or calls that were refused before they began. */
 export function LogsPage() {
   const [search] = useSearchState()
-  return statusOf(search) === REFUSED ? <RefusedCalls /> : <SettledCalls />
+  return statusOf(search) === REFUSED_STATUS ? <RefusedCalls /> : <SettledCalls />
 }
 
 /** What both lists need: the filters, which are stored in the address. */
 function useLog() {
-  const { isAdmin } = useSignedIn()
+  const { isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const { id } = useParams({ strict: false })
   const [search, setSearch] = useSearchState()
@@ -64,7 +64,7 @@ function useLog() {
     search,
     setSearch,
     scope: isAdmin ? ('all' as const) : ('own' as const),
-    span: logSpan(search, openedAt, timeZone),
+    span: logTimeRange(search, openedAt, timeZone),
     page: Number(search['p'] ?? '1'),
   }
 }
@@ -84,7 +84,7 @@ function RefusedCalls() {
       />
       <RefusedList
         scope={scope}
-        filter={refusedFilterOf(search, scope, span)}
+        filter={refusedCallFilterOf(search, scope, span)}
         page={page}
         isFiltered={isFiltered({ ...search, status: undefined })}
         onPage={(next) => setSearch({ p: String(next) })}
@@ -98,10 +98,10 @@ function RefusedCalls() {
 /** The newest calls and their sums; each call can be opened in a panel beside the list. */
 function SettledCalls() {
   const { logs, call, common } = useTexts()
-  const { profile, isAdmin } = useSignedIn()
+  const { profile, isAdmin } = useSignedInAccount()
   const { timeZone, hiddenColumns } = usePreferences()
   const { id, search, setSearch, scope, span, page } = useLog()
-  const filter = filterOf(search, scope, span)
+  const filter = callFilterOf(search, scope, span)
   const order = listOrderOf(search)
   // Calls that end from now on are added only to the first page in the default order.
   const isLive = search['live'] !== undefined && page === 1 && order.sort === undefined
@@ -114,7 +114,7 @@ function SettledCalls() {
   const sums = useQuery({ ...callSumsQuery(profile.id, scope, filter), placeholderData: keepPreviousData })
   const hidden = isAdmin ? hiddenColumns : [...hiddenColumns, ...OF_ADMINS]
   const clear = (): void => setSearch(NO_FILTERS)
-  const shown = mergedCalls(live.shown, calls.data?.items ?? [], MAX_LIVE)
+  const shown = mergeLiveCalls(live.shown, calls.data?.items ?? [], MAX_LIVE_ROWS)
   return (
     <>
       <PageHead title={id === undefined ? logs.title : call.title}>
@@ -160,7 +160,7 @@ function SettledCalls() {
       <QueryResult query={calls} rows={12}>
         {({ items, total }) =>
           items.length + live.shown.length === 0 ? (
-            <Empty text={isFiltered(search) ? logs.emptyFiltered : logs.empty}>
+            <EmptyState text={isFiltered(search) ? logs.emptyFiltered : logs.empty}>
               {isFiltered(search) ? (
                 <Button variant="default" onClick={clear}>
                   {common.clearFilters}
@@ -170,7 +170,7 @@ function SettledCalls() {
                   {common.openPlayground}
                 </Button>
               )}
-            </Empty>
+            </EmptyState>
           ) : (
             <>
               <CallTable

@@ -1,18 +1,18 @@
 import { Link } from '@tanstack/react-router'
 import type { RefusedCall } from '../../api/calls.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 import { DetailsFrame } from './details-frame.tsx'
 import type { DetailRows } from '../../components/detail-list.tsx'
-import { useOriginRows } from './use-origin-rows.tsx'
+import { useCallOriginRows } from './use-call-origin-rows.tsx'
 
 /** A call that was refused before it began: the message that its client got, and what has to be changed. */
 export function RefusedDetails({ call }: { readonly call: RefusedCall }) {
   const texts = useTexts()
   const rows: DetailRows = [
-    ...useOriginRows(call),
+    ...useCallOriginRows(call),
     [texts.call.group, call.group],
     [texts.call.code, call.code],
   ]
@@ -35,7 +35,7 @@ const WITHOUT_A_PRICE: ReadonlySet<string> = new Set(['model_price_error', 'tool
 /** A link to the page on which the reason of the refusal can be removed. */
 function WayOn({ call: { code, limit, token_id, user_id } }: { readonly call: RefusedCall }) {
   const { call } = useTexts()
-  const { profile, isAdmin } = useSignedIn()
+  const { profile, isAdmin } = useSignedInAccount()
   if (WITHOUT_A_PRICE.has(code))
     return isAdmin ? <Link to="/models">{call.openModels}</Link> : call.askAdministrator
   const isOfKey = limit === null ? token_id !== 0 : limit.subject === 'token'

@@ -3,17 +3,17 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import {
   CALL_PAGE_SIZE,
-  type ListedRefusal,
-  type RefusedFilter,
+  type ListedRefusedCall,
+  type RefusedCallFilter,
   refusedCallsQuery,
-  type Scope,
+  type CallScope,
 } from '../../api/calls.ts'
-import { CutText } from '../../components/cut-text.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -28,16 +28,16 @@ export function RefusedList({
   onPage,
   onClear,
 }: {
-  readonly scope: Scope
-  readonly filter: RefusedFilter
+  readonly scope: CallScope
+  readonly filter: RefusedCallFilter
   readonly page: number
   readonly isFiltered: boolean
   readonly onPage: (page: number) => void
   readonly onClear: () => void
 }) {
   const { logs, common } = useTexts()
-  const { profile } = useSignedIn()
-  const { count, timeZone } = useFormats()
+  const { profile } = useSignedInAccount()
+  const { count, timeZone } = useFormatters()
   const query = useQuery({
     ...refusedCallsQuery(profile.id, scope, filter, page),
     placeholderData: keepPreviousData,
@@ -47,11 +47,11 @@ export function RefusedList({
     <QueryResult query={query} rows={12}>
       {({ items, total }) =>
         items.length === 0 ? (
-          <Empty text={isFiltered ? logs.emptyFiltered : logs.emptyRefused}>
+          <EmptyState text={isFiltered ? logs.emptyFiltered : logs.emptyRefused}>
             <Button variant="default" onClick={onClear}>
               {common.clearFilters}
             </Button>
-          </Empty>
+          </EmptyState>
         ) : (
           <>
             <div className={classes['sums']}>
@@ -82,7 +82,7 @@ export function RefusedList({
   )
 }
 
-function useColumns(): readonly Column<ListedRefusal>[] {
+function useColumns(): readonly Column<ListedRefusedCall>[] {
   const { logs } = useTexts()
   const words: Readonly<Record<string, string>> = logs.refusals
   return [
@@ -96,9 +96,19 @@ function useColumns(): readonly Column<ListedRefusal>[] {
         </Link>
       ),
     },
-    { key: 'model', label: logs.model, cell: ({ model_name }) => <CutText text={model_name} /> },
-    { key: 'key', label: logs.key, phone: 'hidden', cell: ({ token_name }) => <CutText text={token_name} /> },
-    { key: 'user', label: logs.user, phone: 'hidden', cell: ({ username }) => <CutText text={username} /> },
+    { key: 'model', label: logs.model, cell: ({ model_name }) => <TruncatedText text={model_name} /> },
+    {
+      key: 'key',
+      label: logs.key,
+      phone: 'hidden',
+      cell: ({ token_name }) => <TruncatedText text={token_name} />,
+    },
+    {
+      key: 'user',
+      label: logs.user,
+      phone: 'hidden',
+      cell: ({ username }) => <TruncatedText text={username} />,
+    },
     {
       key: 'status',
       label: logs.status,

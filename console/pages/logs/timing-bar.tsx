@@ -1,13 +1,13 @@
 import type { CallDetail } from '../../api/calls.ts'
 import { DetailList } from '../../components/detail-list.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './call-details.module.css'
 
 /** The parts of a call's duration: the wait for an upstream, the wait for its first token, and the stream. */
 export function TimingBar({ call: { timing } }: { readonly call: CallDetail }) {
   const { call: texts, logs } = useTexts()
-  const { duration } = useFormats()
+  const { duration } = useFormatters()
   const { queued_ms: queued, connect_ms: connecting, first_byte_ms: first, total_ms: total } = timing
   const streaming = total - (first ?? 0)
   const rows: readonly (readonly [string, number])[] = [

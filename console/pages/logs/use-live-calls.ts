@@ -1,13 +1,13 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useEffect, useRef, useState } from 'react'
-import type { Call, CallFilter, Scope } from '../../api/calls.ts'
+import type { Call, CallFilter, CallScope } from '../../api/calls.ts'
 import { followCalls } from '../../api/live-calls.ts'
 import { showFailure } from '../../components/notify.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** The maximum number of live calls that are kept. */
-export const MAX_LIVE = 500
+export const MAX_LIVE_ROWS = 500
 /**
  * Minimum milliseconds between two reloads of the list: on a busy gateway, the stream may leave out calls
  * every second.
@@ -32,9 +32,9 @@ const NONE = { shown: [], waiting: [] } as const
  * Receives calls as they end, while the page is visible. A call may also be in a list that was loaded in the
  * meantime.
  */
-export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter): LiveCalls {
+export function useLiveCalls(isLive: boolean, scope: CallScope, filter: CallFilter): LiveCalls {
   const texts = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const isVisible = usePageVisible()
   const [calls, setCalls] = useState<Pick<LiveCalls, 'shown' | 'waiting'>>(NONE)
@@ -57,8 +57,8 @@ export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter):
       onCalls: (ended: readonly Call[]) =>
         setCalls(({ shown, waiting }) =>
           scrollY <= AT_TOP
-            ? { shown: [...ended, ...waiting, ...shown].slice(0, MAX_LIVE), waiting: [] }
-            : { shown, waiting: [...ended, ...waiting].slice(0, MAX_LIVE) },
+            ? { shown: [...ended, ...waiting, ...shown].slice(0, MAX_LIVE_ROWS), waiting: [] }
+            : { shown, waiting: [...ended, ...waiting].slice(0, MAX_LIVE_ROWS) },
         ),
       onGap: () => {
         asking ??= setTimeout(reloadList, Math.max(0, lastRequestedMs + ASK_AGAIN_MS - performance.now()))
@@ -76,7 +76,10 @@ export function useLiveCalls(isLive: boolean, scope: Scope, filter: CallFilter):
     ...calls,
     show: () => {
       scrollTo({ top: 0 })
-      setCalls(({ shown, waiting }) => ({ shown: [...waiting, ...shown].slice(0, MAX_LIVE), waiting: [] }))
+      setCalls(({ shown, waiting }) => ({
+        shown: [...waiting, ...shown].slice(0, MAX_LIVE_ROWS),
+        waiting: [],
+      }))
     },
   }
 }

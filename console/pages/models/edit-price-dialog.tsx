@@ -5,20 +5,20 @@ import { useState } from 'react'
 import { type ManagedModel, setPrice, setPrices } from '../../api/models.ts'
 import { keepFocus } from '../../components/keep-focus.ts'
 import { showNotice } from '../../components/notify.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import {
-  editedPrice,
-  exampleCost,
+  priceToStore,
+  exampleCallCost,
   isName,
   isPrice,
   isServicePrice,
   isTokenCount,
-  type TypedPrice,
-  typedPrice,
-} from './edited-price.ts'
+  type PriceFormValues,
+  priceFormValues,
+} from './price-form-values.ts'
 import { MainPrices, MorePrices, Tiers } from './price-inputs.tsx'
 import { Regions, ServiceTiers } from './service-inputs.tsx'
 
@@ -52,13 +52,13 @@ function EditPriceForm({
   readonly onClose: () => void
 }) {
   const { models, common } = useTexts()
-  const { price: priceText } = useFormats()
+  const { price: priceText } = useFormatters()
   const [areMoreOpen, setAreMoreOpen] = useState(false)
   const [only, ...others] = edited
   const isOne = others.length === 0
   const form = usePriceForm(isOne ? only : undefined)
   const saving = useSaving(edited, onClose)
-  const example = exampleCost(form.values)
+  const example = exampleCallCost(form.values)
   return (
     <form noValidate onSubmit={form.onSubmit((typed) => void saving.run(typed))}>
       <Stack gap="md">
@@ -74,7 +74,7 @@ function EditPriceForm({
         {areMoreOpen && isOne && <ServiceTiers form={form} />}
         {areMoreOpen && isOne && <Regions form={form} />}
         {isOne ? <Tiers form={form} /> : <p>{models.tiersOfEachStay}</p>}
-        <Refusal error={saving.error} />
+        <RefusalMessage error={saving.error} />
       </Stack>
       <Group justify="flex-end" mt="lg" gap="sm">
         {isOne && only?.source === 'set' && (
@@ -97,8 +97,8 @@ function usePriceForm(model: ManagedModel | undefined) {
   const { models, common } = useTexts()
   const amount = (text: string): string | null => (isPrice(text) ? null : common.notAnAmount)
   const optional = (text: string): string | null => (text.trim() === '' ? null : amount(text))
-  return useForm<TypedPrice>({
-    initialValues: typedPrice(model ?? { price: null, tiers: [] }),
+  return useForm<PriceFormValues>({
+    initialValues: priceFormValues(model ?? { price: null, tiers: [] }),
     validateInputOnBlur: true,
     validate: (typed) => {
       const errors: Record<string, string | null> = {}
@@ -129,13 +129,13 @@ function usePriceForm(model: ManagedModel | undefined) {
  */
 function useSaving(edited: readonly ManagedModel[], onSaved: () => void) {
   const { models } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
-  return useAction(async (typed: TypedPrice | null) => {
+  return useAction(async (typed: PriceFormValues | null) => {
     const [only, ...others] = edited
     try {
       if (only && others.length === 0) {
-        await setPrice(only, typed && editedPrice(only, typed))
+        await setPrice(only, typed && priceToStore(only, typed))
         showNotice(models.priceSaved(only.model))
       } else if (typed) {
         await setPrices(edited.map((model) => ({ ...model, price: priceOfEach(model, typed) })))
@@ -156,7 +156,7 @@ function useSaving(edited: readonly ManagedModel[], onSaved: () => void) {
  * The price to store for one of several models. The dialog does not show their tiers and regions, which stay
  * as they are.
  */
-function priceOfEach(model: ManagedModel, typed: TypedPrice): object {
-  const { tiers, service, regions } = typedPrice(model)
-  return editedPrice(model, { ...typed, tiers, service, regions })
+function priceOfEach(model: ManagedModel, typed: PriceFormValues): object {
+  const { tiers, service, regions } = priceFormValues(model)
+  return priceToStore(model, { ...typed, tiers, service, regions })
 }

@@ -1,9 +1,9 @@
 import { Button, Checkbox } from '@mantine/core'
 import { type ReactNode, useState } from 'react'
 import type { ManagedModel } from '../../api/models.ts'
-import { CutText } from '../../components/cut-text.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
@@ -45,7 +45,7 @@ function useTickColumn(
   onTick: (name: string, isTicked: boolean) => void,
 ): readonly Column<ManagedModel>[] {
   const { models } = useTexts()
-  const { isRoot } = useSignedIn()
+  const { isRoot } = useSignedInAccount()
   if (!isRoot) return []
   return [
     {
@@ -66,8 +66,8 @@ function useTickColumn(
 
 function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<ManagedModel>[] {
   const { models } = useTexts()
-  const { isRoot } = useSignedIn()
-  const { price: priceText } = useFormats()
+  const { isRoot } = useSignedInAccount()
+  const { price: priceText } = useFormatters()
   const serviceText = useServiceText()
   const price = ({ price: prices }: ManagedModel, name: string): string => {
     const amount = prices?.[name]
@@ -79,7 +79,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       : price(model, 'input')
   const channelsText = ({ channels: [only = '–', ...further] }: ManagedModel): ReactNode =>
     further.length === 0 ? (
-      <CutText text={only} />
+      <TruncatedText text={only} />
     ) : (
       <span title={[only, ...further].join(', ')}>{models.channelCount(further.length + 1)}</span>
     )
@@ -102,7 +102,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       phone: 'title',
       cell: (model) => (
         <>
-          <CutText text={model.model} /> <ModelEnd model={model} />
+          <TruncatedText text={model.model} /> <ModelEnd model={model} />
         </>
       ),
     },
@@ -121,7 +121,7 @@ function useColumns(onEdit: (model: ManagedModel) => void): readonly Column<Mana
       label: models.tiersAndRegions,
       phone: 'hidden',
       isOptional: true,
-      cell: (model) => <CutText text={serviceText(model)} />,
+      cell: (model) => <TruncatedText text={serviceText(model)} />,
     },
     {
       key: 'source',

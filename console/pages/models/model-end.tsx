@@ -2,7 +2,7 @@ import { Button, Modal } from '@mantine/core'
 import { type ComponentProps, useState } from 'react'
 import type { ManagedModel } from '../../api/models.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -71,7 +71,7 @@ function useEndMark() {
 
 function useColumns(): readonly Column<Caller>[] {
   const { models } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   return [
     { key: 'name', label: models.key, phone: 'title', cell: ({ name }) => name },
     { key: 'user', label: models.user, phone: 'line', cell: ({ username }) => username },

@@ -3,13 +3,13 @@ import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type ManagedModel, managedModelsQuery, modelsQuery, type PricedModel } from '../../api/models.ts'
 import { QueryResult } from '../../components/query-result.tsx'
-import { CutText } from '../../components/cut-text.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { EditPriceDialog } from './edit-price-dialog.tsx'
@@ -21,7 +21,7 @@ import { useServiceText } from './use-service-text.ts'
 /** The models that the account may call, and their prices; for administrators, all of them. */
 export function ModelsPage() {
   const { models } = useTexts()
-  const { isAdmin, display } = useSignedIn()
+  const { isAdmin, display } = useSignedInAccount()
   const [{ q = '' }, setSearch] = useSearchState()
   const wanted = q.toLowerCase()
   return (
@@ -38,7 +38,7 @@ export function ModelsPage() {
 
 function AllModels({ wanted }: { readonly wanted: string }) {
   const { models } = useTexts()
-  const { profile, isRoot } = useSignedIn()
+  const { profile, isRoot } = useSignedInAccount()
   const [{ vendor = '', unpriced, edit }, setSearch] = useSearchState()
   const [ticked, setTicked] = useState<ReadonlySet<string>>(new Set())
   const [edited, setEdited] = useState<readonly ManagedModel[]>([])
@@ -78,7 +78,7 @@ function AllModels({ wanted }: { readonly wanted: string }) {
               )}
             </Toolbar>
             {found.length === 0 ? (
-              <Empty text={all.length === 0 ? models.empty : models.emptyFiltered} />
+              <EmptyState text={all.length === 0 ? models.empty : models.emptyFiltered} />
             ) : (
               <ManagedModelTable
                 models={found}
@@ -108,14 +108,14 @@ function AllModels({ wanted }: { readonly wanted: string }) {
 
 function OwnModels({ wanted }: { readonly wanted: string }) {
   const { models } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const columns = useColumns()
   return (
     <QueryResult query={useQuery(modelsQuery(profile.id))} rows={10}>
       {(all) => {
         const found = all.filter(({ name, vendor }) => isWanted(wanted, name, vendor))
         return found.length === 0 ? (
-          <Empty text={all.length === 0 ? models.empty : models.emptyFiltered} />
+          <EmptyState text={all.length === 0 ? models.empty : models.emptyFiltered} />
         ) : (
           <DataTable label={models.title} columns={columns} rows={found} keyOf={({ name }) => name} />
         )
@@ -130,7 +130,7 @@ function isWanted(wanted: string, name: string, vendor: string): boolean {
 
 function useColumns(): readonly Column<PricedModel>[] {
   const { models } = useTexts()
-  const { price: priceText } = useFormats()
+  const { price: priceText } = useFormatters()
   const price = (model: PricedModel, amount: number | undefined): string =>
     model.perCall !== undefined || amount === undefined ? '–' : priceText(amount)
   const words: Readonly<Record<string, string>> = models.endpointWords
@@ -161,14 +161,14 @@ function useColumns(): readonly Column<PricedModel>[] {
       label: models.tiersAndRegions,
       phone: 'hidden',
       isOptional: true,
-      cell: (model) => <CutText text={serviceText(model)} />,
+      cell: (model) => <TruncatedText text={serviceText(model)} />,
     },
     {
       key: 'endpoints',
       label: models.endpoints,
       phone: 'hidden',
       cell: ({ endpoints }) => (
-        <CutText text={endpoints.map((name) => words[name] ?? name).join(', ')} isList />
+        <TruncatedText text={endpoints.map((name) => words[name] ?? name).join(', ')} isList />
       ),
     },
   ]

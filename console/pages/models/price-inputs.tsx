@@ -2,11 +2,11 @@ import { ActionIcon, Button, TextInput } from '@mantine/core'
 import type { UseFormReturnType } from '@mantine/form'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { MAIN_PRICES, MORE_PRICES, NO_TIER, type TypedPrice } from './edited-price.ts'
+import { MAIN_PRICES, MORE_PRICES, EMPTY_PRICE_TIER, type PriceFormValues } from './price-form-values.ts'
 import classes from './models-page.module.css'
 
 /** The form of a price. */
-export type PriceForm = UseFormReturnType<TypedPrice>
+export type PriceForm = UseFormReturnType<PriceFormValues>
 
 /** The inputs for the prices that most models have. */
 export function MainPrices({ form }: { readonly form: PriceForm }) {
@@ -74,7 +74,7 @@ export function Tiers({ form }: { readonly form: PriceForm }) {
         variant="default"
         size="compact-sm"
         leftSection={<IconPlus size={14} aria-hidden />}
-        onClick={() => form.insertListItem('tiers', NO_TIER)}
+        onClick={() => form.insertListItem('tiers', EMPTY_PRICE_TIER)}
       >
         {models.addTier}
       </Button>

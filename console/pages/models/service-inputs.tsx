@@ -2,7 +2,13 @@ import { ActionIcon, Autocomplete, Button, TextInput } from '@mantine/core'
 import { IconPlus, IconX } from '@tabler/icons-react'
 import type { ReactNode } from 'react'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { NO_REGION, NO_SERVICE, type PriceRows, type TypedRegion, type TypedService } from './edited-price.ts'
+import {
+  EMPTY_REGION,
+  EMPTY_SERVICE_TIER,
+  type PriceRowKind,
+  type RegionFormValues,
+  type ServiceTierFormValues,
+} from './price-form-values.ts'
 import classes from './models-page.module.css'
 import type { PriceForm } from './price-inputs.tsx'
 
@@ -13,7 +19,7 @@ const TIERS = ['flex', 'batch', 'fast', 'ultrafast']
 export function ServiceTiers({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (
-    <Rows form={form} rows="service" texts={models.service} blank={NO_SERVICE}>
+    <Rows form={form} rows="service" texts={models.service} blank={EMPTY_SERVICE_TIER}>
       {(at) => (
         <>
           <Autocomplete
@@ -41,7 +47,7 @@ export function ServiceTiers({ form }: { readonly form: PriceForm }) {
 export function Regions({ form }: { readonly form: PriceForm }) {
   const { models } = useTexts()
   return (
-    <Rows form={form} rows="regions" texts={models.regions} blank={NO_REGION}>
+    <Rows form={form} rows="regions" texts={models.regions} blank={EMPTY_REGION}>
       {(at) => (
         <>
           <TextInput label={models.region} autoComplete="off" {...form.getInputProps(`${at}.region`)} />
@@ -65,7 +71,7 @@ function Rows({
   children,
 }: {
   readonly form: PriceForm
-  readonly rows: Exclude<PriceRows, 'tiers'>
+  readonly rows: Exclude<PriceRowKind, 'tiers'>
   readonly texts: {
     readonly title: string
     readonly hint: string
@@ -73,7 +79,7 @@ function Rows({
     of(place: number): string
     remove(place: number): string
   }
-  readonly blank: TypedService | TypedRegion
+  readonly blank: ServiceTierFormValues | RegionFormValues
   readonly children: (at: string) => ReactNode
 }) {
   return (

@@ -1,12 +1,12 @@
 import type { ManagedModel } from '../../api/models.ts'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTierNames } from '../../components/use-tier-names.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Describes the prices of a model's service tiers and regions in one line: `Flex ×0.5, Fast ×2, us ×1.1`. */
 export function useServiceText(): (model: Pick<ManagedModel, 'service' | 'regions'>) => string {
   const { models } = useTexts()
-  const { price } = useFormats()
+  const { price } = useFormatters()
   const { nameOf } = useTierNames()
   const costOf = (one: ManagedModel['service'][string]): string =>
     typeof one === 'number'

@@ -3,8 +3,8 @@ import { Link } from '@tanstack/react-router'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
@@ -13,8 +13,8 @@ const MAX_SHOWN = 12
 /** The models that the account may call, and what they cost. */
 export function AvailableModels() {
   const { overview, models } = useTexts()
-  const { profile } = useSignedIn()
-  const { price } = useFormats()
+  const { profile } = useSignedInAccount()
+  const { price } = useFormatters()
   const amount = ({ perCall }: PricedModel, usd: number): string => (perCall === undefined ? price(usd) : '–')
   const columns: readonly Column<PricedModel>[] = [
     { key: 'model', label: models.model, phone: 'title', cell: ({ name }) => name },
@@ -37,7 +37,7 @@ export function AvailableModels() {
       <QueryResult query={useQuery(modelsQuery(profile.id))}>
         {(all) =>
           all.length === 0 ? (
-            <Empty text={overview.noModels} />
+            <EmptyState text={overview.noModels} />
           ) : (
             <DataTable
               label={overview.callable}

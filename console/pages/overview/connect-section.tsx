@@ -4,7 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { useEffect, useState } from 'react'
 import { callsQuery } from '../../api/calls.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { SnippetTabs } from '../../components/snippet-tabs.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -38,7 +38,7 @@ export function ConnectSection() {
 /** Waits for the first call: at once if the account has no calls yet, otherwise after a click. */
 function FirstCall() {
   const { overview } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const [waitingSince, setWaitingSince] = useState<string>()
   const [hasArrived, setHasArrived] = useState(false)

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import type { RecentKey } from '../../api/account.ts'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -12,11 +12,11 @@ export function KeyList({ keys: recent }: { readonly keys: readonly RecentKey[] 
   const { keys, common } = useTexts()
   if (recent.length === 0)
     return (
-      <Empty text={keys.empty}>
+      <EmptyState text={keys.empty}>
         <Button component={Link} to="/keys" search={{ new: '1' } as never}>
           {keys.create}
         </Button>
-      </Empty>
+      </EmptyState>
     )
   return (
     <ul className={classes['keys']}>

@@ -9,11 +9,11 @@ import { Figures } from '../../components/figures.tsx'
 import { NoCalls } from '../../components/no-calls.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { startOfMonth } from '../../components/time.ts'
 import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { AllSpend } from './all-spend.tsx'
+import { TotalSpend } from './total-spend.tsx'
 import { AvailableModels } from './available-models.tsx'
 import { ConnectSection, RECENT_CALLS } from './connect-section.tsx'
 import { KeyList } from './key-list.tsx'
@@ -29,7 +29,7 @@ const MINUTE_S = 60
 /** The start page: cost, keys and recent calls of the account, or of all accounts for administrators. */
 export function OverviewPage() {
   const { overview } = useTexts()
-  const { profile, isAdmin } = useSignedIn()
+  const { profile, isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const scope = isAdmin ? 'all' : 'own'
   const [openedAt] = useState(() => Date.now() / 1000)
@@ -56,7 +56,7 @@ export function OverviewPage() {
             <span>{isAdmin ? overview.allUsers : overview.thisMonth}</span>
           </h2>
           <QueryResult query={month} rows={2}>
-            {(found) => (isAdmin ? <AllSpend month={found} /> : <Spend totals={found.totals} />)}
+            {(found) => (isAdmin ? <TotalSpend month={found} /> : <Spend totals={found.totals} />)}
           </QueryResult>
         </section>
         {!isAdmin && <RemainingQuota name={overview.left} />}
@@ -119,7 +119,7 @@ export function OverviewPage() {
 
 function Spend({ totals }: { readonly totals: UsagePoint }) {
   const { overview } = useTexts()
-  const { money, exact, count } = useFormats()
+  const { money, exact, count } = useFormatters()
   const { quota, requests, input, cached, cache_write, output } = totals
   return (
     <Figures

@@ -1,6 +1,6 @@
 import { Figures } from '../../components/figures.tsx'
-import { Problem } from '../../components/problem.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useAccountLimits } from '../../components/use-account-limits.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
@@ -8,8 +8,8 @@ import classes from './overview-page.module.css'
 /** How much the account may still spend, and which limit determines that. */
 export function RemainingQuota({ name }: { readonly name: string }) {
   const { overview, limits, common } = useTexts()
-  const { profile } = useSignedIn()
-  const { money, exact } = useFormats()
+  const { profile } = useSignedInAccount()
+  const { money, exact } = useFormatters()
   const { left, left_by } = useAccountLimits()
   return (
     <section aria-label={name}>
@@ -24,7 +24,7 @@ export function RemainingQuota({ name }: { readonly name: string }) {
           },
         ]}
       />
-      {left !== null && left <= 0 && <Problem text={overview.nothingLeft} />}
+      {left !== null && left <= 0 && <ErrorAlert text={overview.nothingLeft} />}
     </section>
   )
 }

@@ -1,14 +1,14 @@
 import { Link } from '@tanstack/react-router'
 import type { Usage } from '../../api/usage.ts'
 import { MoneyText } from '../../components/money-text.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
 /** The users with the highest cost this month, each with the share of the total. */
 export function TopSpenders({ month }: { readonly month: Usage }) {
   const { overview } = useTexts()
-  const { percent } = useFormats()
+  const { percent } = useFormatters()
   const spenders = month.series
     .map(({ key, label, points }) => ({
       key,

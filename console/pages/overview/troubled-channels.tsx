@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { watchedShellQuery } from '../../api/account.ts'
+import { refreshingAppShellQuery } from '../../api/account.ts'
 import { ChannelState } from '../../components/channel-state.tsx'
-import { failureWords } from '../../components/failure-words.ts'
+import { failureDescription } from '../../components/failure-description.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './overview-page.module.css'
 
@@ -11,7 +11,7 @@ const REFRESH_MS = 30_000
 /** Channels that fail, are paused, or are being tried again; a sentence if there are none. */
 export function TroubledChannels() {
   const { overview, channels, failures } = useTexts()
-  const { data } = useQuery(watchedShellQuery(REFRESH_MS, REFRESH_MS))
+  const { data } = useQuery(refreshingAppShellQuery(REFRESH_MS, REFRESH_MS))
   const troubled = data?.troubled_channels
   if (!troubled) return null
   return (
@@ -30,7 +30,7 @@ export function TroubledChannels() {
                 {health.name}
               </Link>
               <ChannelState isEnabled health={health} at={data.server_time} />
-              {health.last_error && <small>{failureWords(health.last_error.cause, failures)}</small>}
+              {health.last_error && <small>{failureDescription(health.last_error.cause, failures)}</small>}
             </li>
           ))}
         </ul>

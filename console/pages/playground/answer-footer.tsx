@@ -1,15 +1,15 @@
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import type { Answer } from './answer.ts'
-import { callOfAnswer, tokensPerSecond } from './call-of-answer.ts'
+import { settledCallOfAnswer, tokensPerSecond } from './settled-call-of-answer.ts'
 import classes from './exchange-view.module.css'
 
 /** The cost of a response, its tokens and times, and its events. */
 export function AnswerFooter({ answer }: { readonly answer: Answer }) {
   const { playground } = useTexts()
-  const { duration } = useFormats()
+  const { duration } = useFormatters()
   const { callId, refused, firstMs, totalMs, raw } = answer
   return (
     <div className={classes['foot']}>
@@ -28,9 +28,9 @@ export function AnswerFooter({ answer }: { readonly answer: Answer }) {
 
 function Cost({ answer, id }: { readonly answer: Answer; readonly id: string }) {
   const { playground } = useTexts()
-  const { profile } = useSignedIn()
-  const { money, exact, count } = useFormats()
-  const { data: call } = useQuery(callOfAnswer(profile.id, answer))
+  const { profile } = useSignedInAccount()
+  const { money, exact, count } = useFormatters()
+  const { data: call } = useQuery(settledCallOfAnswer(profile.id, answer))
   if (!call) return null
   const speed = tokensPerSecond(answer, call.completion_tokens)
   const cost = money(call.quota)

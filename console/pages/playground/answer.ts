@@ -4,21 +4,21 @@ import type { ClientProtocol } from '@sluice/wire/protocols'
 export const COMPARED_PROTOCOLS = ['chat', 'messages'] as const
 
 /** Endpoints that are not conversations: a call does not include earlier questions. */
-export const MEDIA = ['images', 'speech', 'embeddings'] as const
+export const MEDIA_ENDPOINTS = ['images', 'speech', 'embeddings'] as const
 
 /** The name of such an endpoint. */
-export type Medium = (typeof MEDIA)[number]
+export type MediaEndpoint = (typeof MEDIA_ENDPOINTS)[number]
 
 /** The protocol or endpoint with which the playground calls a model. */
-export type Protocol = ClientProtocol | Medium
+export type Protocol = ClientProtocol | MediaEndpoint
 
 /** Whether calls in this protocol belong to a conversation. */
 export function isConversation(protocol: Protocol): protocol is ClientProtocol {
-  return !MEDIA.some((medium) => medium === protocol)
+  return !MEDIA_ENDPOINTS.some((medium) => medium === protocol)
 }
 
 /** The model that answers a question, and the protocol in which it is called. */
-export interface Target {
+export interface ModelAndProtocol {
   readonly model: string
   readonly protocol: Protocol
 }
@@ -65,13 +65,13 @@ export interface Content {
 }
 
 /** The refusal of a call: the gateway's message and its code. */
-export interface Refused {
+export interface RefusedCallMessage {
   readonly message: string
   readonly code: string
 }
 
 /** One response to a question; times are in milliseconds from the start of the call. */
-export interface Answer extends Target {
+export interface Answer extends ModelAndProtocol {
   readonly keyId: number
   readonly state: 'running' | 'done' | 'stopped' | 'failed'
   readonly content: Content
@@ -80,7 +80,7 @@ export interface Answer extends Target {
   readonly callId?: string
   readonly firstMs?: number
   readonly totalMs?: number
-  readonly refused?: Refused
+  readonly refused?: RefusedCallMessage
 }
 
 /** A question: a message of the user, or the results of tool calls. */
@@ -98,4 +98,4 @@ export interface Exchange {
   readonly answers: readonly Answer[]
 }
 
-export const NO_CONTENT: Content = { text: '', thinking: '', calls: [], signed: [] }
+export const EMPTY_CONTENT: Content = { text: '', thinking: '', calls: [], signed: [] }

@@ -3,10 +3,10 @@ import type { ApiKey } from '../../api/keys.ts'
 import { CLIENT_PROTOCOLS } from '@sluice/wire/protocols'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
-import { THINKING } from './typed-request.ts'
+import { THINKING_LEVELS } from './playground-request.ts'
 import type { Protocol } from './answer.ts'
-import { USUAL_VOICE } from './media-body.ts'
-import type { TypedCall } from './typed-call.ts'
+import { DEFAULT_VOICE } from './media-body.ts'
+import type { CallFormValues } from './call-form-values.ts'
 
 /** The settings of calls: key, protocol, system prompt, tools and so on. */
 export function CallInputs({
@@ -21,8 +21,8 @@ export function CallInputs({
   readonly keys: readonly ApiKey[]
   readonly keyId: number | undefined
   readonly onKey: (key: string | undefined) => void
-  readonly typed: TypedCall
-  readonly onType: (changes: Partial<TypedCall>) => void
+  readonly typed: CallFormValues
+  readonly onType: (changes: Partial<CallFormValues>) => void
   readonly areToolsWrong: boolean
   /** The protocols and endpoints of the chosen models. */
   readonly media: ReadonlySet<Protocol>
@@ -49,7 +49,7 @@ export function CallInputs({
       {media.has('speech') && (
         <TextInput
           label={playground.voice}
-          placeholder={USUAL_VOICE}
+          placeholder={DEFAULT_VOICE}
           value={typed.voice}
           onChange={({ currentTarget: { value } }) => onType({ voice: value })}
         />
@@ -76,7 +76,7 @@ export function CallInputs({
       <Select
         label={playground.thinking}
         allowDeselect={false}
-        data={THINKING.map((value) => ({ value, label: playground.depths[value] }))}
+        data={THINKING_LEVELS.map((value) => ({ value, label: playground.depths[value] }))}
         value={typed.thinking}
         onChange={(thinking) => onType({ thinking: thinking ?? 'off' })}
       />

@@ -1,6 +1,6 @@
 import { callWithKey } from '../../api/playground.ts'
 import { eventsOf } from '../../components/event-splitter.ts'
-import { type Answer, type Content, NO_CONTENT, type Protocol } from './answer.ts'
+import { type Answer, type Content, EMPTY_CONTENT, type Protocol } from './answer.ts'
 import { readChat } from './read-chat.ts'
 import { readGemini } from './read-gemini.ts'
 import { readEmbeddings, readImages, readSpeech } from './read-media.ts'
@@ -33,7 +33,7 @@ export interface PlaygroundCall {
 export async function callModel(asking: PlaygroundCall, report: (answer: Answer) => void): Promise<void> {
   const { protocol, model, keyId, body, isStream, signal } = asking
   const started = performance.now()
-  let answer: Answer = { protocol, model, keyId, state: 'running', content: NO_CONTENT, raw: [] }
+  let answer: Answer = { protocol, model, keyId, state: 'running', content: EMPTY_CONTENT, raw: [] }
   const change = (changes: Partial<Answer>): void => report((answer = { ...answer, ...changes }))
   const elapsed = (): number => performance.now() - started
   change({})
@@ -46,7 +46,7 @@ export async function callModel(asking: PlaygroundCall, report: (answer: Answer)
     if (response.headers.get('content-type')?.startsWith('audio/')) {
       const audio = URL.createObjectURL(await response.blob())
       const firstMs = elapsed()
-      return change({ firstMs, totalMs: firstMs, state: 'done', content: { ...NO_CONTENT, audio } })
+      return change({ firstMs, totalMs: firstMs, state: 'done', content: { ...EMPTY_CONTENT, audio } })
     }
     for await (const data of response.headers.get('content-type')?.startsWith('text/event-stream')
       ? dataOf(response)

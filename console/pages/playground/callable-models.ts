@@ -1,6 +1,6 @@
 import { allowedModels, type ApiKey } from '../../api/keys.ts'
 import type { PricedModel } from '../../api/models.ts'
-import { MEDIA, type Medium } from './answer.ts'
+import { MEDIA_ENDPOINTS, type MediaEndpoint } from './answer.ts'
 
 const WORKS = 1
 
@@ -10,8 +10,8 @@ export function usableKeys(keys: readonly ApiKey[]): readonly ApiKey[] {
 }
 
 /** The endpoint of a model that is not for conversations; undefined for other models. */
-export function mediumOf({ endpoints }: PricedModel): Medium | undefined {
-  return endpoints.includes('chat') ? undefined : MEDIA.find((medium) => endpoints.includes(medium))
+export function mediaEndpointOf({ endpoints }: PricedModel): MediaEndpoint | undefined {
+  return endpoints.includes('chat') ? undefined : MEDIA_ENDPOINTS.find((medium) => endpoints.includes(medium))
 }
 
 /**
@@ -25,7 +25,7 @@ export function callableModels(
   const conversing = models.filter(
     ({ endpoints, perCall, output }) => endpoints.includes('chat') && perCall === undefined && output > 0,
   )
-  const others = models.filter((model) => mediumOf(model) !== undefined)
+  const others = models.filter((model) => mediaEndpointOf(model) !== undefined)
   const all = [...conversing, ...others]
   const allowed = key && allowedModels(key)
   return allowed ? all.filter(({ name }) => allowed.includes(name)) : all

@@ -1,5 +1,5 @@
 import { Modal, Tabs } from '@mantine/core'
-import { pathOf } from '../../api/playground.ts'
+import { callPath } from '../../api/playground.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { codeSamples } from './code-samples.ts'
@@ -21,7 +21,7 @@ export function CodeDialog({
   const samples = opened
     ? codeSamples({
         origin: location.origin,
-        path: `/${protocol === 'gemini' ? 'v1beta' : 'v1'}/${pathOf({ protocol, model, isStream })}`,
+        path: `/${protocol === 'gemini' ? 'v1beta' : 'v1'}/${callPath({ protocol, model, isStream })}`,
         bodies: {
           curl: bodyOf({ model, protocol }),
           chat: bodyOf({ model, protocol: 'chat' }),

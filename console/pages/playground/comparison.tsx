@@ -4,10 +4,10 @@ import { useState } from 'react'
 import type { CallDetail } from '../../api/calls.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import type { Answer } from './answer.ts'
-import { callOfAnswer, tokensPerSecond } from './call-of-answer.ts'
+import { settledCallOfAnswer, tokensPerSecond } from './settled-call-of-answer.ts'
 import classes from './exchange-view.module.css'
 
 const USUAL_CALLS = '10000'
@@ -23,9 +23,9 @@ interface Compared {
 /** Compares the answers to one question: their cost and times, and the cost of a month. */
 export function Comparison({ answers }: { readonly answers: readonly Answer[] }) {
   const { playground } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const [calls, setCalls] = useState(USUAL_CALLS)
-  const found = useQueries({ queries: answers.map((answer) => callOfAnswer(profile.id, answer)) })
+  const found = useQueries({ queries: answers.map((answer) => settledCallOfAnswer(profile.id, answer)) })
   const rows = answers.map((answer, place): Compared => ({ answer, call: found[place]?.data }))
   const columns = useColumns(calls, answers)
   return (
@@ -50,7 +50,7 @@ export function Comparison({ answers }: { readonly answers: readonly Answer[] })
 
 function useColumns(calls: string, answers: readonly Answer[]): readonly Column<Compared>[] {
   const { playground } = useTexts()
-  const { duration, count } = useFormats()
+  const { duration, count } = useFormatters()
   const areProtocolsNamed = new Set(answers.map(({ protocol }) => protocol)).size > 1
   const time = (milliseconds: number | undefined): string =>
     milliseconds === undefined ? playground.notKnown : duration(milliseconds)

@@ -2,7 +2,7 @@ import { ActionIcon, Button, Textarea } from '@mantine/core'
 import { IconPaperclip, IconPlayerStopFilled, IconX } from '@tabler/icons-react'
 import { useMediaQuery } from '@mantine/hooks'
 import { useRef, useState } from 'react'
-import { Problem } from '../../components/problem.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 import { MAX_IMAGE_BYTES, shrinkImage } from './shrink-image.ts'
@@ -80,7 +80,7 @@ export function Composer({
           ))}
         </ul>
       )}
-      {problem !== undefined && <Problem text={problem} />}
+      {problem !== undefined && <ErrorAlert text={problem} />}
       <Textarea
         ref={input}
         label={playground.message}

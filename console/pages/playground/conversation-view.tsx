@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core'
 import { IconArrowDown } from '@tabler/icons-react'
 import { useTexts } from '../../locales/use-texts.tsx'
-import type { Exchange, Target, ToolResult } from './answer.ts'
+import type { Exchange, ModelAndProtocol, ToolResult } from './answer.ts'
 import { Comparison } from './comparison.tsx'
 import { ExchangeView } from './exchange-view.tsx'
 import classes from './playground-page.module.css'
@@ -17,7 +17,7 @@ export function ConversationView({
   readonly exchanges: readonly Exchange[]
   readonly isRunning: boolean
   readonly following: ScrollFollowing
-  readonly onResults: (results: readonly ToolResult[], target: Target) => void
+  readonly onResults: (results: readonly ToolResult[], target: ModelAndProtocol) => void
 }) {
   const { playground } = useTexts()
   const last = exchanges.at(-1)

@@ -1,12 +1,12 @@
 import { Link } from '@tanstack/react-router'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { Problem } from '../../components/problem.tsx'
+import { ErrorAlert } from '../../components/error-alert.tsx'
 import {
   type Answer,
   type Exchange,
   isConversation,
   type Question,
-  type Target,
+  type ModelAndProtocol,
   type ToolResult,
 } from './answer.ts'
 import { AnswerFooter } from './answer-footer.tsx'
@@ -24,7 +24,7 @@ export function ExchangeView({
   readonly exchange: Exchange
   /** Whether this is the last question, so that results of its tool calls can still be sent. */
   readonly isLast: boolean
-  readonly onResults: (results: readonly ToolResult[], target: Target) => void
+  readonly onResults: (results: readonly ToolResult[], target: ModelAndProtocol) => void
 }) {
   return (
     <article className={classes['exchange']}>
@@ -103,7 +103,7 @@ function AnswerProblem({ answer: { keyId, content, refused } }: { readonly answe
   const message = refused?.message ?? content.error
   if (message === undefined) return null
   return (
-    <Problem text={message}>
+    <ErrorAlert text={message}>
       {refused?.code.includes('quota') === true && (
         <p>
           <Link to="/keys/$id" params={{ id: String(keyId) }}>
@@ -111,6 +111,6 @@ function AnswerProblem({ answer: { keyId, content, refused } }: { readonly answe
           </Link>
         </p>
       )}
-    </Problem>
+    </ErrorAlert>
   )
 }

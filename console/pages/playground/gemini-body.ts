@@ -1,8 +1,13 @@
 import type { Answer, Question } from './answer.ts'
-import { THINKING_BUDGETS, withoutUndefined, parseObject, type TypedRequest } from './typed-request.ts'
+import {
+  THINKING_BUDGETS,
+  withoutUndefined,
+  parseObject,
+  type PlaygroundRequest,
+} from './playground-request.ts'
 
 /** The body of a request in the Gemini protocol, in which the path names the model. */
-export function geminiBody(request: TypedRequest): object {
+export function geminiBody(request: PlaygroundRequest): object {
   const { system, thinking, temperature, topP, maxTokens, tools, earlier, question } = request
   const names = new Map(
     earlier.flatMap(({ answer }) => answer.content.calls.map(({ id, name }) => [id, name] as const)),

@@ -1,12 +1,12 @@
 import { useTexts } from '../../locales/use-texts.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import type { Content } from './answer.ts'
 import classes from './exchange-view.module.css'
 
 /** Pictures, speech and embeddings of an answer. */
 export function MediaView({ content: { pictures = [], audio, vectors } }: { readonly content: Content }) {
   const { playground } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   return (
     <>
       {pictures.map((url, place) =>

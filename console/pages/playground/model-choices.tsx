@@ -2,7 +2,7 @@ import { ActionIcon, Button, Select } from '@mantine/core'
 import { IconAdjustmentsHorizontal, IconPlus, IconX } from '@tabler/icons-react'
 import { useState } from 'react'
 import type { PricedModel } from '../../api/models.ts'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './playground-page.module.css'
 
@@ -94,7 +94,7 @@ function ModelChoice({
   readonly onChoose: (name: string) => void
 }) {
   const { playground } = useTexts()
-  const { price } = useFormats()
+  const { price } = useFormatters()
   const priceOf = (name: string): string => {
     const found = models.find((one) => one.name === name)
     return found ? playground.price(price(found.input), price(found.output)) : ''

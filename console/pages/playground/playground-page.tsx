@@ -7,23 +7,23 @@ import { useState } from 'react'
 import { type ApiKey, keysQuery } from '../../api/keys.ts'
 import { modelsQuery, type PricedModel } from '../../api/models.ts'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { COMPARED_PROTOCOLS, type Question, type Target } from './answer.ts'
+import { COMPARED_PROTOCOLS, type Question, type ModelAndProtocol } from './answer.ts'
 import { CallInputs } from './call-inputs.tsx'
 import { CodeDialog } from './code-dialog.tsx'
 import { Composer } from './composer.tsx'
-import { callableModels, mediumOf, usableKeys } from './callable-models.ts'
+import { callableModels, mediaEndpointOf, usableKeys } from './callable-models.ts'
 import { readSavedConversation, useSavedConversation } from './saved-conversation.ts'
 import { MAX_MODELS, ModelChoices } from './model-choices.tsx'
 import classes from './playground-page.module.css'
 import { requestBody } from './request-body.ts'
-import type { CallSettings } from './typed-request.ts'
+import type { CallSettings } from './playground-request.ts'
 import { ConversationView } from './conversation-view.tsx'
-import type { TypedCall } from './typed-call.ts'
+import type { CallFormValues } from './call-form-values.ts'
 import { toolsIn } from './tools-json.ts'
 import { type Call, useConversation } from './use-conversation.ts'
 import { useScrollFollowing } from './use-scroll-following.ts'
@@ -36,7 +36,7 @@ const WIDE = '(width >= 900px)'
  * tab.
  */
 export function PlaygroundPage() {
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const keys = useQuery(keysQuery(profile.id, 1, ''))
   const models = useQuery(modelsQuery(profile.id))
   return (
@@ -58,11 +58,11 @@ export function PlaygroundPage() {
 
 function NothingToCall({ hasModel }: { readonly hasModel: boolean }) {
   const { playground } = useTexts()
-  const { isRoot } = useSignedIn()
+  const { isRoot } = useSignedInAccount()
   return (
     <>
       <PageHead title={playground.title} />
-      <Empty text={hasModel ? playground.noKey : playground.noModel}>
+      <EmptyState text={hasModel ? playground.noKey : playground.noModel}>
         {hasModel ? (
           <Button component={Link} to="/keys" search={{ new: '1' } as never}>
             {playground.createKey}
@@ -74,7 +74,7 @@ function NothingToCall({ hasModel }: { readonly hasModel: boolean }) {
             </Button>
           )
         )}
-      </Empty>
+      </EmptyState>
     </>
   )
 }
@@ -87,11 +87,11 @@ function Playground({
   readonly models: readonly PricedModel[]
 }) {
   const { playground } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const [search, setSearch] = useSearchState()
   const [saved] = useState(() => readSavedConversation(profile.id))
-  const [typed, setTyped] = useState<TypedCall>(saved.typed)
+  const [typed, setTyped] = useState<CallFormValues>(saved.typed)
   const [draft, setDraft] = useState(search['hello'] === undefined ? saved.draft : playground.hello)
   const [isCodeOpen, setIsCodeOpen] = useState(false)
   const isWide = useMediaQuery(WIDE, undefined, { getInitialValueInEffect: false })
@@ -110,7 +110,7 @@ function Playground({
   const settings: CallSettings = { ...settingsOf(typed), tools: tools ?? [] }
   const targets = targetsOf(chosen, callable, typed)
   const media = new Set(targets.map(({ protocol }) => protocol))
-  const send = (question: Question, to: readonly Target[] = targets): void => {
+  const send = (question: Question, to: readonly ModelAndProtocol[] = targets): void => {
     if (!key) return
     following.follow()
     conversation.send({ targets: to, keyId: key.id, settings }, question)
@@ -225,17 +225,17 @@ function searchOf(names: readonly string[]): SearchState {
 function targetsOf(
   models: readonly string[],
   callable: readonly PricedModel[],
-  { protocol }: TypedCall,
-): readonly Target[] {
+  { protocol }: CallFormValues,
+): readonly ModelAndProtocol[] {
   const protocols = protocol === 'both' ? COMPARED_PROTOCOLS : [protocol]
-  return models.flatMap((model): readonly Target[] => {
-    const medium = callable.filter(({ name }) => name === model).map(mediumOf)[0]
-    const calls: readonly Target['protocol'][] = medium ? [medium] : protocols
+  return models.flatMap((model): readonly ModelAndProtocol[] => {
+    const medium = callable.filter(({ name }) => name === model).map(mediaEndpointOf)[0]
+    const calls: readonly ModelAndProtocol['protocol'][] = medium ? [medium] : protocols
     return calls.map((one) => ({ model, protocol: one }))
   })
 }
 
-function settingsOf(typed: TypedCall): Omit<CallSettings, 'tools'> {
+function settingsOf(typed: CallFormValues): Omit<CallSettings, 'tools'> {
   const number = (text: string): number | undefined => (text.trim() === '' ? undefined : Number(text))
   return {
     system: typed.system,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { compared } from './read-media.ts'
+import { compareVectors } from './read-media.ts'
 
 test('108: the cosine of embeddings is 1 for the same direction, 0 for right angles, and known for each pair', () => {
   expect(
-    compared([
+    compareVectors([
       [3, 4],
       [6, 8],
       [4, -3],
@@ -16,10 +16,10 @@ test('108: the cosine of embeddings is 1 for the same direction, 0 for right ang
       { texts: [2, 3], cosine: 0 },
     ],
   })
-  expect(compared([[1, 1]])).toEqual({ dimensions: 2, cosines: [] })
+  expect(compareVectors([[1, 1]])).toEqual({ dimensions: 2, cosines: [] })
   // No direction, and no division by 0.
   expect(
-    compared([
+    compareVectors([
       [0, 0],
       [1, 0],
     ]).cosines,

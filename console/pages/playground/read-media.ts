@@ -27,11 +27,11 @@ export function readSpeech(content: Content): Content {
 export function readEmbeddings(content: Content, value: object): Content {
   const { data = [] } = value as { readonly data?: readonly { readonly embedding?: unknown }[] }
   const vectors = data.map(({ embedding }) => (Array.isArray(embedding) ? embedding.map(Number) : []))
-  return { ...content, vectors: compared(vectors) }
+  return { ...content, vectors: compareVectors(vectors) }
 }
 
 /** The cosines of all pairs of vectors. */
-export function compared(vectors: readonly (readonly number[])[]): Vectors {
+export function compareVectors(vectors: readonly (readonly number[])[]): Vectors {
   const few = vectors.slice(0, MAX_COMPARED)
   const cosines = few.flatMap((one, first) =>
     few.slice(first + 1).map((other, place) => ({

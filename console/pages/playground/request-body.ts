@@ -1,4 +1,4 @@
-import type { Answer, Exchange, Question, Target } from './answer.ts'
+import type { Answer, Exchange, Question, ModelAndProtocol } from './answer.ts'
 import { geminiBody } from './gemini-body.ts'
 import { embeddingsBody, imagesBody, speechBody } from './media-body.ts'
 import { responsesBody } from './responses-body.ts'
@@ -8,15 +8,15 @@ import {
   type CallSettings,
   withoutUndefined,
   parseObject,
-  type TypedRequest,
-} from './typed-request.ts'
+  type PlaygroundRequest,
+} from './playground-request.ts'
 
 /** Maximum number of output tokens if the user typed none; the messages protocol requires a number. */
 const USUAL_MAX_TOKENS = 4096
 
 /** The body of a request: settings, the conversation so far with that model, and a new question. */
 export function requestBody(
-  target: Target,
+  target: ModelAndProtocol,
   settings: CallSettings,
   before: readonly Exchange[],
   question: Question,
@@ -46,7 +46,7 @@ const BODIES = {
  * results are left out.
  */
 function questionsForTarget(
-  target: Target,
+  target: ModelAndProtocol,
   before: readonly Exchange[],
   question: Question,
 ): readonly AnsweredQuestion[] {
@@ -69,7 +69,7 @@ function withoutCalls(answer: Answer): Answer {
   return { ...answer, content: { ...answer.content, calls: [] } }
 }
 
-function chatBody(request: TypedRequest): object {
+function chatBody(request: PlaygroundRequest): object {
   const { model, system, thinking, temperature, topP, maxTokens, tools, stream, earlier, question } = request
   return {
     model,
@@ -113,7 +113,7 @@ function chatAnswer({ content: { text, calls } }: Answer): object {
   }
 }
 
-function messagesBody(request: TypedRequest): object {
+function messagesBody(request: PlaygroundRequest): object {
   const { model, system, thinking, temperature, topP, maxTokens, tools, stream, earlier, question } = request
   const budget = thinking === 'off' ? 0 : THINKING_BUDGETS[thinking]
   return {

@@ -1,8 +1,8 @@
 import type { Answer, Question } from './answer.ts'
-import { withoutUndefined, type TypedRequest } from './typed-request.ts'
+import { withoutUndefined, type PlaygroundRequest } from './playground-request.ts'
 
 /** The body of a request by the responses protocol, with the conversation as its input. */
-export function responsesBody(request: TypedRequest): object {
+export function responsesBody(request: PlaygroundRequest): object {
   const { model, system, thinking, temperature, topP, maxTokens, tools, stream, earlier, question } = request
   return {
     model,

@@ -1,12 +1,12 @@
 import { useEffect, useRef } from 'react'
 import { writeTabStorage, readTabStorage } from '../../components/tab-storage.ts'
 import type { Answer, Exchange } from './answer.ts'
-import { NO_TYPED_CALL, type TypedCall } from './typed-call.ts'
+import { EMPTY_CALL_FORM_VALUES, type CallFormValues } from './call-form-values.ts'
 
 /** What is kept when the tab is reloaded: the conversation, the settings and the unsent message. */
 export interface SavedConversation {
   readonly exchanges: readonly Exchange[]
-  readonly typed: TypedCall
+  readonly typed: CallFormValues
   readonly draft: string
 }
 
@@ -16,14 +16,14 @@ const NAME = 'playground'
  * with each event.
  */
 const KEEP_AFTER_MS = 300
-const NOTHING: SavedConversation = { exchanges: [], typed: NO_TYPED_CALL, draft: '' }
+const NOTHING: SavedConversation = { exchanges: [], typed: EMPTY_CALL_FORM_VALUES, draft: '' }
 
 /** The stored conversation of this account in this tab. */
 export function readSavedConversation(userId: number): SavedConversation {
   try {
     const saved = JSON.parse(readTabStorage(NAME)) as SavedConversation & { userId: number }
     if (saved.userId !== userId) return NOTHING
-    return { ...saved, typed: { ...NO_TYPED_CALL, ...saved.typed } }
+    return { ...saved, typed: { ...EMPTY_CALL_FORM_VALUES, ...saved.typed } }
   } catch {
     return NOTHING
   }

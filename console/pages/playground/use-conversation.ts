@@ -1,8 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from 'react'
-import { type Answer, type Exchange, isConversation, type Question, type Target } from './answer.ts'
+import { type Answer, type Exchange, isConversation, type Question, type ModelAndProtocol } from './answer.ts'
 import { callModel } from './call-model.ts'
 import { requestBody } from './request-body.ts'
-import type { CallSettings } from './typed-request.ts'
+import type { CallSettings } from './playground-request.ts'
 
 /** A conversation with one model, or with several that get the same questions. */
 export interface Conversation {
@@ -10,20 +10,20 @@ export interface Conversation {
   readonly isRunning: boolean
   /** The last call; undefined before the first. */
   readonly last: Call | undefined
-  readonly send: (to: Recipient, question: Question) => void
+  readonly send: (to: QuestionRecipient, question: Question) => void
   readonly stop: () => void
   readonly clear: () => void
 }
 
 /** A call as it was sent; `bodyOf` returns the body that it would have for another target. */
-export interface Call extends Target {
+export interface Call extends ModelAndProtocol {
   readonly isStream: boolean
-  readonly bodyOf: (target: Target) => object
+  readonly bodyOf: (target: ModelAndProtocol) => object
 }
 
 /** The key, models and settings that a question is sent with. */
-export interface Recipient {
-  readonly targets: readonly Target[]
+export interface QuestionRecipient {
+  readonly targets: readonly ModelAndProtocol[]
   readonly keyId: number
   readonly settings: CallSettings
 }
@@ -38,14 +38,14 @@ export function useConversation(before: readonly Exchange[], onEnd: () => void):
   ended.current = onEnd
   // Calls end when the user leaves the page, because nobody would read the rest of their answers.
   useEffect(() => () => running?.abort(), [running])
-  const send = ({ targets, keyId, settings }: Recipient, question: Question): void => {
+  const send = ({ targets, keyId, settings }: QuestionRecipient, question: Question): void => {
     const [first] = targets
     if (running || !first) return
     const stopping = new AbortController()
     const id = (lastId.current += 1)
     setRunning(stopping)
     setExchanges([...exchanges, { id, question, answers: [] }])
-    const bodyOf = (target: Target): object => requestBody(target, settings, exchanges, question)
+    const bodyOf = (target: ModelAndProtocol): object => requestBody(target, settings, exchanges, question)
     setLast({ ...first, isStream: settings.stream, bodyOf })
     const calls = targets.map((target, place) =>
       callModel(

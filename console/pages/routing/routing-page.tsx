@@ -7,11 +7,11 @@ import { managedModelsQuery } from '../../api/models.ts'
 import { type RoutedChannel, type Simulation, simulationQuery } from '../../api/routing.ts'
 import { groupsQuery } from '../../api/users.ts'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { StateMark } from '../../components/state-mark.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -23,7 +23,7 @@ const PROMPT_TOKENS = '1000'
 /** The channels of a model in the order in which they are tried, and what would happen to a call. */
 export function RoutingPage() {
   const { routing: t, channels } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const [{ model = '', group = profile.group, protocol = 'chat', without = '' }, setSearch] = useSearchState()
   const [isSimulated, setIsSimulated] = useState(false)
   const [sizes, setSizes] = useState({ prompt: PROMPT_TOKENS, output: '' })
@@ -76,7 +76,7 @@ export function RoutingPage() {
         />
       </Toolbar>
       {model === '' ? (
-        <Empty text={t.empty} />
+        <EmptyState text={t.empty} />
       ) : (
         <QueryResult query={query}>
           {(simulation) => (
@@ -118,8 +118,8 @@ function Route({
   readonly onLeave: (id: number, isLeft: boolean) => void
 }) {
   const { routing: t } = useTexts()
-  const { count } = useFormats()
-  if (route.length === 0) return <Empty text={t.noChannel} />
+  const { count } = useFormatters()
+  if (route.length === 0) return <EmptyState text={t.noChannel} />
   return (
     <ol aria-label={t.route} className={classes['route']}>
       {route.flatMap(({ model, fallback, priority, channels }, step) =>
@@ -157,7 +157,7 @@ function OneChannel({
   readonly onLeave: (isLeft: boolean) => void
 }) {
   const { routing: t, channels } = useTexts()
-  const { percent } = useFormats()
+  const { percent } = useFormatters()
   return (
     <>
       <Link to="/channels/$id" params={{ id: String(id) }} title={name} className={classes['name']}>

@@ -1,13 +1,13 @@
 import { Link } from '@tanstack/react-router'
 import type { Call } from '../../api/calls.ts'
 import { CacheBreakMark } from '../../components/cache-break-mark.tsx'
-import { allInput, cacheTokensOf, shownVerdict } from '../../components/cache-breaks.ts'
+import { totalInputTokens, cacheTokensOf, truncatedVerdict } from '../../components/cache-breaks.ts'
 import { CallState } from '../../components/call-state.tsx'
-import { CutText } from '../../components/cut-text.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import type { SearchState } from '../../components/search-state.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions.module.css'
@@ -27,7 +27,7 @@ export function SessionCalls({
   readonly log: SearchState
 }) {
   const { sessions } = useTexts()
-  const { isAdmin } = useSignedIn()
+  const { isAdmin } = useSignedInAccount()
   const columns = useColumns(log).filter(({ key }) => isAdmin || key !== 'channel')
   return (
     <DataTable
@@ -56,7 +56,7 @@ function Detail({ call }: { readonly call: Call }) {
       {broke !== '' && <CacheBreakMark reason={broke} />}
       {verdict !== '' && (
         <span>
-          {caches.verdict} <code>{shownVerdict(verdict)}</code>
+          {caches.verdict} <code>{truncatedVerdict(verdict)}</code>
         </span>
       )}
     </div>
@@ -65,7 +65,7 @@ function Detail({ call }: { readonly call: Call }) {
 
 function useColumns(log: SearchState): readonly Column<Call>[] {
   const { sessions } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   const tokens = (key: string, label: string, of: (call: Call) => number): Column<Call> => ({
     key,
     label,
@@ -83,14 +83,14 @@ function useColumns(log: SearchState): readonly Column<Call>[] {
         </Link>
       ),
     },
-    { key: 'model', label: sessions.model, cell: ({ model_name }) => <CutText text={model_name} /> },
+    { key: 'model', label: sessions.model, cell: ({ model_name }) => <TruncatedText text={model_name} /> },
     {
       key: 'channel',
       label: sessions.channel,
       isOptional: true,
-      cell: ({ channel }) => <CutText text={channel ?? ''} />,
+      cell: ({ channel }) => <TruncatedText text={channel ?? ''} />,
     },
-    tokens('input', sessions.input, (call) => allInput(cacheTokensOf(call))),
+    tokens('input', sessions.input, (call) => totalInputTokens(cacheTokensOf(call))),
     tokens('cached', sessions.cached, (call) => cacheTokensOf(call).cached),
     tokens('written', sessions.written, (call) => cacheTokensOf(call).cache_write),
     tokens('output', sessions.output, ({ completion_tokens }) => completion_tokens),

@@ -3,17 +3,17 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { CALL_PAGE_SIZE, type CallFilter, callsQuery } from '../../api/calls.ts'
 import { type Session, sessionsQuery } from '../../api/sessions.ts'
-import { allInput, countedBreaks, shareRead } from '../../components/cache-breaks.ts'
+import { totalInputTokens, cacheBreakCounts, shareReadFromCache } from '../../components/cache-breaks.ts'
 import { Figures } from '../../components/figures.tsx'
-import { Gone } from '../../components/gone.tsx'
+import { ObjectNotFound } from '../../components/object-not-found.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { useBreaksText } from './use-breaks-text.ts'
+import { useCacheBreaksText } from './use-cache-breaks-text.ts'
 import { SessionCalls } from './session-calls.tsx'
 import { SessionThread } from './session-thread.tsx'
 import classes from './sessions.module.css'
@@ -25,7 +25,7 @@ const IN_ORDER = { sort: 'created_at', order: 'asc' } as const
 export function SessionPage() {
   const { id = '' } = useParams({ strict: false })
   const { sessions } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const query = useQuery({
     ...sessionsQuery(profile.id, { session: id }, 1),
     refetchInterval: REFRESH_MS,
@@ -36,7 +36,7 @@ export function SessionPage() {
         session ? (
           <OneSession session={session} />
         ) : (
-          <Gone text={sessions.gone} to="/sessions" label={sessions.back} />
+          <ObjectNotFound text={sessions.gone} to="/sessions" label={sessions.back} />
         )
       }
     </QueryResult>
@@ -45,9 +45,9 @@ export function SessionPage() {
 
 function OneSession({ session }: { readonly session: Session }) {
   const { sessions, content } = useTexts()
-  const { profile, isAdmin } = useSignedIn()
+  const { profile, isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
-  const { time } = useFormats()
+  const { time } = useFormatters()
   const [{ p = '1', as }, setSearch] = useSearchState()
   const isThread = as === 'thread'
   const page = Number(p)
@@ -57,7 +57,7 @@ function OneSession({ session }: { readonly session: Session }) {
     placeholderData: keepPreviousData,
     refetchInterval: REFRESH_MS,
   })
-  const broken = useBreaksText()(session.breaks)
+  const broken = useCacheBreaksText()(session.breaks)
   const log: SearchState = { period: 'all', session: session.session, ...IN_ORDER }
   return (
     <>
@@ -109,9 +109,9 @@ function OneSession({ session }: { readonly session: Session }) {
 /** How many tokens the calls of a session used, and what prompt caches saved. */
 function SessionFigures({ session }: { readonly session: Session }) {
   const { sessions, caches } = useTexts()
-  const { count, money, exact, percent } = useFormats()
-  const breaks = countedBreaks(session.breaks)
-  const share = shareRead(session)
+  const { count, money, exact, percent } = useFormatters()
+  const breaks = cacheBreakCounts(session.breaks)
+  const share = shareReadFromCache(session)
   const amount = (label: string, quota: number, note?: string) => ({
     label,
     value: money(quota),
@@ -126,7 +126,7 @@ function SessionFigures({ session }: { readonly session: Session }) {
           {
             label: caches.read,
             value: share === undefined ? '–' : percent(share),
-            note: caches.readOf(count(session.cached), count(allInput(session))),
+            note: caches.readOf(count(session.cached), count(totalInputTokens(session))),
           },
           amount(caches.saved, session.cache_saved, caches.savedNote),
           amount(caches.surcharge, session.cache_surcharge, caches.surchargeNote),

@@ -4,8 +4,8 @@ import type { Call } from '../../api/calls.ts'
 import { contentQuery } from '../../api/content.ts'
 import { Conversation } from '../../components/conversation.tsx'
 import { conversationOf, newTurns } from '../../components/conversation-turns.ts'
-import type { Turn } from '../../components/said.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import type { ConversationTurn } from '../../components/conversation-pieces.ts'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions.module.css'
@@ -13,11 +13,11 @@ import classes from './sessions.module.css'
 /** The calls of a session as one conversation: each call shows only the messages that are new in it. */
 export function SessionThread({ calls }: { readonly calls: readonly Call[] }) {
   const { content } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const kept = calls.filter(({ content_address: address }) => address !== '')
   const found = useQueries({ queries: kept.map(({ id }) => contentQuery(profile.id, id)) })
   if (kept.length === 0) return <p className={classes['hint']}>{content.nothingKept}</p>
-  let before: readonly Turn[] = []
+  let before: readonly ConversationTurn[] = []
   return kept.map((call, index) => {
     const parts = found[index]?.data?.parts
     const answer = (parts?.answer_sent ?? parts?.answer_received)?.text ?? ''

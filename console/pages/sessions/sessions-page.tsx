@@ -3,27 +3,33 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { type Session, SESSION_PAGE_SIZE, sessionsQuery } from '../../api/sessions.ts'
-import { allInput, shareRead } from '../../components/cache-breaks.ts'
-import { CutText } from '../../components/cut-text.tsx'
+import { totalInputTokens, shareReadFromCache } from '../../components/cache-breaks.ts'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { NoCalls } from '../../components/no-calls.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
-import { LOG_PERIODS, type Period, periodIn, type Span, spanOf } from '../../components/period.ts'
+import {
+  LOG_PERIODS,
+  type Period,
+  periodInAddress,
+  type TimeRange,
+  timeRangeOf,
+} from '../../components/period.ts'
 import { PeriodFilter } from '../../components/period-filter.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
-import { valuesIn } from '../../components/several.ts'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { valuesOfUrlText } from '../../components/url-values.ts'
 import { TimeText } from '../../components/time-text.tsx'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { ValueFilter } from '../../components/value-filter.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './sessions.module.css'
-import { useBreaksText } from './use-breaks-text.ts'
+import { useCacheBreaksText } from './use-cache-breaks-text.ts'
 
 const DEFAULT_PERIOD: Period = '7d'
 const REFRESH_MS = 60_000
@@ -34,12 +40,12 @@ const REFRESH_MS = 60_000
  */
 export function SessionsPage() {
   const { sessions, common, logs } = useTexts()
-  const { profile, isAdmin } = useSignedIn()
+  const { profile, isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const [search, setSearch] = useSearchState()
   const [openedAt] = useState(Date.now)
   const span = spanIn(search, openedAt, timeZone)
-  const users = isAdmin ? valuesIn(search['user']) : []
+  const users = isAdmin ? valuesOfUrlText(search['user']) : []
   const page = Number(search['p'] ?? '1')
   const query = useQuery({
     ...sessionsQuery(
@@ -78,11 +84,11 @@ export function SessionsPage() {
         {({ items, total }) =>
           items.length === 0 ? (
             users.length > 0 ? (
-              <Empty text={sessions.emptyFiltered}>
+              <EmptyState text={sessions.emptyFiltered}>
                 <Button variant="default" onClick={() => change({ user: undefined })}>
                   {common.clearFilters}
                 </Button>
-              </Empty>
+              </EmptyState>
             ) : (
               <NoCalls text={sessions.empty} />
             )
@@ -116,15 +122,15 @@ export function SessionsPage() {
  * The period in the address, cut to full minutes so that rendering the page again does not change the
  * request.
  */
-function spanIn(search: SearchState, nowMs: number, timeZone: string): Span {
+function spanIn(search: SearchState, nowMs: number, timeZone: string): TimeRange {
   const now = Math.floor(nowMs / 60_000) * 60
-  return spanOf(periodIn(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
+  return timeRangeOf(periodInAddress(LOG_PERIODS, search, DEFAULT_PERIOD), search, now, timeZone)
 }
 
 function useColumns(): readonly Column<Session>[] {
   const { sessions } = useTexts()
-  const { count, percent } = useFormats()
-  const breaksText = useBreaksText()
+  const { count, percent } = useFormatters()
+  const breaksText = useCacheBreaksText()
   const number = (key: string, label: string, of: (session: Session) => number): Column<Session> => ({
     key,
     label,
@@ -150,16 +156,16 @@ function useColumns(): readonly Column<Session>[] {
         </Link>
       ),
     },
-    { key: 'user', label: sessions.user, cell: ({ username }) => <CutText text={username} /> },
+    { key: 'user', label: sessions.user, cell: ({ username }) => <TruncatedText text={username} /> },
     { key: 'last', label: sessions.last, cell: ({ last_at }) => <TimeText at={last_at} /> },
     number('calls', sessions.calls, ({ calls }) => calls),
-    { ...number('input', sessions.input, allInput), isOptional: true },
+    { ...number('input', sessions.input, totalInputTokens), isOptional: true },
     {
       key: 'share',
       label: sessions.share,
       isNumber: true,
       cell: (session) => {
-        const share = shareRead(session)
+        const share = shareReadFromCache(session)
         return share === undefined ? '–' : percent(share)
       },
     },
@@ -169,7 +175,7 @@ function useColumns(): readonly Column<Session>[] {
     {
       key: 'breaks',
       label: sessions.breaks,
-      cell: ({ breaks }) => <CutText text={breaksText(breaks) || '–'} />,
+      cell: ({ breaks }) => <TruncatedText text={breaksText(breaks) || '–'} />,
     },
   ]
 }

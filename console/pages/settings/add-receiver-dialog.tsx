@@ -4,7 +4,7 @@ import { ALERT_TYPES, type AlertType } from '../../../src/domain/alert.ts'
 import { type AddedReceiver, addReceiver } from '../../api/alerts.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
-import { Refusal } from '../../components/refusal.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { FormActions } from '../../components/form-actions.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -96,7 +96,7 @@ function ReceiverForm({
           error={field === 'events' && (error as ApiError).message}
           onChange={setEvents}
         />
-        {!atField && <Refusal error={error} />}
+        {!atField && <RefusalMessage error={error} />}
       </Stack>
       <FormActions label={alerts.add} isRunning={adding.isRunning} onCancel={onClose} />
     </form>

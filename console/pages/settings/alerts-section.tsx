@@ -6,8 +6,8 @@ import { type Receiver, receiversQuery, removeReceiver } from '../../api/alerts.
 import { QueryResult } from '../../components/query-result.tsx'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { AddReceiverDialog } from './add-receiver-dialog.tsx'
@@ -20,7 +20,7 @@ import { ReceiverTestButton } from './receiver-test-button.tsx'
 export function AlertsSection() {
   const { settings } = useTexts()
   const { alerts } = settings
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const [isAdding, setIsAdding] = useState(false)
   const [toRemove, setToRemove] = useState<Receiver>()
@@ -33,7 +33,7 @@ export function AlertsSection() {
       <QueryResult query={useQuery(receiversQuery(profile.id))} rows={2}>
         {(receivers) =>
           receivers.length === 0 ? (
-            <Empty text={alerts.empty} />
+            <EmptyState text={alerts.empty} />
           ) : (
             <DataTable label={alerts.table} columns={columns} rows={receivers} keyOf={({ id }) => id} />
           )

@@ -1,4 +1,4 @@
-import type { DeclaredFile } from '../../api/options.ts'
+import type { DeclaredSettings } from '../../api/options.ts'
 import { FormSection } from '../../components/form-section.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './settings-page.module.css'
@@ -13,7 +13,7 @@ export function DeclaredSection({
   readonly title: string
   readonly text: string
   readonly section: 'rate_limits' | 'login'
-  readonly declared: DeclaredFile
+  readonly declared: DeclaredSettings
 }) {
   const { settings } = useTexts()
   const found = items.filter(({ path }) => path.startsWith(`${section}.`) || path.startsWith(`${section}[`))

@@ -1,11 +1,11 @@
 import { Select, TextInput } from '@mantine/core'
 import { useState } from 'react'
-import type { DeclaredFile } from '../../api/options.ts'
+import type { DeclaredSettings } from '../../api/options.ts'
 import { exactAmount, moneyUnit, parseMoney } from '../../components/money.ts'
-import { useSignedIn } from '../../components/session.tsx'
-import { PERIOD_CHOICES } from '../../components/typed-limits.ts'
+import { useSignedInAccount } from '../../components/session.tsx'
+import { PERIOD_CHOICES } from '../../components/limit-form-values.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { lineOf } from './declared.ts'
+import { lineOfDeclaredEntry } from './line-of-declared-entry.ts'
 import classes from './settings-page.module.css'
 
 const DEFAULT_PERIOD = 'month'
@@ -23,11 +23,11 @@ export function GroupBudgets({
   readonly names: readonly string[]
   /** A JSON object: budgets by group. */
   readonly value: string
-  readonly declared: DeclaredFile
+  readonly declared: DeclaredSettings
   readonly onChange: (value: string) => void
 }) {
   const { settings, limits, common } = useTexts()
-  const { display } = useSignedIn()
+  const { display } = useSignedInAccount()
   const budgets = JSON.parse(value) as Budgets
   const [amounts, setAmounts] = useState<ReadonlyMap<string, string>>(new Map())
   const set = (name: string, budget: number | null, period: string): void => {
@@ -39,7 +39,7 @@ export function GroupBudgets({
   return names.map((name) => {
     const { budget = 0, budget_period: period = '' } = budgets[name] ?? {}
     const stored = budget === null || budget === 0 ? '' : exactAmount(budget, display)
-    const line = lineOf(declared, 'groups', name, 'budget')
+    const line = lineOfDeclaredEntry(declared, 'groups', name, 'budget')
     return (
       <div key={name} className={classes['row']}>
         <TextInput

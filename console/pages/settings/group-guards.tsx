@@ -1,7 +1,7 @@
-import type { DeclaredFile } from '../../api/options.ts'
+import type { DeclaredSettings } from '../../api/options.ts'
 import { GuardNamesInput } from '../../components/guard-names-input.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { lineOf } from './declared.ts'
+import { lineOfDeclaredEntry } from './line-of-declared-entry.ts'
 import classes from './settings-page.module.css'
 
 /**
@@ -16,13 +16,13 @@ export function GroupGuards({
   readonly names: readonly string[]
   /** A JSON object: lists of guard names by group. */
   readonly value: string
-  readonly declared: DeclaredFile
+  readonly declared: DeclaredSettings
   readonly onChange: (value: string) => void
 }) {
   const { guards, settings } = useTexts()
   const given = JSON.parse(value) as Readonly<Record<string, string[]>>
   return names.map((name) => {
-    const line = lineOf(declared, 'groups', name, 'guards')
+    const line = lineOfDeclaredEntry(declared, 'groups', name, 'guards')
     return (
       <div key={name} className={classes['row']}>
         <GuardNamesInput

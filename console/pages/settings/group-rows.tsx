@@ -2,7 +2,7 @@ import { ActionIcon, Button, Checkbox, TextInput } from '@mantine/core'
 import { IconPlus, IconTrash } from '@tabler/icons-react'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './group-rows.module.css'
-import type { TypedGroup } from './groups.ts'
+import type { GroupFormValues } from './groups.ts'
 
 const DEFAULT = 'default'
 
@@ -11,11 +11,11 @@ export function GroupRows({
   groups,
   onChange,
 }: {
-  readonly groups: readonly TypedGroup[]
-  readonly onChange: (groups: readonly TypedGroup[]) => void
+  readonly groups: readonly GroupFormValues[]
+  readonly onChange: (groups: readonly GroupFormValues[]) => void
 }) {
   const { settings } = useTexts()
-  const change = (index: number, changes: Partial<TypedGroup>): void =>
+  const change = (index: number, changes: Partial<GroupFormValues>): void =>
     onChange(groups.map((group, at) => (at === index ? { ...group, ...changes } : group)))
   return (
     <>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changedGroups, groupsIn } from './groups.ts'
+import { changedGroupOptions, groupsInOptions } from './groups.ts'
 
 const OPTIONS = [
   {
@@ -11,22 +11,22 @@ const OPTIONS = [
   { key: 'UserUsableGroups', value: '{"default":"default"}', managed: false, version: 'v1' },
 ]
 
-test('groups are read with every digit of their ratio', () => {
-  expect(groupsIn(OPTIONS)).toEqual([
+test('the settings page reads the ratios of groups with all digits', () => {
+  expect(groupsInOptions(OPTIONS)).toEqual([
     { name: 'default', ratio: '1', isOpen: true },
     { name: 'a "b"', ratio: '0.8000000000000000001', isOpen: false },
   ])
 })
 
-test('an unchanged option is not set', () => {
-  const groups = groupsIn(OPTIONS)
-  expect(changedGroups(groups, groups)).toEqual([])
-  expect(changedGroups([...groups, { name: '', ratio: '1', isOpen: true }], groups)).toEqual([])
+test('the settings page does not send an unchanged option', () => {
+  const groups = groupsInOptions(OPTIONS)
+  expect(changedGroupOptions(groups, groups)).toEqual([])
+  expect(changedGroupOptions([...groups, { name: '', ratio: '1', isOpen: true }], groups)).toEqual([])
 })
 
-test('a new open group sets both options, its ratio first', () => {
-  const groups = groupsIn(OPTIONS)
-  expect(changedGroups([...groups, { name: 'vip', ratio: '0.5', isOpen: true }], groups)).toEqual([
+test('adding an open group sends the option of ratios, then that of open groups', () => {
+  const groups = groupsInOptions(OPTIONS)
+  expect(changedGroupOptions([...groups, { name: 'vip', ratio: '0.5', isOpen: true }], groups)).toEqual([
     ['GroupRatio', '{"default":1,"a \\"b\\"":0.8000000000000000001,"vip":0.5}'],
     ['UserUsableGroups', '{"default":"default","vip":"vip"}'],
   ])

@@ -1,7 +1,7 @@
 import type { GatewayOption } from '../../api/options.ts'
 
 /** The typed values of a group. */
-export interface TypedGroup {
+export interface GroupFormValues {
   readonly name: string
   /** The factor on prices for the group, as a decimal text. */
   readonly ratio: string
@@ -12,7 +12,7 @@ export interface TypedGroup {
  * The groups, read from two options of the gateway: the ratios by group, and the names of groups that are
  * open to users.
  */
-export function groupsIn(options: readonly GatewayOption[]): readonly TypedGroup[] {
+export function groupsInOptions(options: readonly GatewayOption[]): readonly GroupFormValues[] {
   const valueOf = (wanted: string): string => options.find(({ key }) => key === wanted)?.value ?? '{}'
   const open = JSON.parse(valueOf('UserUsableGroups')) as object
   // Ratios are read as texts, so that no digit is lost.
@@ -25,9 +25,9 @@ export function groupsIn(options: readonly GatewayOption[]): readonly TypedGroup
 }
 
 /** The options that have to be set. Ratios come first, because only a known group can be open. */
-export function changedGroups(
-  now: readonly TypedGroup[],
-  before: readonly TypedGroup[],
+export function changedGroupOptions(
+  now: readonly GroupFormValues[],
+  before: readonly GroupFormValues[],
 ): readonly (readonly [string, string])[] {
   const named = now.filter(({ name }) => name.trim() !== '')
   const ratios = ratiosText(named)
@@ -38,11 +38,11 @@ export function changedGroups(
   ]
 }
 
-function ratiosText(groups: readonly TypedGroup[]): string {
+function ratiosText(groups: readonly GroupFormValues[]): string {
   return `{${groups.map(({ name, ratio }) => `${JSON.stringify(name.trim())}:${ratio.trim()}`).join(',')}}`
 }
 
-function openText(groups: readonly TypedGroup[]): string {
+function openText(groups: readonly GroupFormValues[]): string {
   const open = groups.filter(({ isOpen }) => isOpen).map(({ name }) => name.trim())
   return JSON.stringify(Object.fromEntries(open.map((name) => [name, name])))
 }

@@ -1,9 +1,9 @@
 import { ActionIcon, Button, Select, TextInput } from '@mantine/core'
 import { IconPlus, IconTrash } from '@tabler/icons-react'
 import { useState } from 'react'
-import type { DeclaredFile } from '../../api/options.ts'
+import type { DeclaredSettings } from '../../api/options.ts'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
-import { lineOf } from './declared.ts'
+import { lineOfDeclaredEntry } from './line-of-declared-entry.ts'
 import classes from './settings-page.module.css'
 
 /** A model, and the text of its setting. */
@@ -31,7 +31,7 @@ export function ModelRows({
   readonly field: Field
   /** A JSON object: values by model. */
   readonly value: string
-  readonly declared: DeclaredFile
+  readonly declared: DeclaredSettings
   readonly onChange: (value: string) => void
 }) {
   const { settings, common } = useTexts()
@@ -46,7 +46,7 @@ export function ModelRows({
   return (
     <div role="group" aria-label={label}>
       {rows.map(({ name, text }, at) => {
-        const line = lineOf(declared, 'models', name, field)
+        const line = lineOfDeclaredEntry(declared, 'models', name, field)
         const isLocked = line !== undefined && JSON.parse(value)[name] !== undefined
         return (
           // A row has no id, so its position is the React key.

@@ -3,14 +3,14 @@ import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
 import { type ReceiverTest, receiversQuery, testReceiver } from '../../api/alerts.ts'
 import { showFailure } from '../../components/notify.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Sends a test event to a receiver, and shows its response. */
 export function ReceiverTestButton({ id, size }: { readonly id: string; readonly size: 'xs' | 'sm' }) {
   const texts = useTexts()
   const { alerts } = texts.settings
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const [result, setResult] = useState<ReceiverTest>()
   const [isRunning, setIsRunning] = useState(false)

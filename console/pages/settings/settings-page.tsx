@@ -2,17 +2,23 @@ import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { SETTING_REGIONS, SETTINGS } from '../../../src/domain/options.ts'
-import { type DeclaredFile, declaredQuery, type GatewayOption, optionsQuery } from '../../api/options.ts'
+import {
+  type DeclaredSettings,
+  declaredSettingsQuery,
+  type GatewayOption,
+  optionsQuery,
+} from '../../api/options.ts'
 import { EditConflict } from '../../components/edit-conflict.tsx'
 import { FormSection } from '../../components/form-section.tsx'
 import { LeaveGuard } from '../../components/leave-guard.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { AlertsSection } from './alerts-section.tsx'
-import { lineOf } from './declared.ts'
+import { AnswerCacheInputs } from './answer-cache-inputs.tsx'
+import { lineOfDeclaredEntry } from './line-of-declared-entry.ts'
 import { DeclaredSection } from './declared-section.tsx'
 import { GroupBudgets } from './group-budgets.tsx'
 import { GroupGuards } from './group-guards.tsx'
@@ -24,11 +30,13 @@ import { TelemetrySection } from './telemetry-section.tsx'
 import { useSettingChanges } from './use-setting-changes.ts'
 
 const FORM = 'settings'
+/** Key of the option of the answer cache. */
+const ANSWER_CACHE = 'cache'
 
 /** The options of the gateway. Those in gateway.yaml cannot be changed here. */
 export function SettingsPage() {
-  const { profile } = useSignedIn()
-  const declared = useQuery(declaredQuery(profile.id))
+  const { profile } = useSignedInAccount()
+  const declared = useQuery(declaredSettingsQuery(profile.id))
   return (
     <QueryResult query={useQuery(optionsQuery(profile.id))} rows={10}>
       {(options) => (
@@ -42,7 +50,7 @@ export function SettingsPage() {
 
 interface Given {
   readonly options: readonly GatewayOption[]
-  readonly declared: DeclaredFile
+  readonly declared: DeclaredSettings
 }
 
 function Settings({ options, declared }: Given) {
@@ -87,7 +95,7 @@ function Settings({ options, declared }: Given) {
           {settings.discard}
         </Button>
         <span role="status">{changes.length > 0 && settings.unsaved(changes.length)}</span>
-        <Refusal error={form.error ?? refusalOf(form.refused)} />
+        <RefusalMessage error={form.error ?? refusalOf(form.refused)} />
       </div>
       <LeaveGuard isChanged={changes.length > 0} />
       <EditConflict
@@ -120,7 +128,7 @@ function OptionSections({ options, declared, form: { typed, type, refused } }: S
           key={field.key}
           field={field}
           option={options.find(({ key }) => key === field.key)}
-          source={settings.fromLine(declared.file, lineOf(declared, 'options', field.name) ?? 0)}
+          source={settings.fromLine(declared.file, lineOfDeclaredEntry(declared, 'options', field.name) ?? 0)}
           typed={typed.get(field.key)}
           error={refused?.key === field.key ? refused.message : undefined}
           onChange={(value) => type(field.key, value)}
@@ -131,10 +139,11 @@ function OptionSections({ options, declared, form: { typed, type, refused } }: S
 }
 
 /** The options that have a value for each group or model. */
-function OptionsByName({ options, declared, form: { typed, type, groups, setGroups } }: Sections) {
+function OptionsByName({ options, declared, form: { typed, type, refused, groups, setGroups } }: Sections) {
   const { guards, settings } = useTexts()
-  const valueOf = (wanted: string): string =>
-    typed.get(wanted) ?? options.find(({ key }) => key === wanted)?.value ?? '{}'
+  const valueOf = (wanted: string, none = '{}'): string =>
+    typed.get(wanted) ?? options.find(({ key }) => key === wanted)?.value ?? none
+  const isCacheDeclared = options.some(({ key, managed }) => key === ANSWER_CACHE && managed)
   const names = groups.map(({ name }) => name.trim()).filter((name) => name !== '')
   return (
     <>
@@ -176,6 +185,18 @@ function OptionsByName({ options, declared, form: { typed, type, groups, setGrou
           declared={declared}
           onChange={(value) => type('ModelBalance', value)}
         />
+      </FormSection>
+      <FormSection title={settings.answerCache.title} text={settings.answerCache.hint}>
+        <AnswerCacheInputs
+          value={valueOf(ANSWER_CACHE, '')}
+          source={
+            isCacheDeclared
+              ? settings.fromLine(declared.file, lineOfDeclaredEntry(declared, 'options', ANSWER_CACHE) ?? 0)
+              : undefined
+          }
+          error={refused?.key === ANSWER_CACHE ? refused.message : undefined}
+          onChange={(value) => type(ANSWER_CACHE, value)}
+        />
         <ModelRows
           field="cache"
           value={valueOf('ModelCache')}
@@ -192,13 +213,14 @@ function OptionsByName({ options, declared, form: { typed, type, groups, setGrou
  * refused.
  */
 function refusalOf(refused: { readonly key: string; readonly message: string } | undefined) {
-  const hasInput = SETTINGS.some(({ key }) => key === refused?.key)
+  const hasInput = refused?.key === ANSWER_CACHE || SETTINGS.some(({ key }) => key === refused?.key)
   return refused && !hasInput ? new Error(refused.message) : undefined
 }
 
 function labelOf(settings: Texts['settings'], key: string): string {
   const options: Readonly<Record<string, readonly string[]>> = settings.options
   const byName: Readonly<Record<string, string>> = {
+    [ANSWER_CACHE]: settings.answerCache.title,
     GroupBudget: settings.groupBudgets,
     GroupGuards: settings.groupGuards,
     ModelFallback: settings.modelSettings.fallback,

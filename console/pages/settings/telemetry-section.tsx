@@ -2,9 +2,9 @@ import { useQuery } from '@tanstack/react-query'
 import { type RefObject, useEffect, useRef, useState } from 'react'
 import { type ExportedSignal, telemetryQuery } from '../../api/telemetry.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -24,13 +24,13 @@ export function TelemetrySection() {
 
 function Signals() {
   const { telemetry } = useTexts().settings
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const columns = useColumns()
   return (
     <QueryResult query={useQuery(telemetryQuery(profile.id))} rows={2}>
       {(signals) =>
         signals.length === 0 ? (
-          <Empty text={telemetry.empty} />
+          <EmptyState text={telemetry.empty} />
         ) : (
           <DataTable
             label={telemetry.table}

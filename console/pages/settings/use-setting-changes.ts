@@ -1,21 +1,21 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { shellQuery } from '../../api/account.ts'
+import { appShellQuery } from '../../api/account.ts'
 import { ApiError } from '../../api/api-error.ts'
 import { type GatewayOption, optionsQuery, setOption } from '../../api/options.ts'
 import { showNotice } from '../../components/notify.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { changedGroups, groupsIn } from './groups.ts'
+import { changedGroupOptions, groupsInOptions } from './groups.ts'
 
 /** The unsaved changes of the settings, and functions to save or discard them. */
 export function useSettingChanges(options: readonly GatewayOption[]) {
   const { common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const [typed, setTyped] = useState<ReadonlyMap<string, string>>(new Map())
-  const [groups, setGroups] = useState(() => groupsIn(options))
+  const [groups, setGroups] = useState(() => groupsInOptions(options))
   const [refused, setRefused] = useState<{ readonly key: string; readonly message: string }>()
   // Changes are relative to the values that the form was opened with, not to those that the page loads later.
   const [basis, setBasis] = useState(options)
@@ -24,7 +24,7 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
   const stored = new Map(options.map(({ key, value }) => [key, value]))
   // Groups come first, because only existing groups can have budgets.
   const changes = [
-    ...changedGroups(groups, groupsIn(basis)),
+    ...changedGroupOptions(groups, groupsInOptions(basis)),
     ...[...typed].filter(([key, value]) => stored.get(key) !== value),
   ]
   const saving = useAction(async (versions: readonly GatewayOption[]) => {
@@ -46,7 +46,7 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
   const restart = (now: readonly GatewayOption[]): void => {
     setTyped(new Map())
     setBasis(now)
-    setGroups(groupsIn(now))
+    setGroups(groupsInOptions(now))
     setRefused(undefined)
     setGeneration((before) => before + 1)
   }
@@ -54,7 +54,7 @@ export function useSettingChanges(options: readonly GatewayOption[]) {
   const begin = async (): Promise<void> => {
     const now = await client.fetchQuery({ ...optionsQuery(profile.id), staleTime: 0 })
     await client.invalidateQueries({ queryKey: [profile.id] })
-    await client.invalidateQueries({ queryKey: shellQuery.queryKey })
+    await client.invalidateQueries({ queryKey: appShellQuery.queryKey })
     restart(now)
   }
   return {

@@ -2,12 +2,12 @@ import { Button } from '@mantine/core'
 import { IconCheck } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { watchedShellQuery } from '../../api/account.ts'
+import { refreshingAppShellQuery } from '../../api/account.ts'
 import { callsQuery } from '../../api/calls.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { setPreferences } from '../../components/preferences.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './setup-page.module.css'
 import { type SetupState, setupSteps } from './setup-steps.ts'
@@ -21,9 +21,9 @@ const REFRESH_MS = 5000
 /** The steps from an empty gateway to the cost of a first call. */
 export function SetupPage() {
   const { imports, setup } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const navigate = useNavigate()
-  const query = useQuery(watchedShellQuery(REFRESH_MS, 0))
+  const query = useQuery(refreshingAppShellQuery(REFRESH_MS, 0))
   const state = query.data?.setup
   const hasCall = state?.has_call ?? false
   const { data: newest } = useQuery({

@@ -1,12 +1,12 @@
 import { UnstyledButton } from '@mantine/core'
 import type { Usage, UsagePoint } from '../../api/usage.ts'
-import { CutText } from '../../components/cut-text.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import type { SeriesName } from './chart-rows.ts'
-import { type SeriesSum, seriesSums, sumOf } from './sums.ts'
+import { type SeriesSum, sumsOfSeries, sumOfPoints } from './usage-sums.ts'
 import type { Grouping } from './usage-filter.ts'
 import classes from './usage-page.module.css'
 
@@ -23,9 +23,9 @@ export function Breakdown({
   readonly onFilter: (one: SeriesName) => void
 }) {
   const { usage: texts } = useTexts()
-  const rows = seriesSums(usage, texts.other)
+  const rows = sumsOfSeries(usage, texts.other)
   const columns = useColumns(texts.groupings[grouping], onFilter)
-  const foot: SeriesSum = { key: '', label: texts.sum, sum: sumOf(rows.map(({ sum }) => sum)) }
+  const foot: SeriesSum = { key: '', label: texts.sum, sum: sumOfPoints(rows.map(({ sum }) => sum)) }
   return (
     <section aria-label={texts.breakdown} className={classes['breakdown']}>
       <h2>{texts.breakdown}</h2>
@@ -43,7 +43,7 @@ export function Breakdown({
 
 function useColumns(heading: string, onFilter: (one: SeriesName) => void): readonly Column<SeriesSum>[] {
   const { usage } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   const number = (key: keyof UsagePoint, label: string): Column<SeriesSum> => ({
     key,
     label,
@@ -62,7 +62,7 @@ function useColumns(heading: string, onFilter: (one: SeriesName) => void): reado
           label
         ) : (
           <UnstyledButton className={classes['filter']} onClick={() => onFilter({ key, label })}>
-            <CutText text={label} />
+            <TruncatedText text={label} />
           </UnstyledButton>
         ),
     },

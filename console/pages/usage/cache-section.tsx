@@ -2,16 +2,16 @@ import { Link } from '@tanstack/react-router'
 import type { CacheBreak } from '../../../src/domain/cache-break.ts'
 import type { Usage } from '../../api/usage.ts'
 import {
-  allInput,
-  type CountedBreak,
-  countedBreaks,
+  totalInputTokens,
+  type CacheBreakCount,
+  cacheBreakCounts,
   countedCausers,
-  shareRead,
+  shareReadFromCache,
 } from '../../components/cache-breaks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Figures } from '../../components/figures.tsx'
 import type { SearchState } from '../../components/search-state.ts'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './usage-page.module.css'
 
@@ -25,11 +25,11 @@ export function CacheSection({
   readonly linkOf: (reason: CacheBreak) => SearchState
 }) {
   const { caches } = useTexts()
-  const { count, money, exact, percent } = useFormats()
+  const { count, money, exact, percent } = useFormatters()
   const columns = useColumns(linkOf)
-  const counted = countedBreaks(breaks)
+  const counted = cacheBreakCounts(breaks)
   const isUsed = totals.cached > 0 || totals.cache_write > 0 || counted.length > 0
-  const share = shareRead(totals)
+  const share = shareReadFromCache(totals)
   const causers = countedCausers(counted)
     .map(({ causer, calls }) => caches.counted(caches.causers[causer], count(calls)))
     .join(caches.separator)
@@ -43,7 +43,7 @@ export function CacheSection({
               {
                 label: caches.read,
                 value: percent(share ?? 0),
-                note: caches.readOf(count(totals.cached), count(allInput(totals))),
+                note: caches.readOf(count(totals.cached), count(totalInputTokens(totals))),
               },
               {
                 label: caches.saved,
@@ -82,9 +82,9 @@ export function CacheSection({
   )
 }
 
-function useColumns(linkOf: (reason: CacheBreak) => SearchState): readonly Column<CountedBreak>[] {
+function useColumns(linkOf: (reason: CacheBreak) => SearchState): readonly Column<CacheBreakCount>[] {
   const { caches } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   return [
     {
       key: 'reason',

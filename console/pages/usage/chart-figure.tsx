@@ -10,9 +10,9 @@ import { useTexts } from '../../locales/use-texts.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { BarSegment } from './bar-segment.tsx'
 import type { ChartData, ChartSeries, SeriesName } from './chart-rows.ts'
-import { formatSlot } from './format-slot.ts'
-import { SlotTooltip } from './slot-tooltip.tsx'
-import { ticksTo } from './ticks.ts'
+import { formatInterval } from './format-interval.ts'
+import { IntervalTooltip } from './interval-tooltip.tsx'
+import { axisTicks } from './axis-ticks.ts'
 import classes from './usage-page.module.css'
 
 /**
@@ -87,10 +87,10 @@ function Drawing({ step, data, linkOf, format, axis, unit, areWhole, areLines = 
   const { tag } = useTexts()
   const { timeZone } = usePreferences()
   const navigate = useNavigate()
-  const ticks = ticksTo(largestOf(data, areLines), { unit, areWhole })
+  const ticks = axisTicks(largestOf(data, areLines), { unit, areWhole })
   const shared = {
     h: HEIGHT,
-    data: data.rows.map((row) => ({ ...row, at: formatSlot(row.at, step, tag, timeZone) })),
+    data: data.rows.map((row) => ({ ...row, at: formatInterval(row.at, step, tag, timeZone) })),
     dataKey: 'at',
     valueFormatter: format,
     tickLine: 'none' as const,
@@ -115,7 +115,7 @@ function Drawing({ step, data, linkOf, format, axis, unit, areWhole, areLines = 
         readonly activeIndex?: unknown
         readonly label?: string | number
       }) => (
-        <SlotTooltip
+        <IntervalTooltip
           label={String(label ?? '')}
           series={data.series}
           row={data.rows[Number(activeIndex ?? Number.NaN)]}
@@ -231,7 +231,7 @@ function SlotTable({
             phone: 'title',
             cell: ({ at }) => (
               <Link to="/logs" search={linkOf(at)}>
-                {formatSlot(at, step, tag, timeZone)}
+                {formatInterval(at, step, tag, timeZone)}
               </Link>
             ),
           },

@@ -1,5 +1,5 @@
 import type { CallCounts, Usage, UsagePoint } from '../../api/usage.ts'
-import { type ChartRank, SHOWN_SERIES, shownSeries, slotSums } from './sums.ts'
+import { type ChartRank, SHOWN_SERIES, shownSeries, sumsOfIntervals } from './usage-sums.ts'
 
 /** A series as the gateway identifies it (`key`) and as the page names it (`label`). */
 export interface SeriesName {
@@ -50,7 +50,7 @@ export function largestSeriesData(usage: Usage, figure: ChartRank, otherLabel: s
 /**
  * The number of failed or refused calls, for the series with the highest counts and for all others together.
  */
-export function countedData(
+export function callCountSeriesData(
   { slots, series, other }: CallCounts,
   labelOf: (key: string, label: string) => string,
   { otherLabel, isFilter }: { readonly otherLabel: string; readonly isFilter: boolean },
@@ -98,7 +98,7 @@ export function fieldSeriesData(
   usage: Usage,
   fields: readonly { readonly label: string; readonly of: (point: UsagePoint) => number }[],
 ): ChartData {
-  const sums = slotSums(usage)
+  const sums = sumsOfIntervals(usage)
   return {
     series: fields.map(({ label }, place) => ({ name: `s${place}`, label, color: colorOf(place) })),
     rows: usage.slots.map((at, slot) => ({

@@ -1,14 +1,14 @@
 import { Select } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import type { Scope } from '../../api/calls.ts'
+import type { CallScope } from '../../api/calls.ts'
 import { failuresQuery, refusalsQuery, type Usage, type UsageQuery } from '../../api/usage.ts'
 import type { SearchState } from '../../components/search-state.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChartFigure } from './chart-figure.tsx'
 import {
   type ChartData,
-  countedData,
+  callCountSeriesData,
   fieldSeriesData,
   largestSeriesData,
   latencyData,
@@ -20,7 +20,7 @@ import classes from './usage-page.module.css'
 /** What all charts of the page get: their data, filters and links. */
 interface ChartsOf {
   readonly usage: Usage
-  readonly scope: Scope
+  readonly scope: CallScope
   readonly params: UsageQuery
   readonly grouping: Grouping
   readonly search: SearchState
@@ -34,7 +34,7 @@ interface ChartsOf {
 export function Charts(page: ChartsOf) {
   const { usage, linkOf, onFilter } = page
   const { usage: texts } = useTexts()
-  const { money, duration, moneyStep } = useFormats()
+  const { money, duration, moneyStep } = useFormatters()
   const counted = useCounted()
   return (
     <div className={classes['charts']}>
@@ -93,7 +93,7 @@ export function Charts(page: ChartsOf) {
  */
 function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFilter }: ChartsOf) {
   const { usage: texts, logs } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const counted = useCounted()
   const chosen = errorGroupingOf(search, scope)
   // For the grouping of the page, the failed calls are already loaded.
@@ -116,7 +116,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
     asked === undefined
       ? largestSeriesData(usage, 'failed', texts.other)
       : data &&
-        countedData(data, (key, label) => (asked === 'cause' ? (causes[key] ?? key) : label), {
+        callCountSeriesData(data, (key, label) => (asked === 'cause' ? (causes[key] ?? key) : label), {
           otherLabel: texts.other,
           isFilter: by !== undefined,
         })
@@ -149,7 +149,7 @@ function Errors({ usage, scope, params, grouping, search, onSearch, linkOf, onFi
 /** Functions that format numbers of calls or tokens. */
 function useCounted() {
   const { tag } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   const short = new Intl.NumberFormat(tag, { notation: 'compact', maximumFractionDigits: 1 })
   return { format: count, axis: (value: number) => short.format(value), areWhole: true }
 }

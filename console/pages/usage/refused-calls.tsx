@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query'
-import type { Scope } from '../../api/calls.ts'
+import type { CallScope } from '../../api/calls.ts'
 import { refusalsQuery, type UsageQuery } from '../../api/usage.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import classes from './usage-page.module.css'
 
@@ -13,9 +13,9 @@ interface Refused {
 }
 
 /** How many calls of the period were refused before they began, and why; shows nothing if there are none. */
-export function RefusedCalls({ scope, params }: { readonly scope: Scope; readonly params: UsageQuery }) {
+export function RefusedCalls({ scope, params }: { readonly scope: CallScope; readonly params: UsageQuery }) {
   const { usage } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { data } = useQuery(refusalsQuery(profile.id, scope, params))
   const columns = useColumns()
   if (!data || data.total === 0) return null
@@ -41,7 +41,7 @@ export function RefusedCalls({ scope, params }: { readonly scope: Scope; readonl
 
 function useColumns(): readonly Column<Refused>[] {
   const { usage } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   const words: Readonly<Record<string, string>> = usage.refusals
   return [
     { key: 'code', label: usage.code, phone: 'title', cell: ({ code }) => code },

@@ -1,20 +1,20 @@
 import type { UsagePoint } from '../../api/usage.ts'
 import { Figures } from '../../components/figures.tsx'
-import { useFormats } from '../../components/session.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
-import { changeOf, tokensOf } from './sums.ts'
+import { relativeChange, tokensOfPoint } from './usage-sums.ts'
 
 /** Cost, calls, tokens and errors of a period, and their change since the previous period. */
 export function Totals({ now, before }: { readonly now: UsagePoint; readonly before: UsagePoint }) {
   const { usage, tag } = useTexts()
-  const { money, exact, count } = useFormats()
+  const { money, exact, count } = useFormatters()
   const percent = new Intl.NumberFormat(tag, {
     style: 'percent',
     signDisplay: 'exceptZero',
     maximumFractionDigits: 0,
   })
   const noteOf = (field: (point: UsagePoint) => number): string => {
-    const change = changeOf(field(now), field(before), before.requests + before.failed)
+    const change = relativeChange(field(now), field(before), before.requests + before.failed)
     if (change !== undefined) return usage.change(percent.format(change))
     return field(before) === 0 ? usage.nothingBefore : usage.littleBefore
   }
@@ -29,7 +29,7 @@ export function Totals({ now, before }: { readonly now: UsagePoint; readonly bef
             note: noteOf(({ quota }) => quota),
           },
           { label: usage.calls, value: count(now.requests), note: noteOf(({ requests }) => requests) },
-          { label: usage.tokens, value: count(tokensOf(now)), note: noteOf(tokensOf) },
+          { label: usage.tokens, value: count(tokensOfPoint(now)), note: noteOf(tokensOfPoint) },
           { label: usage.errors, value: count(now.failed), note: noteOf(({ failed }) => failed) },
         ]}
       />

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { breakSearch, usageQueryOf, groupingOf, slotSearch } from './usage-filter.ts'
+import { logSearchOfCacheBreak, usageQueryOf, groupingOf, logSearchOfInterval } from './usage-filter.ts'
 
 const NOW = Date.UTC(2026, 10, 21, 12, 30, 15)
 
@@ -16,7 +16,7 @@ test.each([
   expect([new Date(params.from * 1000).toISOString(), params.step]).toEqual([start, step])
 })
 
-test('a period of chosen days ends with the last of them', () => {
+test('a period of chosen days ends at the end of its last day', () => {
   const { to } = usageQueryOf({ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, 'own', NOW, 'UTC')
   expect(new Date(to * 1000).toISOString()).toBe('2026-11-07T00:00:00.000Z')
 })
@@ -28,7 +28,7 @@ test('141: sums are grouped and filtered by tier of service and region, and lead
     service_tier: ['fast'],
     region: ['us'],
   })
-  const slot = slotSearch(search, NOW / 1000, { step: 'day', tz: 'UTC' })
+  const slot = logSearchOfInterval(search, NOW / 1000, { step: 'day', tz: 'UTC' })
   expect(slot).toMatchObject({ tier: 'fast', region: 'us' })
 })
 
@@ -49,7 +49,9 @@ test.each([
   '93: a slot of the step %s leads to the log of its time, with the filters',
   (step, at, from, to) => {
     const slot = Date.parse(at) / 1000
-    expect(slotSearch({ model: 'm', by: 'user' }, slot, { step, tz: 'Asia/Shanghai' })).toMatchObject({
+    expect(
+      logSearchOfInterval({ model: 'm', by: 'user' }, slot, { step, tz: 'Asia/Shanghai' }),
+    ).toMatchObject({
       period: 'custom',
       from,
       to,
@@ -65,5 +67,8 @@ test.each([
     { period: 'custom', from: '2026-11-01', to: '2026-11-05', user: 'ann' },
   ],
 ])('152: a reason of cache breaks leads to the log of the period and filters of %o', (search, expected) => {
-  expect(breakSearch({ ...search, by: 'key' }, 'key_moved')).toEqual({ ...expected, break: 'key_moved' })
+  expect(logSearchOfCacheBreak({ ...search, by: 'key' }, 'key_moved')).toEqual({
+    ...expected,
+    break: 'key_moved',
+  })
 })

@@ -1,10 +1,10 @@
 import type { CacheBreak } from '../../../src/domain/cache-break.ts'
-import type { Scope } from '../../api/calls.ts'
-import type { ValuedField } from '../../api/log-values.ts'
+import type { CallScope } from '../../api/calls.ts'
+import type { SuggestedField } from '../../api/log-field-values.ts'
 import type { UsageQuery } from '../../api/usage.ts'
-import { periodIn, spanOf, USAGE_PERIODS } from '../../components/period.ts'
+import { periodInAddress, timeRangeOf, USAGE_PERIODS } from '../../components/period.ts'
 import type { SearchState } from '../../components/search-state.ts'
-import { keyFilters, keyText, textOf, valuesIn } from '../../components/several.ts'
+import { keyFilters, keyIdText, valuesToUrlText, valuesOfUrlText } from '../../components/url-values.ts'
 import { dayText, hourText, startOfMonth } from '../../components/time.ts'
 
 /** The period to use if the address has none. */
@@ -28,7 +28,7 @@ export const FIELDS = {
   group: 'group',
   tier: 'service_tier',
   region: 'region',
-} as const satisfies Readonly<Record<Grouping, ValuedField>>
+} as const satisfies Readonly<Record<Grouping, SuggestedField>>
 const HALF_HOUR_S = 1800
 const DAY_S = 86_400
 /** The number of series that the gateway returns for each figure; the charts show fewer. */
@@ -43,7 +43,7 @@ const A_MONTH_S = 32 * DAY_S
 const MANY_DAYS = 200
 
 /** The grouping in the address, if it is available in this scope. */
-export function groupingOf({ by }: SearchState, scope: Scope): Grouping {
+export function groupingOf({ by }: SearchState, scope: CallScope): Grouping {
   return groupings(scope).find((one) => one === by) ?? 'model'
 }
 
@@ -54,17 +54,17 @@ export const ERROR_GROUPINGS = ['model', 'key', 'user', 'channel', 'cause', 'ref
 export type ErrorGrouping = (typeof ERROR_GROUPINGS)[number]
 
 /** The ways to group failed calls that are available in this scope. */
-export function errorGroupings(scope: Scope): readonly ErrorGrouping[] {
+export function errorGroupings(scope: CallScope): readonly ErrorGrouping[] {
   return ERROR_GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
 }
 
 /** Reads the grouping of failed calls from the address; undefined if they are grouped as on the page. */
-export function errorGroupingOf({ errors }: SearchState, scope: Scope): ErrorGrouping | undefined {
+export function errorGroupingOf({ errors }: SearchState, scope: CallScope): ErrorGrouping | undefined {
   return errorGroupings(scope).find((one) => one === errors)
 }
 
 /** Groupings available in this scope. */
-export function groupings(scope: Scope): readonly Grouping[] {
+export function groupings(scope: CallScope): readonly Grouping[] {
   return GROUPINGS.filter((one) => scope === 'all' || !ADMIN_DIMENSIONS.has(one))
 }
 
@@ -72,10 +72,15 @@ export function groupings(scope: Scope): readonly Grouping[] {
  * The query for an address. The period ends with the current minute, so that rendering the page again does
  * not change the request.
  */
-export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, timeZone: string): UsageQuery {
+export function usageQueryOf(
+  search: SearchState,
+  scope: CallScope,
+  nowMs: number,
+  timeZone: string,
+): UsageQuery {
   const now = Math.floor(nowMs / 60_000) * 60 + 60
-  const { from = 0, to = now } = spanOf(
-    periodIn(USAGE_PERIODS, search, DEFAULT_PERIOD),
+  const { from = 0, to = now } = timeRangeOf(
+    periodInAddress(USAGE_PERIODS, search, DEFAULT_PERIOD),
     search,
     now,
     timeZone,
@@ -89,22 +94,22 @@ export function usageQueryOf(search: SearchState, scope: Scope, nowMs: number, t
     by: FIELDS[groupingOf(search, scope)],
     top: TOP,
     rank: RANKS,
-    model_name: valuesIn(search['model']),
+    model_name: valuesOfUrlText(search['model']),
     ...keyFilters(search['key']),
     ...(scope === 'all' && {
-      username: valuesIn(search['user']),
-      channel: valuesIn(search['channel']),
+      username: valuesOfUrlText(search['user']),
+      channel: valuesOfUrlText(search['channel']),
     }),
-    group: valuesIn(search['group']),
-    service_tier: valuesIn(search['tier']),
-    region: valuesIn(search['region']),
+    group: valuesOfUrlText(search['group']),
+    service_tier: valuesOfUrlText(search['tier']),
+    region: valuesOfUrlText(search['region']),
   }
 }
 
 /** The value that the address has to filter by this series. */
 export function filterText(grouping: Grouping, { key, label }: { key: string; label: string }): string {
-  if (grouping === 'key') return keyText(key)
-  return textOf([grouping === 'user' || grouping === 'channel' ? label : key]) ?? ''
+  if (grouping === 'key') return keyIdText(key)
+  return valuesToUrlText([grouping === 'user' || grouping === 'channel' ? label : key]) ?? ''
 }
 
 function stepOf({ from, to }: { from: number; to: number }): UsageQuery['step'] {
@@ -114,7 +119,7 @@ function stepOf({ from, to }: { from: number; to: number }): UsageQuery['step'] 
 }
 
 /** The log's filters that select the calls of one interval of a chart. */
-export function slotSearch(
+export function logSearchOfInterval(
   search: SearchState,
   at: number,
   { step, tz }: Pick<UsageQuery, 'step' | 'tz'>,
@@ -129,13 +134,13 @@ export function slotSearch(
 }
 
 /** The log's filters that select the calls of the period whose cache was not used for this reason. */
-export function breakSearch(search: SearchState, reason: CacheBreak): SearchState {
+export function logSearchOfCacheBreak(search: SearchState, reason: CacheBreak): SearchState {
   const filters = Object.fromEntries(GROUPINGS.map((name) => [name, search[name]]))
   return { ...periodSearch(search), ...filters, break: reason }
 }
 
 /** The parameters of the period, also for the default period, because other pages have another default. */
 export function periodSearch(search: SearchState): SearchState {
-  const period = periodIn(USAGE_PERIODS, search, DEFAULT_PERIOD)
+  const period = periodInAddress(USAGE_PERIODS, search, DEFAULT_PERIOD)
   return period === 'custom' ? { period, from: search['from'], to: search['to'] } : { period }
 }

@@ -1,8 +1,8 @@
 import { Button, Menu, Select } from '@mantine/core'
 import { IconPlus } from '@tabler/icons-react'
 import { useState } from 'react'
-import type { Scope } from '../../api/calls.ts'
-import { type Span, USAGE_PERIODS } from '../../components/period.ts'
+import type { CallScope } from '../../api/calls.ts'
+import { type TimeRange, USAGE_PERIODS } from '../../components/period.ts'
 import { PeriodFilter } from '../../components/period-filter.tsx'
 import type { SearchState } from '../../components/search-state.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
@@ -18,8 +18,8 @@ export function UsageFilters({
   search,
   onChange,
 }: {
-  readonly scope: Scope
-  readonly span: Span
+  readonly scope: CallScope
+  readonly span: TimeRange
   readonly search: SearchState
   readonly onChange: (changes: SearchState) => void
 }) {

@@ -2,31 +2,31 @@ import { Button } from '@mantine/core'
 import { IconDownload } from '@tabler/icons-react'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
-import type { Scope } from '../../api/calls.ts'
+import type { CallScope } from '../../api/calls.ts'
 import { type Usage, type UsageQuery, usageCsvUrl, usageQuery } from '../../api/usage.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { NoCalls } from '../../components/no-calls.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { type SearchState, useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { SessionsButton } from '../../components/sessions-button.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { Breakdown } from './breakdown.tsx'
 import { CacheSection } from './cache-section.tsx'
 import { Charts } from './charts.tsx'
-import { HitSection } from './hit-section.tsx'
+import { CacheHitSection } from './cache-hit-section.tsx'
 import { RefusedCalls } from './refused-calls.tsx'
 import type { SeriesName } from './chart-rows.ts'
 import { Totals } from './totals.tsx'
 import {
-  breakSearch,
+  logSearchOfCacheBreak,
   usageQueryOf,
   filterText,
   type Grouping,
   groupingOf,
   periodSearch,
-  slotSearch,
+  logSearchOfInterval,
 } from './usage-filter.ts'
 import { UsageFilters } from './usage-filters.tsx'
 import { useSeriesNames } from './use-series-names.ts'
@@ -37,11 +37,11 @@ const REFRESH_MS = 60_000
 /** The usage of a period, by time and by model, key, user, channel or group. */
 export function UsagePage() {
   const { usage } = useTexts()
-  const { profile, isAdmin } = useSignedIn()
+  const { profile, isAdmin } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const [search, setSearch] = useSearchState()
   const [openedAt] = useState(Date.now)
-  const scope: Scope = isAdmin ? 'all' : 'own'
+  const scope: CallScope = isAdmin ? 'all' : 'own'
   const params = usageQueryOf(search, scope, openedAt, timeZone)
   const query = useQuery({
     ...usageQuery(profile.id, scope, params),
@@ -95,7 +95,7 @@ function Sums({
   onFilter,
 }: {
   readonly usage: Usage
-  readonly scope: Scope
+  readonly scope: CallScope
   readonly grouping: Grouping
   readonly params: UsageQuery
   readonly search: SearchState
@@ -119,11 +119,11 @@ function Sums({
             grouping={grouping}
             search={search}
             onSearch={onSearch}
-            linkOf={(at) => slotSearch(search, at, params)}
+            linkOf={(at) => logSearchOfInterval(search, at, params)}
             onFilter={onFilter}
           />
-          <CacheSection usage={usage} linkOf={(reason) => breakSearch(search, reason)} />
-          <HitSection totals={usage.totals} />
+          <CacheSection usage={usage} linkOf={(reason) => logSearchOfCacheBreak(search, reason)} />
+          <CacheHitSection totals={usage.totals} />
           <Breakdown usage={usage} grouping={grouping} isStale={isStale} onFilter={onFilter} />
         </>
       )}

@@ -9,15 +9,19 @@ import { ContentInputs, useContentRules } from '../../components/content-inputs.
 import { LimitInputs, useLimitRules } from '../../components/limit-inputs.tsx'
 import { moneyUnit, parseMoney } from '../../components/money.ts'
 import { showNotice } from '../../components/notify.tsx'
-import { Refusal } from '../../components/refusal.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import {
-  changedLimits,
-  NO_LIMITS,
+  changedLimitFields,
+  EMPTY_LIMIT_VALUES,
   RATE_LIMIT_NAMES,
-  type TypedLimits,
-} from '../../components/typed-limits.ts'
-import { changedContent, NO_CONTENT, type TypedContent } from '../../components/typed-content.ts'
+  type LimitFormValues,
+} from '../../components/limit-form-values.ts'
+import {
+  changedContentLogFields,
+  EMPTY_CONTENT_LOG_VALUES,
+  type ContentLogFormValues,
+} from '../../components/content-log-form-values.ts'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
@@ -26,7 +30,7 @@ import { useUserChanges } from './use-user-changes.ts'
 const MIN_LENGTH = 8
 
 /** The typed values of a user. */
-interface TypedUser extends TypedLimits, TypedContent {
+interface TypedUser extends LimitFormValues, ContentLogFormValues {
   readonly username: string
   readonly password: string
   readonly role: string
@@ -57,14 +61,14 @@ export function AddUserDialog({
 
 function useUserForm() {
   const { common, account } = useTexts()
-  const { display } = useSignedIn()
+  const { display } = useSignedInAccount()
   const rules = { ...useLimitRules(), ...useContentRules() }
   return useForm<TypedUser>({
     mode: 'controlled',
     validateInputOnBlur: ['quota', 'budget', 'content_log_sample', ...RATE_LIMIT_NAMES],
     initialValues: {
-      ...NO_LIMITS,
-      ...NO_CONTENT,
+      ...EMPTY_LIMIT_VALUES,
+      ...EMPTY_CONTENT_LOG_VALUES,
       username: '',
       password: '',
       role: String(Role.user),
@@ -82,14 +86,14 @@ function useUserForm() {
 
 function AddUserForm({ onClose }: { readonly onClose: () => void }) {
   const { users, common, content } = useTexts()
-  const { profile, display } = useSignedIn()
+  const { profile, display } = useSignedInAccount()
   const { reload } = useUserChanges()
   const { data: groups = ['default'] } = useQuery(groupsQuery(profile.id))
   const form = useUserForm()
   const creating = useAction(async ({ username, password, role, group, quota, ...typed }: TypedUser) => {
     const fields = {
-      ...changedLimits(typed, NO_LIMITS, display),
-      ...changedContent(typed, NO_CONTENT),
+      ...changedLimitFields(typed, EMPTY_LIMIT_VALUES, display),
+      ...changedContentLogFields(typed, EMPTY_CONTENT_LOG_VALUES),
       username: username.trim(),
       password,
       role: Number(role),
@@ -145,7 +149,7 @@ function AddUserForm({ onClose }: { readonly onClose: () => void }) {
         />
         <LimitInputs form={form} />
         <ContentInputs form={form} hint={content.userHint} />
-        <Refusal error={creating.error} />
+        <RefusalMessage error={creating.error} />
       </Stack>
       <FormActions label={users.create} isRunning={creating.isRunning} onCancel={onClose} />
     </form>

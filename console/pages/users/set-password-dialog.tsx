@@ -3,7 +3,7 @@ import { useForm } from '@mantine/form'
 import { changeUser, type ManagedUser } from '../../api/users.ts'
 import { characterCount } from '../../components/character-count.ts'
 import { showNotice } from '../../components/notify.tsx'
-import { Refusal } from '../../components/refusal.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { FormActions } from '../../components/form-actions.tsx'
@@ -58,7 +58,7 @@ function PasswordForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
         data-autofocus
         {...form.getInputProps('password')}
       />
-      <Refusal error={saving.error} />
+      <RefusalMessage error={saving.error} />
       <FormActions label={users.setPassword} isRunning={saving.isRunning} onCancel={onClose} />
     </form>
   )

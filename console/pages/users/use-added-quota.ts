@@ -1,16 +1,16 @@
 import { useState } from 'react'
 import { addQuota, type ManagedUser } from '../../api/users.ts'
-import type { Addition } from '../../components/add-amount-dialog.tsx'
-import { useFormats } from '../../components/session.tsx'
+import type { AddableAmount } from '../../components/add-amount-dialog.tsx'
+import { useFormatters } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { useUserChanges } from './use-user-changes.ts'
 
 /** The dialog that increases the quota of a user. */
 export function useAddedQuota() {
   const { users } = useTexts()
-  const { money } = useFormats()
+  const { money } = useFormatters()
   const { reload } = useUserChanges()
-  const [addition, setAddition] = useState<Addition>()
+  const [addition, setAddition] = useState<AddableAmount>()
   const open = ({ id, username, quota }: ManagedUser): void =>
     setAddition({
       title: users.addQuota,

@@ -1,14 +1,14 @@
 import { useQueryClient } from '@tanstack/react-query'
 import { type ManagedUser, manageUser } from '../../api/users.ts'
 import { showNotice, showFailure } from '../../components/notify.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** Functions that change a user and then reload the lists of users. */
 export function useUserChanges() {
   const texts = useTexts()
   const { users, keys } = texts
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const reload = async (): Promise<void> => {
     await Promise.all(

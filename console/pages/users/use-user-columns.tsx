@@ -3,11 +3,11 @@ import { IconBan, IconCircleCheck } from '@tabler/icons-react'
 import { Link } from '@tanstack/react-router'
 import type { ManagedUser } from '../../api/users.ts'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
-import { CutText } from '../../components/cut-text.tsx'
+import { TruncatedText } from '../../components/truncated-text.tsx'
 import type { Column } from '../../components/data-table.tsx'
 import { RemainingText } from '../../components/remaining-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { UserState } from './user-state.tsx'
@@ -18,7 +18,7 @@ const ENABLED = 1
 /** The columns of the list of users. */
 export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonly Column<ManagedUser>[] {
   const { users, common, limits } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { turn } = useUserChanges()
   const roles: Readonly<Record<number, string>> = users.roles
   return [
@@ -45,7 +45,7 @@ export function useUserColumns(onAddQuota: (user: ManagedUser) => void): readonl
       label: users.group,
       sortField: 'group',
       isOptional: true,
-      cell: ({ group }) => <CutText text={group} />,
+      cell: ({ group }) => <TruncatedText text={group} />,
     },
     {
       key: 'left',

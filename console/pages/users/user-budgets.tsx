@@ -1,11 +1,11 @@
 import { useQuery } from '@tanstack/react-query'
 import { groupBudgetsQuery, type ManagedUser } from '../../api/users.ts'
 import { BudgetMeters } from '../../components/budget-meter.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 
 /** The budgets of a user and of the user's group, each as a meter. */
 export function UserBudgets({ user }: { readonly user: ManagedUser }) {
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { data: groups = [] } = useQuery(groupBudgetsQuery(profile.id))
   const ofGroup = groups.filter(({ group }) => group === user.group)
   return (

@@ -5,10 +5,10 @@ import { callSumsQuery, callsQuery } from '../../api/calls.ts'
 import type { ManagedUser } from '../../api/users.ts'
 import { QueryResult } from '../../components/query-result.tsx'
 import { CallTable } from '../../components/call-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { Figures } from '../../components/figures.tsx'
 import { usePreferences } from '../../components/preferences.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { startOfMonth } from '../../components/time.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -17,14 +17,14 @@ const RECENT = 20
 /** The last calls of a user. */
 export function UserCalls({ user }: { readonly user: ManagedUser }) {
   const { logs, overview } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   return (
     <QueryResult
       query={useQuery(callsQuery(profile.id, 'all', { username: user.username }, 1, { pageSize: RECENT }))}
     >
       {({ items }) =>
         items.length === 0 ? (
-          <Empty text={logs.empty} />
+          <EmptyState text={logs.empty} />
         ) : (
           <>
             <CallTable calls={items} hidden={['user', 'tier', 'region']} />
@@ -43,9 +43,9 @@ export function UserCalls({ user }: { readonly user: ManagedUser }) {
 /** The cost of a user this month. */
 export function UserUsage({ user }: { readonly user: ManagedUser }) {
   const { overview } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const { timeZone } = usePreferences()
-  const { money, exact, count } = useFormats()
+  const { money, exact, count } = useFormatters()
   const [openedAt] = useState(() => Date.now() / 1000)
   const filter = { username: user.username, start_timestamp: startOfMonth(openedAt, timeZone) }
   return (

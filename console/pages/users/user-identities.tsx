@@ -5,14 +5,14 @@ import type { LinkedIdentity } from '../../api/account.ts'
 import { type ManagedUser, unlinkUserIdentity, userIdentitiesQuery } from '../../api/users.ts'
 import { ConfirmDialog } from '../../components/confirm-dialog.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
 /** The identities at identity providers with which a user can sign in. */
 export function UserIdentities({ user }: { readonly user: ManagedUser }) {
   const { users, account, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const query = userIdentitiesQuery(profile.id, user.id)
   const { data: identities = [] } = useQuery(query)

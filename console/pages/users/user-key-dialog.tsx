@@ -4,8 +4,8 @@ import { useState } from 'react'
 import { createUserKey, type ManagedUser, userKeysQuery } from '../../api/users.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { unusedKeyName, useNewKeyName } from '../../components/new-key-name.ts'
-import { Refusal } from '../../components/refusal.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { FormActions } from '../../components/form-actions.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -34,7 +34,7 @@ export function UserKeyDialog({ user, opened, onClose }: Dialog) {
 
 function KeyForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
   const { users, keys, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const base = useNewKeyName()
   const { data: present } = useQuery(userKeysQuery(profile.id, user.id))
@@ -86,7 +86,7 @@ function KeyForm({ user, onClose }: Pick<Dialog, 'user' | 'onClose'>) {
         error={isChecked && isEmpty && common.required}
         onChange={({ currentTarget: { value } }) => setName(value)}
       />
-      <Refusal error={creating.error} />
+      <RefusalMessage error={creating.error} />
       <FormActions label={users.createKey} isRunning={creating.isRunning} onCancel={onClose} />
     </form>
   )

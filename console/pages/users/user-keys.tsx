@@ -5,12 +5,12 @@ import { type ManagedUser, switchUserKey, userKeysQuery } from '../../api/users.
 import { QueryResult } from '../../components/query-result.tsx'
 import { BudgetMeter } from '../../components/budget-meter.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { KeyState } from '../../components/key-state.tsx'
 import { RemainingText } from '../../components/remaining-text.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { showFailure } from '../../components/notify.tsx'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { TimeText } from '../../components/time-text.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -19,14 +19,14 @@ const ENABLED = 1
 /** The keys of another user, masked; they can be disabled but not shown. */
 export function UserKeys({ user }: { readonly user: ManagedUser }) {
   const { users, keys } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const query = useQuery(userKeysQuery(profile.id, user.id))
   const columns = useColumns(user, query.data?.items ?? [])
   return (
     <QueryResult query={query}>
       {({ items }) =>
         items.length === 0 ? (
-          <Empty text={users.noKeys} />
+          <EmptyState text={users.noKeys} />
         ) : (
           <DataTable label={keys.title} columns={columns} rows={items} keyOf={({ id }) => id} />
         )
@@ -38,7 +38,7 @@ export function UserKeys({ user }: { readonly user: ManagedUser }) {
 function useColumns(user: ManagedUser, shown: readonly ApiKey[]): readonly Column<ApiKey>[] {
   const texts = useTexts()
   const { keys, common, limits } = texts
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const client = useQueryClient()
   const { data: stopped = [] } = useQuery(stoppedKeysQuery(profile.id, shown, user.id))
   const turn = async (key: ApiKey): Promise<void> => {

@@ -4,10 +4,10 @@ import { Link, useParams } from '@tanstack/react-router'
 import { changeUser, type ManagedUser, userQuery } from '../../api/users.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
-import { Gone } from '../../components/gone.tsx'
+import { ObjectNotFound } from '../../components/object-not-found.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { useRaiseBudgetDialog } from '../../components/use-raise-budget-dialog.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { UserCalls, UserUsage } from './user-calls.tsx'
@@ -26,11 +26,11 @@ const ENABLED = 1
 export function UserPage() {
   const { id = '' } = useParams({ strict: false })
   const { users } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   return (
     <QueryResult
       query={useQuery(userQuery(profile.id, Number(id)))}
-      gone={<Gone text={users.gone} to="/users" label={users.back} />}
+      gone={<ObjectNotFound text={users.gone} to="/users" label={users.back} />}
     >
       {(user) => <User user={user} />}
     </QueryResult>
@@ -39,7 +39,7 @@ export function UserPage() {
 
 function User({ user }: { readonly user: ManagedUser }) {
   const { users, limits } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const [{ tab = 'profile' }, setSearch] = useSearchState()
   const raise = useRaiseBudgetDialog()
   const fund = useAddedQuota()

@@ -5,11 +5,11 @@ import { changeUser, type ManagedUser } from '../../api/users.ts'
 import { ContentInputs, useContentLabels, useContentRules } from '../../components/content-inputs.tsx'
 import { LimitInputs, useLimitLabels, useLimitRules } from '../../components/limit-inputs.tsx'
 import type { MoneyDisplay } from '../../components/money.ts'
-import { changedLimits, RATE_LIMIT_NAMES, typedLimits } from '../../components/typed-limits.ts'
-import { changedContent, typedContent } from '../../components/typed-content.ts'
-import { Refusal } from '../../components/refusal.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
-import { useEdit } from '../../components/use-edit.tsx'
+import { changedLimitFields, RATE_LIMIT_NAMES, limitFormValues } from '../../components/limit-form-values.ts'
+import { changedContentLogFields, contentLogFormValues } from '../../components/content-log-form-values.ts'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { useMergedEdit } from '../../components/use-merged-edit.tsx'
 import { Figures } from '../../components/figures.tsx'
 import { useGroups } from '../../components/use-groups.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -20,10 +20,10 @@ import { useUserChanges } from './use-user-changes.ts'
 export function UserProfile({ user }: { readonly user: ManagedUser }) {
   const { users, common, limits, content } = useTexts()
   const { left, left_by } = user
-  const { profile, display } = useSignedIn()
+  const { profile, display } = useSignedInAccount()
   const rules = { ...useLimitRules(), ...useContentRules() }
   const labels = { ...useLimitLabels(), ...useContentLabels() }
-  const { money, exact, count } = useFormats()
+  const { money, exact, count } = useFormatters()
   const { reload } = useUserChanges()
   const form = useForm({
     mode: 'controlled',
@@ -35,7 +35,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
     },
   })
   const groups = useGroups([form.values.group])
-  const edit = useEdit<ReturnType<typeof typedProfile>, ManagedUser>({
+  const edit = useMergedEdit<ReturnType<typeof typedProfile>, ManagedUser>({
     form,
     object: user,
     typedOf: (present) => typedProfile(present, display),
@@ -51,8 +51,8 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
         display_name,
         group,
         remark,
-        ...changedLimits(typed, typedLimits(over ?? user, display), display),
-        ...changedContent(typed, typedContent(over ?? user)),
+        ...changedLimitFields(typed, limitFormValues(over ?? user, display), display),
+        ...changedContentLogFields(typed, contentLogFormValues(over ?? user)),
       }
       const roleChange = Number(role) === user.role ? {} : { role: Number(role) }
       return changeUser(user.id, { ...fields, ...roleChange, version })
@@ -99,7 +99,7 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
           <TextInput label={users.remark} {...form.getInputProps('remark')} />
           <LimitInputs form={form} isDisabled={!isOther} />
           <ContentInputs form={form} hint={content.userHint} isDisabled={!isOther} />
-          <Refusal error={edit.error} />
+          <RefusalMessage error={edit.error} />
           <Button
             type="submit"
             style={{ alignSelf: 'start' }}
@@ -118,8 +118,8 @@ export function UserProfile({ user }: { readonly user: ManagedUser }) {
 function typedProfile(user: ManagedUser, display: MoneyDisplay) {
   const { display_name, role, group, remark } = user
   return {
-    ...typedLimits(user, display),
-    ...typedContent(user),
+    ...limitFormValues(user, display),
+    ...contentLogFormValues(user),
     display_name,
     role: String(role),
     group,

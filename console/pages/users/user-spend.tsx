@@ -4,11 +4,11 @@ import { useState } from 'react'
 import { usageQuery } from '../../api/usage.ts'
 import type { ManagedUser } from '../../api/users.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { usePreferences } from '../../components/preferences.ts'
 import { QueryResult } from '../../components/query-result.tsx'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { startOfMonth } from '../../components/time.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 
@@ -25,8 +25,8 @@ interface Spent {
 /** What a user has spent this month by model or by key, with a link to the page Usage. */
 export function UserSpend({ user, by }: { readonly user: ManagedUser; readonly by: 'model' | 'key' }) {
   const { users } = useTexts()
-  const { count } = useFormats()
-  const { profile } = useSignedIn()
+  const { count } = useFormatters()
+  const { profile } = useSignedInAccount()
   const { timeZone } = usePreferences()
   const [openedAt] = useState(() => Math.floor(Date.now() / 1000 / MINUTE_S) * MINUTE_S + MINUTE_S)
   const title = users.spendBy[by]
@@ -50,7 +50,7 @@ export function UserSpend({ user, by }: { readonly user: ManagedUser; readonly b
       <QueryResult query={useQuery(query)} rows={3}>
         {({ series }) =>
           series.length === 0 ? (
-            <Empty text={users.noSpend} />
+            <EmptyState text={users.noSpend} />
           ) : (
             <DataTable
               label={title}

@@ -5,12 +5,12 @@ import { USER_PAGE_SIZE, usersQuery } from '../../api/users.ts'
 import { AddAmountDialog } from '../../components/add-amount-dialog.tsx'
 import { QueryResult } from '../../components/query-result.tsx'
 import { DataTable } from '../../components/data-table.tsx'
-import { Empty } from '../../components/empty.tsx'
+import { EmptyState } from '../../components/empty-state.tsx'
 import { FilterField } from '../../components/filter-field.tsx'
 import { PageHead } from '../../components/page-head.tsx'
 import { Pager } from '../../components/pager.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useSignedIn } from '../../components/session.tsx'
+import { useSignedInAccount } from '../../components/session.tsx'
 import { listOrderOf, sortingOf } from '../../components/sorting.ts'
 import { Toolbar } from '../../components/toolbar.tsx'
 import { useTexts } from '../../locales/use-texts.tsx'
@@ -21,7 +21,7 @@ import { useUserColumns } from './use-user-columns.tsx'
 /** All users, for administrators. */
 export function UsersPage() {
   const { users, common } = useTexts()
-  const { profile } = useSignedIn()
+  const { profile } = useSignedInAccount()
   const [search, setSearch] = useSearchState()
   const { q = '', p = '1', new: isNew } = search
   const fund = useAddedQuota()
@@ -52,11 +52,11 @@ export function UsersPage() {
       <QueryResult query={query}>
         {({ items, total }) =>
           items.length === 0 ? (
-            <Empty text={users.emptyFiltered}>
+            <EmptyState text={users.emptyFiltered}>
               <Button variant="default" onClick={() => setSearch({ q: undefined })}>
                 {common.clearFilters}
               </Button>
-            </Empty>
+            </EmptyState>
           ) : (
             <>
               <DataTable

@@ -1,7 +1,7 @@
 import { ActionIcon, Select, TextInput } from '@mantine/core'
 import { IconX } from '@tabler/icons-react'
 import { useTexts } from '../../locales/use-texts.tsx'
-import type { TypedChange } from './changes.ts'
+import type { WhatIfChange } from './what-if-changes.ts'
 import classes from './what-if-page.module.css'
 
 /** The inputs for one assumed change. */
@@ -12,10 +12,10 @@ export function ChangeRow({
   onChange,
   onRemove,
 }: {
-  readonly change: TypedChange
+  readonly change: WhatIfChange
   readonly models: readonly string[]
   readonly groups: readonly string[]
-  readonly onChange: (change: TypedChange) => void
+  readonly onChange: (change: WhatIfChange) => void
   readonly onRemove: () => void
 }) {
   const { whatIf } = useTexts()

@@ -7,20 +7,20 @@ import { requestWhatIf, type WhatIf } from '../../api/what-if.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { MoneyText } from '../../components/money-text.tsx'
 import { PageHead } from '../../components/page-head.tsx'
-import { Refusal } from '../../components/refusal.tsx'
+import { RefusalMessage } from '../../components/refusal-message.tsx'
 import { useSearchState } from '../../components/search-state.ts'
-import { useFormats, useSignedIn } from '../../components/session.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
 import { useAction } from '../../components/use-action.ts'
 import { useTexts } from '../../locales/use-texts.tsx'
 import { ChangeRow } from './change-row.tsx'
 import {
   CHANGE_KINDS,
-  NO_CHANGE,
+  NEW_CHANGES,
   type Period,
   PERIODS,
   whatIfQuestionOf,
-  type TypedChange,
-} from './changes.ts'
+  type WhatIfChange,
+} from './what-if-changes.ts'
 import classes from './what-if-page.module.css'
 
 /**
@@ -28,12 +28,12 @@ import classes from './what-if-page.module.css'
  */
 export function WhatIfPage() {
   const { whatIf } = useTexts()
-  const { profile, groups } = useSignedIn()
-  const { timeZone } = useFormats()
+  const { profile, groups } = useSignedInAccount()
+  const { timeZone } = useFormatters()
   const [search, setSearch] = useSearchState()
   const period = PERIODS.find((one) => one === search['period']) ?? '30d'
   const { data: models = [] } = useQuery(managedModelsQuery(profile.id))
-  const [changes, setChanges] = useState<readonly TypedChange[]>([])
+  const [changes, setChanges] = useState<readonly WhatIfChange[]>([])
   const [result, setResult] = useState<WhatIf>()
   const { run, isRunning, error } = useAction(async () => {
     setResult(undefined)
@@ -75,7 +75,7 @@ export function WhatIfPage() {
               key={kind}
               variant="default"
               leftSection={<IconPlus size={16} aria-hidden />}
-              onClick={() => setChanges([...changes, NO_CHANGE[kind]])}
+              onClick={() => setChanges([...changes, NEW_CHANGES[kind]])}
             >
               {whatIf.add[kind]}
             </Button>
@@ -85,7 +85,7 @@ export function WhatIfPage() {
           </Button>
         </div>
       </form>
-      <Refusal error={error} />
+      <RefusalMessage error={error} />
       {result && <Result result={result} />}
     </>
   )
@@ -93,7 +93,7 @@ export function WhatIfPage() {
 
 function Result({ result }: { readonly result: WhatIf }) {
   const { whatIf } = useTexts()
-  const { money, exact, count } = useFormats()
+  const { money, exact, count } = useFormatters()
   const columns = useColumns()
   const { difference, left_out: leftOut, by_model: rows, calls, charged, would_be } = result
   return (
@@ -125,7 +125,7 @@ function Result({ result }: { readonly result: WhatIf }) {
 
 function useColumns(): readonly Column<WhatIf['by_model'][number]>[] {
   const { whatIf } = useTexts()
-  const { count } = useFormats()
+  const { count } = useFormatters()
   return [
     { key: 'model', label: whatIf.model, phone: 'title', cell: ({ model }) => model },
     { key: 'calls', label: whatIf.calls, isNumber: true, cell: ({ calls }) => count(calls) },

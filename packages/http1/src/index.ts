@@ -11,7 +11,7 @@ export type { Pool } from './client/pool.ts'
 export type { Proxy } from './client/proxy.ts'
 export { headerLines, requestLine } from './client/request-head.ts'
 export { openTunnel } from './client/tunnel.ts'
-export { sendAtTurnEnd } from './client/turn-end.ts'
+export { sendAtTurnEnd } from './client/event-loop-turn.ts'
 export {
   TransportError,
   type UpstreamRequest,
@@ -19,7 +19,7 @@ export {
   type UpstreamResponseListener,
 } from './client/upstream-request.ts'
 export type { Refusal } from './server/client-connection-owner.ts'
-export type { ConnectionLimits, Peer } from './server/connection-limiter.ts'
+export type { ConnectionLimits, ConnectionPeer } from './server/connection-limiter.ts'
 export { HeaderNames, type Headers } from './server/header-names.ts'
 export {
   type ClientAddresses,

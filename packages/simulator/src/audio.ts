@@ -1,6 +1,6 @@
 import { type Fields, asString } from './fields.ts'
 import { Refusal } from './refusal.ts'
-import { tokensOf } from './tokens.ts'
+import { estimateTokens } from './tokens.ts'
 import type { Reply } from './upstream.ts'
 
 const MAX_CHARACTERS = 4_096
@@ -17,7 +17,7 @@ export function speechReply(body: Fields): Reply {
   const samples = samplesOf(text)
   const isRaw = body.response_format === 'pcm'
   const sound = isRaw ? samples : wave(samples, text)
-  const tokens = tokensOf(text.length)
+  const tokens = estimateTokens(text.length)
   if (body.stream_format !== 'sse')
     return { kind: 'bytes', bytes: sound, contentType: isRaw ? 'audio/pcm' : 'audio/wav', tokens }
   const frames = []
@@ -38,7 +38,7 @@ export function transcriptReply(body: Fields, file: Buffer | undefined): Reply {
   const read = readWave(file)
   const seconds = read?.seconds ?? 1
   const text = read?.comment || SILENT
-  const tokens = tokensOf(text.length)
+  const tokens = estimateTokens(text.length)
   const usage = { type: 'duration', seconds: Math.ceil(seconds) }
   if (body.stream === true || body.stream === 'true') {
     const words = text.split(/(?<=\s)/).map((delta) => ({

@@ -1,14 +1,14 @@
 import { crc32 } from 'node:zlib'
 import { asFields, asList, asNumber, asString, type Fields } from './fields.ts'
 import { CacheDiagnostics } from './cache-diagnostics.ts'
-import { type CallCaches, messagesReply, useMarks } from './messages.ts'
+import { type CallCaches, messagesReply, useCacheBreakpoints } from './messages.ts'
 import { messagesPrompt } from './messages-request.ts'
 import { generate, type ModelOutput, type StopCause } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { type Refusal, REFUSAL_STATUS } from './refusal.ts'
-import { BEDROCK_HEADER, bedrockTier, cacheWrites } from './service-tier.ts'
-import { tokensOf } from './tokens.ts'
-import { bearer, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
+import { BEDROCK_HEADER, bedrockTier, directedCacheWrites } from './service-tier.ts'
+import { estimateTokens } from './tokens.ts'
+import { bearerToken, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
 const OPERATION = /^\/model\/([^/]+)\/(invoke|invoke-with-response-stream|converse|converse-stream)$/
 
@@ -18,7 +18,7 @@ export function bedrockUpstream(models: readonly string[], cache: PromptCache): 
   return {
     bodyIfServed,
     models,
-    keyOf: bearer,
+    keyOf: bearerToken,
     reply: (body, model, stamp, call) =>
       operationOf(call).startsWith('converse')
         ? converseReply(body, model, stamp, call, cache)
@@ -79,11 +79,11 @@ function converseReply(
 ): Reply {
   const request = asMessages(body)
   const { prompt, cached } = messagesPrompt(request, model)
-  const { read, writes: marked } = useMarks({ cache, account }, request, model, cached)
+  const { read, writes: marked } = useCacheBreakpoints({ cache, account }, request, model, cached)
   const output = generate(prompt)
   const tier = bedrockTier(body, headers)
-  const input = tokensOf(prompt.transcript.length)
-  const asked = cacheWrites(body, input - read - (marked['5m'] ?? 0) - (marked['1h'] ?? 0))
+  const input = estimateTokens(prompt.transcript.length)
+  const asked = directedCacheWrites(body, input - read - (marked['5m'] ?? 0) - (marked['1h'] ?? 0))
   const writes = {
     '5m': asked['5m'] + (marked['5m'] ?? 0),
     '1h': asked['1h'] + (marked['1h'] ?? 0),

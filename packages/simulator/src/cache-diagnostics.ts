@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { type Fields, asFields, asList, asString } from './fields.ts'
-import { extended } from './prompt-cache.ts'
-import { tokensOf } from './tokens.ts'
+import { extendDigest } from './prompt-cache.ts'
+import { estimateTokens } from './tokens.ts'
 
 const MAX_RESPONSES = 5000
 
@@ -22,7 +22,7 @@ interface Fingerprint {
 }
 
 /** A request to be compared, and the number of its tokens that were read from the cache. */
-export interface Diagnosed {
+export interface DiagnosedRequest {
   readonly account: string
   readonly model: string
   readonly body: Fields
@@ -40,7 +40,7 @@ export class CacheDiagnostics {
    * The value of `diagnostics` in a response of the messages protocol; null unless the request asks for it
    * and the cache was missed.
    */
-  ofMessages(id: string, request: Diagnosed): Fields | null {
+  ofMessages(id: string, request: DiagnosedRequest): Fields | null {
     const { body } = request
     const now = fingerprint(request, {
       model_changed: [request.model, body.speed ?? 'standard'],
@@ -66,7 +66,7 @@ export class CacheDiagnostics {
    * The value of `prompt_cache_diagnostics` in a response of the responses protocol; undefined unless the
    * request asks for it.
    */
-  ofResponses(id: string, request: Diagnosed): Fields | undefined {
+  ofResponses(id: string, request: DiagnosedRequest): Fields | undefined {
     const { body } = request
     const text = asFields(body.text)
     const now = fingerprint(request, {
@@ -101,21 +101,23 @@ export class CacheDiagnostics {
   }
 }
 
-function fingerprint(request: Diagnosed, parts: Readonly<Record<string, unknown>>): Fingerprint {
+function fingerprint(request: DiagnosedRequest, parts: Readonly<Record<string, unknown>>): Fingerprint {
   const { account, body, messages, transcript } = request
   let digest = ''
   let characters = 0
   return {
     account,
-    parts: new Map(Object.entries(parts).map(([reason, value]) => [reason, extended('', unmarked(value))])),
+    parts: new Map(
+      Object.entries(parts).map(([reason, value]) => [reason, extendDigest('', withoutBreakpoints(value))]),
+    ),
     messages: messages.map((message) => {
-      const text = unmarked(message)
-      digest = extended(digest, text)
+      const text = withoutBreakpoints(message)
+      digest = extendDigest(digest, text)
       characters += text.length
-      return { digest, tokens: tokensOf(characters) }
+      return { digest, tokens: estimateTokens(characters) }
     }),
-    tokens: tokensOf(transcript.length),
-    settings: unmarked([body.tool_choice, body.thinking]),
+    tokens: estimateTokens(transcript.length),
+    settings: withoutBreakpoints([body.tool_choice, body.thinking]),
     hasCompaction: messages.some(({ type }) => asString(type).startsWith('compaction')),
   }
 }
@@ -139,7 +141,7 @@ function changeSince(
  * Renders a value without cache breakpoints, which move from turn to turn. A plain text is treated like a
  * list with one text.
  */
-export function unmarked(value: unknown): string {
+export function withoutBreakpoints(value: unknown): string {
   return JSON.stringify(value ?? null, (name, member: unknown) => {
     if (name === 'cache_control' || name === 'prompt_cache_breakpoint') return undefined
     return name === 'content' && typeof member === 'string' ? [{ type: 'text', text: member }] : member

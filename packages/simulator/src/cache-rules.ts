@@ -1,5 +1,5 @@
 /** Lifetimes of cached prefixes, in milliseconds. */
-export const LIFETIME_MS = {
+export const CACHE_LIFETIME_MS = {
   '5m': 5 * 60_000,
   '30m': 30 * 60_000,
   '1h': 60 * 60_000,
@@ -8,7 +8,7 @@ export const LIFETIME_MS = {
 } as const
 
 /** Name of a lifetime, as providers write it. */
-export type Lifetime = keyof typeof LIFETIME_MS
+export type CachedPrefixLifetime = keyof typeof CACHE_LIFETIME_MS
 
 /**
  * Minimum length of a cached prefix in tokens, by the model's name. The first pattern that matches counts.
@@ -23,7 +23,7 @@ const MINIMUMS: readonly (readonly [RegExp, number])[] = [
 const MINIMUM = 1024
 
 /** Returns the minimum length, in tokens, of a prefix that is cached for a model. */
-export function minimumOf(model: string): number {
+export function minimumCachedTokens(model: string): number {
   return MINIMUMS.find(([names]) => names.test(model))?.[1] ?? MINIMUM
 }
 

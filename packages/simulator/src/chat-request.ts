@@ -1,6 +1,6 @@
-import { type CacheBlock, contentBlocks } from './cache-blocks.ts'
-import { unmarked } from './cache-diagnostics.ts'
-import { type Step, conversationState } from './conversation.ts'
+import { type CacheBlock, contentBlocks } from './block-cache.ts'
+import { withoutBreakpoints } from './cache-diagnostics.ts'
+import { type ConversationStep, conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { IMAGE_PLACEHOLDER } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
@@ -31,7 +31,7 @@ export function chatPrompt(body: Fields, model: string): Prompt {
   }
 }
 
-function step({ role, content, tool_calls }: Fields): Step {
+function step({ role, content, tool_calls }: Fields): ConversationStep {
   const text = writtenText(content)
   if (role === 'assistant') return { kind: 'model', calls: asList(tool_calls).length }
   if (role === 'tool') return { kind: 'result', text }
@@ -89,7 +89,7 @@ function writtenText(content: unknown): string {
  * list with one text.
  */
 export function chatBlocks(body: Fields): CacheBlock[] {
-  const tools = unmarked(asList(body.tools))
+  const tools = withoutBreakpoints(asList(body.tools))
   return [
     { content: tools, characters: tools.length },
     ...asList(body.messages)
@@ -98,7 +98,7 @@ export function chatBlocks(body: Fields): CacheBlock[] {
         { content: asString(role), characters: 0, isSetting: true },
         ...contentBlocks(content),
         ...(Object.keys(message).length > 0
-          ? [{ content: unmarked(message), characters: calledText(message).length }]
+          ? [{ content: withoutBreakpoints(message), characters: calledText(message).length }]
           : []),
       ]),
   ]

@@ -7,7 +7,14 @@ import type { PromptCache } from './prompt-cache.ts'
 import { type AccountCache, useOpenAiCache } from './openai-cache.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
 import { openAiTier } from './service-tier.ts'
-import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
+import {
+  bearerToken,
+  type Frame,
+  bodyOfPost,
+  type Reply,
+  type ReplyStamp,
+  type Upstream,
+} from './upstream.ts'
 
 /** Fields that all chunks of a stream have in common. */
 type Head = Readonly<
@@ -20,9 +27,9 @@ type Head = Readonly<
 /** Creates a simulated provider of chat completions, and of completions of a prompt. */
 export function chatUpstream(models: readonly string[], cache: PromptCache): Upstream {
   return {
-    bodyIfServed: postTo('/chat/completions', COMPLETIONS),
+    bodyIfServed: bodyOfPost('/chat/completions', COMPLETIONS),
     models,
-    keyOf: bearer,
+    keyOf: bearerToken,
     reply: (body, model, stamp, { path, account }) =>
       (path === COMPLETIONS ? completionsReply : reply)(body, model, stamp, { cache, account }),
     refuse,

@@ -1,9 +1,9 @@
 import type { ModelOutput, StopCause } from './model-output.ts'
 import { type Fields, asNumber } from './fields.ts'
 import { Refusal } from './refusal.ts'
-import type { CacheUse } from './cache-blocks.ts'
-import { openAiWrites } from './service-tier.ts'
-import { tokensOf } from './tokens.ts'
+import type { CacheUse } from './block-cache.ts'
+import { openAiCacheWrites } from './service-tier.ts'
+import { estimateTokens } from './tokens.ts'
 import type { Frame } from './upstream.ts'
 
 /** Names of the protocol for the causes that end a choice. */
@@ -29,13 +29,17 @@ export function usageOf(
   outputs: readonly ModelOutput[],
   body: Fields = {},
 ) {
-  const prompt = tokensOf(transcript.length)
+  const prompt = estimateTokens(transcript.length)
   const completion = outputs.reduce((sum, { tokens }) => sum + tokens, 0)
   return {
     prompt_tokens: prompt,
     completion_tokens: completion,
     total_tokens: prompt + completion,
-    prompt_tokens_details: { cached_tokens: used.read, audio_tokens: 0, ...openAiWrites(body, prompt, used) },
+    prompt_tokens_details: {
+      cached_tokens: used.read,
+      audio_tokens: 0,
+      ...openAiCacheWrites(body, prompt, used),
+    },
     completion_tokens_details: {
       reasoning_tokens: outputs.reduce((sum, { thinking }) => sum + thinking.length, 0),
       audio_tokens: 0,

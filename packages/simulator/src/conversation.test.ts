@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { type Step, conversationState } from './conversation.ts'
+import { type ConversationStep, conversationState } from './conversation.ts'
 
-function user(text: string, hasMedia = false): Step {
+function user(text: string, hasMedia = false): ConversationStep {
   return { kind: 'user', text, hasMedia }
 }
 
@@ -15,8 +15,8 @@ test("texts that agents add to a message are not part of the user's prompt", () 
   expect(userTexts).toEqual(['Hello there'])
 })
 
-test('results and calls are those since the last message of the user', () => {
-  const round: Step[] = [
+test('the simulator looks at the tool calls and results since the last message of the user', () => {
+  const round: ConversationStep[] = [
     { kind: 'model', calls: 1 },
     { kind: 'result', text: 'one' },
   ]
@@ -32,7 +32,7 @@ test('results and calls are those since the last message of the user', () => {
 })
 
 test('an image next to tool results is not a new message', () => {
-  const steps: Step[] = [
+  const steps: ConversationStep[] = [
     user('a'),
     { kind: 'model', calls: 1 },
     { kind: 'result', text: 'one' },
@@ -62,6 +62,10 @@ test.each([
 })
 
 test('a folder that is only mentioned by a tool is not the working folder', () => {
-  const steps: Step[] = [user('a'), { kind: 'model', calls: 1 }, { kind: 'result', text: 'cwd: /elsewhere' }]
+  const steps: ConversationStep[] = [
+    user('a'),
+    { kind: 'model', calls: 1 },
+    { kind: 'result', text: 'cwd: /elsewhere' },
+  ]
   expect(conversationState(steps).workingDirectory).toBeUndefined()
 })

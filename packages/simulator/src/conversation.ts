@@ -1,5 +1,5 @@
 /** One step of a conversation, in any protocol. */
-export type Step =
+export type ConversationStep =
   | { readonly kind: 'system'; readonly text: string }
   /** `hasMedia`: the message contains something other than text. */
   | { readonly kind: 'user'; readonly text: string; readonly hasMedia: boolean }
@@ -28,7 +28,7 @@ export interface ConversationState {
  * either if it follows the user's message and states the working directory: a converted system message has
  * this form.
  */
-export function conversationState(steps: readonly Step[]): ConversationState {
+export function conversationState(steps: readonly ConversationStep[]): ConversationState {
   const instructions: string[] = []
   const surroundings: string[] = []
   const userTexts: string[] = []

@@ -1,8 +1,8 @@
 import { type Fields, asList, asNumber } from './fields.ts'
 import { Refusal } from './refusal.ts'
-import { tokensOf } from './tokens.ts'
+import { estimateTokens } from './tokens.ts'
 import { keywords } from './topic.ts'
-import { bearer, type Reply, type Upstream, postTo } from './upstream.ts'
+import { bearerToken, type Reply, type Upstream, bodyOfPost } from './upstream.ts'
 
 const DIMENSIONS = 256
 const MAX_DIMENSIONS = 4096
@@ -14,7 +14,7 @@ const TRACES = 8
  * words.
  */
 export function embeddingsUpstream(models: readonly string[]): Upstream {
-  return { bodyIfServed: postTo('/embeddings'), models, keyOf: bearer, reply, refuse }
+  return { bodyIfServed: bodyOfPost('/embeddings'), models, keyOf: bearerToken, reply, refuse }
 }
 
 function reply(body: Fields, model: string): Reply {
@@ -29,7 +29,7 @@ function reply(body: Fields, model: string): Reply {
     const embedding = body.encoding_format === 'base64' ? base64(vector) : vector
     return { object: 'embedding', index, embedding }
   })
-  const tokens = texts.reduce((sum, text) => sum + tokensOf(text.length), 0)
+  const tokens = texts.reduce((sum, text) => sum + estimateTokens(text.length), 0)
   const usage = { prompt_tokens: tokens, total_tokens: tokens }
   return { kind: 'whole', body: { object: 'list', data, model, usage }, tokens: 0 }
 }

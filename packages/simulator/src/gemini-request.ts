@@ -1,4 +1,4 @@
-import { type Step, conversationState } from './conversation.ts'
+import { type ConversationStep, conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { partsOf, requireSignatures } from './gemini-signatures.ts'
 import { IMAGE_PLACEHOLDER } from './media.ts'
@@ -96,13 +96,13 @@ function jsonSchema({ responseMimeType, responseJsonSchema, responseSchema }: Fi
     : asFields(schema)
 }
 
-function steps(content: Fields): Step[] {
+function steps(content: Fields): ConversationStep[] {
   const parts = partsOf(content)
   if (content.role === 'model')
     return [{ kind: 'model', calls: parts.filter(({ functionCall }) => functionCall !== undefined).length }]
   const own = parts.filter(({ functionResponse }) => functionResponse === undefined)
   return [
-    ...parts.flatMap(({ functionResponse }): Step[] =>
+    ...parts.flatMap(({ functionResponse }): ConversationStep[] =>
       functionResponse === undefined
         ? []
         : [{ kind: 'result', text: resultText(asFields(asFields(functionResponse).response)) }],

@@ -1,13 +1,13 @@
-import { useAutomatically } from './cache-automatic.ts'
+import { useAutomaticCache } from './automatic-cache.ts'
 import { type Fields, asFields } from './fields.ts'
 import { geminiPrompt } from './gemini-request.ts'
 import { signature } from './gemini-signatures.ts'
 import { generate, type ModelOutput, type StopCause } from './model-output.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { type Refusal, type RefusalKind, REFUSAL_STATUS } from './refusal.ts'
-import { geminiService } from './service-tier.ts'
-import { tokensOf } from './tokens.ts'
-import { bearer, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
+import { geminiServiceTier } from './service-tier.ts'
+import { estimateTokens } from './tokens.ts'
+import { bearerToken, type Call, type Frame, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
 const METHOD = /^\/models\/(.+):(\w+)$/
 
@@ -31,7 +31,7 @@ export function geminiUpstream(models: readonly string[], cache: PromptCache): U
   return {
     bodyIfServed,
     models,
-    keyOf: (headers) => String(headers['x-goog-api-key'] ?? '') || bearer(headers),
+    keyOf: (headers) => String(headers['x-goog-api-key'] ?? '') || bearerToken(headers),
     reply: (body, model, stamp, { account }) => reply(body, model, stamp, cache, account),
     other: countedTokens,
     refuse,
@@ -48,7 +48,7 @@ function countedTokens({ path, body }: Call): unknown {
   const [, model = '', name] = METHOD.exec(path) ?? []
   if (name !== 'countTokens') return undefined
   const whole = body.generateContentRequest ?? body
-  const totalTokens = tokensOf(geminiPrompt(asFields(whole), model).transcript.length)
+  const totalTokens = estimateTokens(geminiPrompt(asFields(whole), model).transcript.length)
   return { totalTokens, promptTokensDetails: [{ modality: 'TEXT', tokenCount: totalTokens }] }
 }
 
@@ -58,8 +58,13 @@ function reply(body: Fields, model: string, stamp: ReplyStamp, cache: PromptCach
   const showsThoughts = asFields(asFields(body.generationConfig).thinkingConfig).includeThoughts === true
   const parts = timedParts(output, showsThoughts, prompt.transcript, stamp)
   const { transcript } = prompt
-  const cached = useAutomatically(cache, { scope: `${account}\n${model}`, model, transcript, lifetime: '5m' })
-  const input = { ...inputUsage(transcript, cached), ...geminiService(body) }
+  const cached = useAutomaticCache(cache, {
+    scope: `${account}\n${model}`,
+    model,
+    transcript,
+    lifetime: '5m',
+  })
+  const input = { ...inputUsage(transcript, cached), ...geminiServiceTier(body) }
   const identity = { modelVersion: model, responseId: stamp.id('') }
   const finish = { finishReason: FINISH_REASON[output.stopCause] }
   const answer = (content: readonly Fields[], ending: object, used: object): Fields => ({
@@ -135,7 +140,7 @@ function argumentsIn(text: string): unknown {
 }
 
 function inputUsage(transcript: string, cached: number): Fields {
-  const prompt = tokensOf(transcript.length)
+  const prompt = estimateTokens(transcript.length)
   return {
     promptTokenCount: prompt,
     ...(cached > 0 && { cachedContentTokenCount: cached }),

@@ -1,7 +1,7 @@
 import { type Fields, asNumber, asString } from './fields.ts'
 import { png } from './png.ts'
 import { Refusal } from './refusal.ts'
-import { tokensOf } from './tokens.ts'
+import { estimateTokens } from './tokens.ts'
 import type { Reply, ReplyStamp } from './upstream.ts'
 
 const MAX_IMAGES = 10
@@ -47,7 +47,7 @@ export function imagesReply(body: Fields, stamp: ReplyStamp, path: string): Repl
 }
 
 function usageOf(prompt: string, count: number, tokens: number, partials: number): object {
-  const input = tokensOf(prompt.length)
+  const input = estimateTokens(prompt.length)
   const output = count * tokens + partials * TOKENS_OF_PARTIAL
   return {
     input_tokens: input,

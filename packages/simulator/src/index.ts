@@ -6,10 +6,10 @@ export { Refusal } from './refusal.ts'
 export { serve } from './server.ts'
 export { type Simulator, type SimulatorOptions, startSimulator } from './start-simulator.ts'
 export {
-  bearer,
+  bearerToken,
   type Call,
   type Frame,
-  postTo,
+  bodyOfPost,
   type Reply,
   type ReplyStamp,
   type Upstream,

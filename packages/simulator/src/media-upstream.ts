@@ -1,11 +1,11 @@
 import { speechReply, transcriptReply } from './audio.ts'
 import { imagesReply } from './images.ts'
-import { bearer, type Upstream, postTo } from './upstream.ts'
+import { bearerToken, type Upstream, bodyOfPost } from './upstream.ts'
 
 /** Creates a simulated provider of images, speech and transcripts. */
 export function mediaUpstream(models: readonly string[]): Upstream {
   return {
-    bodyIfServed: postTo(
+    bodyIfServed: bodyOfPost(
       '/images/generations',
       '/images/edits',
       '/images/variations',
@@ -14,7 +14,7 @@ export function mediaUpstream(models: readonly string[]): Upstream {
       '/audio/translations',
     ),
     models,
-    keyOf: bearer,
+    keyOf: bearerToken,
     reply(body, _model, stamp, { path, file }) {
       if (path.startsWith('/images/')) return imagesReply(body, stamp, path)
       return path === '/audio/speech' ? speechReply(body) : transcriptReply(body, file)

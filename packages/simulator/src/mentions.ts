@@ -107,13 +107,13 @@ function commandIn(text: string): string | undefined {
 }
 
 /** Stems of a message's words, in lower case. */
-export function stemsOf({ words }: Mentions): Mention[] {
+export function wordStemsOf({ words }: Mentions): Mention[] {
   return words.map(({ text, at }) => ({ text: stem(text.toLowerCase()), at }))
 }
 
 /** Stems of the words that carry meaning. */
 export function meaningfulStems({ words, ...rest }: Mentions): Mention[] {
-  return stemsOf({ words: words.filter(({ text }) => !COMMON_WORDS.has(text.toLowerCase())), ...rest })
+  return wordStemsOf({ words: words.filter(({ text }) => !COMMON_WORDS.has(text.toLowerCase())), ...rest })
 }
 
 /** Strips endings, so that `cities` matches `city`, and `reads` matches `read`. */

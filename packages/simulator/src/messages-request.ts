@@ -1,6 +1,6 @@
-import type { CacheBlock } from './cache-blocks.ts'
-import { unmarked } from './cache-diagnostics.ts'
-import { type Step, conversationState } from './conversation.ts'
+import type { CacheBlock } from './block-cache.ts'
+import { withoutBreakpoints } from './cache-diagnostics.ts'
+import { type ConversationStep, conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { IMAGE_PLACEHOLDER } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
@@ -64,12 +64,12 @@ function jsonSchema({ output_config, output_format }: Fields): Fields | undefine
   return type === 'json_schema' ? asFields(schema) : undefined
 }
 
-function system(content: unknown): Step[] {
+function system(content: unknown): ConversationStep[] {
   return [{ kind: 'system', text: writtenText(blocks(content)) }]
 }
 
 /** Splits a turn into steps: the tool results first, then the text. */
-function steps({ role, content }: Fields): Step[] {
+function steps({ role, content }: Fields): ConversationStep[] {
   const all = blocks(content)
   if (role === 'system') return system(content)
   if (role === 'assistant') {
@@ -78,7 +78,9 @@ function steps({ role, content }: Fields): Step[] {
   const results = all.filter(({ type }) => type === 'tool_result')
   const own = all.filter(({ type }) => type !== 'tool_result')
   return [
-    ...results.map((result): Step => ({ kind: 'result', text: writtenText(blocks(result.content)) })),
+    ...results.map(
+      (result): ConversationStep => ({ kind: 'result', text: writtenText(blocks(result.content)) }),
+    ),
     { kind: 'user', text: writtenText(own), hasMedia: own.some(({ type }) => type !== 'text') },
   ]
 }
@@ -106,7 +108,7 @@ function transcribed(
   const add = (text: string, block: Fields): void => {
     transcript += `${text}\n`
     const mark = lifetimeOf(block.cache_control)
-    cached.push({ content: unmarked(block), characters: text.length + 1, ...(mark && { mark }) })
+    cached.push({ content: withoutBreakpoints(block), characters: text.length + 1, ...(mark && { mark }) })
   }
   for (const { cache_control, ...tool } of tools) add(JSON.stringify(tool), { ...tool, cache_control })
   for (const block of blocks(body.system)) add(blockText(block), block)

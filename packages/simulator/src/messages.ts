@@ -1,16 +1,23 @@
 import { type ModelOutput, generate, type StopCause } from './model-output.ts'
-import { type CacheBlock, type CacheUse, useBlocks } from './cache-blocks.ts'
+import { type CacheBlock, type CacheUse, useBlockCache } from './block-cache.ts'
 import { CacheDiagnostics } from './cache-diagnostics.ts'
-import { minimumOf } from './cache-rules.ts'
+import { minimumCachedTokens } from './cache-rules.ts'
 import { type Fields, asFields, asList } from './fields.ts'
 import type { Prompt } from './prompt.ts'
 import { messagesPrompt } from './messages-request.ts'
 import type { PromptCache } from './prompt-cache.ts'
 import { seededBy } from './random.ts'
 import type { Refusal, RefusalKind } from './refusal.ts'
-import { cacheWrites, messagesService } from './service-tier.ts'
-import { tokensOf } from './tokens.ts'
-import { bearer, type Frame, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
+import { directedCacheWrites, messagesServiceTier } from './service-tier.ts'
+import { estimateTokens } from './tokens.ts'
+import {
+  bearerToken,
+  type Frame,
+  bodyOfPost,
+  type Reply,
+  type ReplyStamp,
+  type Upstream,
+} from './upstream.ts'
 
 const STOP_REASON: Record<StopCause, string> = {
   done: 'end_turn',
@@ -42,9 +49,9 @@ interface Block {
 export function messagesUpstream(models: readonly string[], cache: PromptCache): Upstream {
   const diagnostics = new CacheDiagnostics()
   return {
-    bodyIfServed: postTo('/messages'),
+    bodyIfServed: bodyOfPost('/messages'),
     models,
-    keyOf: (headers) => String(headers['x-api-key'] ?? '') || bearer(headers),
+    keyOf: (headers) => String(headers['x-api-key'] ?? '') || bearerToken(headers),
     reply: (body, model, stamp, { account }) =>
       messagesReply(body, model, stamp, { cache, diagnostics, account }),
     refuse,
@@ -55,10 +62,10 @@ export function messagesUpstream(models: readonly string[], cache: PromptCache):
 export function messagesReply(body: Fields, model: string, stamp: ReplyStamp, caches: CallCaches): Reply {
   const { prompt, cached } = messagesPrompt(body, model)
   const output = generate(prompt)
-  const used = useMarks(caches, body, model, cached)
+  const used = useCacheBreakpoints(caches, body, model, cached)
   const input = {
     ...withWrites(body, inputUsage(prompt, used)),
-    ...messagesService(body),
+    ...messagesServiceTier(body),
   }
   const content = blocks(output, prompt.transcript, stamp)
   const ending = { stop_reason: STOP_REASON[output.stopCause], stop_sequence: output.stopText }
@@ -101,21 +108,21 @@ export function messagesReply(body: Fields, model: string, stamp: ReplyStamp, ca
 }
 
 /** Reads and writes the cache at the breakpoints of a request. */
-export function useMarks(
+export function useCacheBreakpoints(
   { cache, account }: Omit<CallCaches, 'diagnostics'>,
   body: Fields,
   model: string,
   blocks: readonly CacheBlock[],
 ): CacheUse {
   const scope = `${account}\n${model}\n${body.speed === 'fast' ? 'fast' : ''}`
-  return useBlocks(cache, blocks, { scope, minimum: minimumOf(model), lookback: LOOKBACK })
+  return useBlockCache(cache, blocks, { scope, minimum: minimumCachedTokens(model), lookback: LOOKBACK })
 }
 
 /** Computes the usage. `input_tokens` does not include tokens read from or written to the cache. */
 function inputUsage({ transcript }: Prompt, { read, writes }: CacheUse) {
   const { '5m': short = 0, '1h': long = 0 } = writes
   return {
-    input_tokens: tokensOf(transcript.length) - read - short - long,
+    input_tokens: estimateTokens(transcript.length) - read - short - long,
     cache_creation_input_tokens: short + long,
     cache_read_input_tokens: read,
     cache_creation: { ephemeral_5m_input_tokens: short, ephemeral_1h_input_tokens: long },
@@ -126,7 +133,7 @@ type InputUsage = ReturnType<typeof inputUsage>
 
 /** Adds the tokens that a `simulate(…)` directive in the request declares as written to the cache. */
 function withWrites(body: Fields, usage: InputUsage): InputUsage {
-  const { '5m': short, '1h': long } = cacheWrites(body, usage.input_tokens)
+  const { '5m': short, '1h': long } = directedCacheWrites(body, usage.input_tokens)
   const { ephemeral_5m_input_tokens: before5m, ephemeral_1h_input_tokens: before1h } = usage.cache_creation
   return {
     ...usage,

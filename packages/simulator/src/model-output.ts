@@ -1,14 +1,14 @@
 import { generateThinking, prose } from './prose.ts'
 import type { Prompt, Tool } from './prompt.ts'
 import { type Random, seededBy } from './random.ts'
-import { replySchema, titleFor } from './side-request.ts'
-import { pieces } from './tokens.ts'
+import { replySchema, requestedTitle } from './side-request.ts'
+import { splitIntoTokens } from './tokens.ts'
 import { toolCalls } from './tool-calls.ts'
 import { paraphraseResults } from './tool-result.ts'
 import type { Fields } from './fields.ts'
 import { valueMatchingSchema } from './schema-value.ts'
 import { titleOf } from './title.ts'
-import { wordsOfName } from './tool-needs.ts'
+import { wordsOfName } from './argument-kinds.ts'
 
 /** Why the output ended: it was complete, met a stop text, reached the token limit, or called tools. */
 export type StopCause = 'done' | 'stop_text' | 'length' | 'tools'
@@ -35,10 +35,12 @@ export function generate(prompt: Prompt, choice = 0): ModelOutput {
   const fullText = outputText(prompt, calls.length > 0, random)
   const { text, stopText } = cutAtStop(fullText, prompt.stop)
   const budget = new Budget(prompt.maxTokens)
-  const thinking = budget.take(prompt.thinks ? pieces(generateThinking(prompt.lastUser, random)) : [])
-  const textPieces = budget.take(pieces(text))
+  const thinking = budget.take(
+    prompt.thinks ? splitIntoTokens(generateThinking(prompt.lastUser, random)) : [],
+  )
+  const textPieces = budget.take(splitIntoTokens(text))
   const callPieces = (stopText === null ? calls : [])
-    .map(({ tool, input }) => ({ tool, input: budget.take(pieces(input)) }))
+    .map(({ tool, input }) => ({ tool, input: budget.take(splitIntoTokens(input)) }))
     .filter(({ input }) => input.length > 0)
   return {
     thinking,
@@ -62,7 +64,7 @@ function outputText(prompt: Prompt, callsTools: boolean, random: Random): string
   const schema = replySchema(prompt)
   const proseText = (): string => (results.length > 0 ? paraphraseResults(results) : prose(lastUser, random))
   if (schema) return JSON.stringify(jsonReply(schema, lastUser, proseText, random))
-  return titleFor(prompt) ?? proseText()
+  return requestedTitle(prompt) ?? proseText()
 }
 
 function cutAtStop(text: string, stops: readonly string[]): { text: string; stopText: string | null } {

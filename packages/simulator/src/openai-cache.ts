@@ -1,8 +1,8 @@
-import { useAutomatically } from './cache-automatic.ts'
-import { type CacheBlock, type CacheUse, useBlocks } from './cache-blocks.ts'
-import { hasBreakpoints, type Lifetime, minimumOf } from './cache-rules.ts'
+import { useAutomaticCache } from './automatic-cache.ts'
+import { type CacheBlock, type CacheUse, useBlockCache } from './block-cache.ts'
+import { hasBreakpoints, type CachedPrefixLifetime, minimumCachedTokens } from './cache-rules.ts'
 import { type Fields, asFields, asString } from './fields.ts'
-import { extended, type PromptCache } from './prompt-cache.ts'
+import { extendDigest, type PromptCache } from './prompt-cache.ts'
 
 /**
  * Number of characters at the beginning of a prompt (256 tokens) that determine the machine it is routed to.
@@ -33,16 +33,16 @@ export interface OpenAiPrompt {
 export function useOpenAiCache(cache: PromptCache, prompt: OpenAiPrompt): CacheUse {
   const { account, model, body, transcript, blocks } = prompt
   const beginning = transcript.slice(0, ROUTED_CHARACTERS)
-  const route = extended(`${account}\n${model}\n${asString(body.prompt_cache_key)}`, beginning)
+  const route = extendDigest(`${account}\n${model}\n${asString(body.prompt_cache_key)}`, beginning)
   const scope = `${route}\n${cache.machineFor(route)}`
   if (hasBreakpoints(model))
-    return useBlocks(cache, withImplicit(blocks, body), {
+    return useBlockCache(cache, withImplicit(blocks, body), {
       scope,
-      minimum: minimumOf(model),
+      minimum: minimumCachedTokens(model),
       lookback: 1,
     })
   const lifetime = body.prompt_cache_retention === '24h' ? '24h' : '5m'
-  return { read: useAutomatically(cache, { scope, model, transcript, lifetime }), writes: {} }
+  return { read: useAutomaticCache(cache, { scope, model, transcript, lifetime }), writes: {} }
 }
 
 /**
@@ -52,7 +52,7 @@ export function useOpenAiCache(cache: PromptCache, prompt: OpenAiPrompt): CacheU
  */
 function withImplicit(blocks: readonly CacheBlock[], body: Fields): CacheBlock[] {
   const { mode, ttl } = asFields(body.prompt_cache_options)
-  const lifetime: Lifetime = ttl === '12h' ? '12h' : '30m'
+  const lifetime: CachedPrefixLifetime = ttl === '12h' ? '12h' : '30m'
   const isImplicit = mode !== 'explicit'
   const explicit = blocks.flatMap(({ mark }, at) => (mark === undefined ? [] : [at]))
   const written = new Set(explicit.slice(isImplicit ? 1 - MAX_WRITES : -MAX_WRITES))

@@ -10,7 +10,7 @@ export function isPatchTool({ name }: Tool): boolean {
  * single one becomes the content of the file. `shown` is the part of the file that tools have returned: it is
  * needed because a patch contains whole lines.
  */
-export function patchFor(path: string, quoted: readonly string[], shown: string): string {
+export function writePatch(path: string, quoted: readonly string[], shown: string): string {
   const [old = '', replacement] = quoted
   if (replacement === undefined)
     return patch(

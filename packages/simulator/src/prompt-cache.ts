@@ -73,6 +73,6 @@ export class PromptCache {
 }
 
 /** Computes the digest of a prefix that is extended by a part. */
-export function extended(digest: string, part: string): string {
+export function extendDigest(digest: string, part: string): string {
   return createHash('sha1').update(digest).update('\n').update(part).digest('base64')
 }

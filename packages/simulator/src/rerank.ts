@@ -1,7 +1,7 @@
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { Refusal } from './refusal.ts'
 import { keywords } from './topic.ts'
-import { bearer, postTo, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
+import { bearerToken, bodyOfPost, type Reply, type ReplyStamp, type Upstream } from './upstream.ts'
 
 // Number of documents that cost one search unit.
 const DOCUMENTS_A_UNIT = 100
@@ -9,9 +9,9 @@ const DOCUMENTS_A_UNIT = 100
 /** Creates a simulated provider of reranking, in version 2 of Cohere's protocol. */
 export function rerankUpstream(models: readonly string[]): Upstream {
   return {
-    bodyIfServed: postTo('/rerank'),
+    bodyIfServed: bodyOfPost('/rerank'),
     models,
-    keyOf: bearer,
+    keyOf: bearerToken,
     reply,
     refuse: ({ message }) => ({ message }),
   }

@@ -1,6 +1,6 @@
-import { type CacheBlock, contentBlocks } from './cache-blocks.ts'
-import { unmarked } from './cache-diagnostics.ts'
-import { type Step, conversationState } from './conversation.ts'
+import { type CacheBlock, contentBlocks } from './block-cache.ts'
+import { withoutBreakpoints } from './cache-diagnostics.ts'
+import { type ConversationStep, conversationState } from './conversation.ts'
 import { type Fields, asFields, asList, asNumber, asString } from './fields.ts'
 import { IMAGE_PLACEHOLDER } from './media.ts'
 import type { Prompt, Tool, ToolChoice } from './prompt.ts'
@@ -105,7 +105,7 @@ function jsonSchema({ type, schema }: Fields): Fields | undefined {
     : undefined
 }
 
-function steps({ type, role, content, output }: Fields): Step[] {
+function steps({ type, role, content, output }: Fields): ConversationStep[] {
   if (isCall(type)) return [{ kind: 'model', calls: 1 }]
   if (isOutput(type)) return [{ kind: 'result', text: writtenText(output) }]
   if (role === 'user')
@@ -143,7 +143,7 @@ function writtenText(content: unknown): string {
  * list with one text.
  */
 export function responsesBlocks(body: Fields, items: readonly Fields[]): CacheBlock[] {
-  const tools = unmarked(asList(body.tools))
+  const tools = withoutBreakpoints(asList(body.tools))
   const instructions = asString(body.instructions)
   return [
     { content: tools, characters: tools.length },

@@ -1,5 +1,5 @@
 import { type Fields, asFields, asList, asString } from './fields.ts'
-import type { CacheUse } from './cache-blocks.ts'
+import type { CacheUse } from './block-cache.ts'
 import { CacheDiagnostics } from './cache-diagnostics.ts'
 import type { CallCaches } from './messages.ts'
 import { useOpenAiCache } from './openai-cache.ts'
@@ -9,14 +9,14 @@ import type { PromptCache } from './prompt-cache.ts'
 import { Refusal, type RefusalKind } from './refusal.ts'
 import type { ResponseHistory } from './response-history.ts'
 import { inputItems, responsesBlocks, responsesPrompt } from './responses-request.ts'
-import { openAiTier, openAiWrites } from './service-tier.ts'
+import { openAiTier, openAiCacheWrites } from './service-tier.ts'
 import { storedResponse } from './stored-responses.ts'
-import { tokensOf } from './tokens.ts'
+import { estimateTokens } from './tokens.ts'
 import {
-  bearer,
+  bearerToken,
   type Call,
   type Frame,
-  postTo,
+  bodyOfPost,
   type Reply,
   type ReplyStamp,
   type Upstream,
@@ -30,9 +30,9 @@ export function responsesUpstream(
 ): Upstream {
   const diagnostics = new CacheDiagnostics()
   return {
-    bodyIfServed: postTo('/responses'),
+    bodyIfServed: bodyOfPost('/responses'),
     models,
-    keyOf: bearer,
+    keyOf: bearerToken,
     reply: (body, model, stamp, { account }) =>
       reply(body, model, stamp, { cache, diagnostics, account }, history),
     other: (call) => storedResponse(call, history) ?? countedTokens(call, history),
@@ -83,7 +83,7 @@ function reply(
 function countedTokens({ method, path, body }: Call, history: ResponseHistory): unknown {
   if (method !== 'POST' || path !== '/responses/input_tokens') return undefined
   const { transcript } = responsesPrompt(body, conversationOf(body, history), asString(body.model))
-  return { object: 'response.input_tokens', input_tokens: tokensOf(transcript.length) }
+  return { object: 'response.input_tokens', input_tokens: estimateTokens(transcript.length) }
 }
 
 function conversationOf(body: Fields, history: ResponseHistory): readonly Fields[] {
@@ -157,13 +157,13 @@ function usageOf(
   { tokens, thinking }: ModelOutput,
   body: Fields,
 ): object {
-  const input = tokensOf(transcript.length)
+  const input = estimateTokens(transcript.length)
   return {
     input_tokens: input,
     input_tokens_details: {
       cached_tokens: used.read,
       cache_write_tokens: 0,
-      ...openAiWrites(body, input, used),
+      ...openAiCacheWrites(body, input, used),
     },
     output_tokens: tokens,
     output_tokens_details: { reasoning_tokens: thinking.length },

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { CacheUse } from './cache-blocks.ts'
-import type { Lifetime as CacheLifetime } from './cache-rules.ts'
+import type { CacheUse } from './block-cache.ts'
+import type { CachedPrefixLifetime as CacheLifetime } from './cache-rules.ts'
 import type { Fields } from './fields.ts'
 
 /** What a `simulate(…)` directive in a request makes the provider state; see the README. */
@@ -57,7 +57,7 @@ export function openAiTier(body: Fields): string | undefined {
 }
 
 /** The fields about tier, speed and region in the usage of a messages response. */
-export function messagesService(body: Fields): Fields {
+export function messagesServiceTier(body: Fields): Fields {
   const { tier, region = body.inference_geo } = directiveIn(body)
   const { speed } = body
   const isFast = tier === undefined ? speed === 'fast' : tier === 'fast'
@@ -80,7 +80,7 @@ const TRAFFIC: ReadonlyMap<string, string> = new Map([
 ])
 
 /** The field about the tier in the usage of a Gemini response: `serviceTier` or `trafficType`. */
-export function geminiService(body: Fields): Fields {
+export function geminiServiceTier(body: Fields): Fields {
   const { tier, traffic } = directiveIn(body)
   const { serviceTier: asked } = body
   const named = tier ?? (typeof asked === 'string' ? asked.toLowerCase() : undefined)
@@ -113,7 +113,7 @@ export function bedrockTier(body: Fields, headers: IncomingHttpHeaders): string 
 /**
  * Number of tokens that a directive declares as written to the cache, by lifetime; together at most `prompt`.
  */
-export function cacheWrites(body: Fields, prompt: number): Readonly<Record<Lifetime, number>> {
+export function directedCacheWrites(body: Fields, prompt: number): Readonly<Record<Lifetime, number>> {
   let left = prompt
   const { writes } = directiveIn(body)
   const taken = (lifetime: Lifetime): number => {
@@ -125,9 +125,9 @@ export function cacheWrites(body: Fields, prompt: number): Readonly<Record<Lifet
 }
 
 /** The usage fields of chat and responses for tokens written to a cache; empty if there are none. */
-export function openAiWrites(body: Fields, prompt: number, { read, writes: marked }: CacheUse): Fields {
+export function openAiCacheWrites(body: Fields, prompt: number, { read, writes: marked }: CacheUse): Fields {
   const { '30m': short = 0, '12h': long = 0 } = marked
-  const asked = cacheWrites(body, prompt - read - short - long)
+  const asked = directedCacheWrites(body, prompt - read - short - long)
   const writes = { '30m': asked['30m'] + short, '12h': asked['12h'] + long }
   const written = writes['30m'] + writes['12h']
   if (written === 0) return {}

@@ -19,7 +19,7 @@ export function replySchema({ jsonSchema, tools, instructions, lastUser }: Promp
 }
 
 /** Generates a title, if the request asks for the title of a conversation; otherwise undefined. */
-export function titleFor({ tools, instructions, lastUser, userTexts }: Prompt): string | undefined {
+export function requestedTitle({ tools, instructions, lastUser, userTexts }: Prompt): string | undefined {
   if (tools.length > 0) return undefined
   const bySystem = isTitleRequest(instructions.slice(0, 2000))
   if (!bySystem && !(isTitleRequest(lastUser) && isRequestFor(lastUser, CONVERSATION, /\btitle\b/i)))

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
 import { chatPrompt } from './chat-request.ts'
-import { titleFor } from './side-request.ts'
+import { requestedTitle } from './side-request.ts'
 import { titleOf } from './title.ts'
 
 /** Title generated for a conversation by a side request; undefined if the request does not ask for one. */
 function titleGiven(system: string, ...user: string[]): string | undefined {
   const messages = user.map((content) => ({ role: 'user', content }))
-  return titleFor(chatPrompt({ messages: [{ role: 'system', content: system }, ...messages] }, 'demo-chat'))
+  return requestedTitle(
+    chatPrompt({ messages: [{ role: 'system', content: system }, ...messages] }, 'demo-chat'),
+  )
 }
 
 test.each([

@@ -1,14 +1,14 @@
 import { posix, win32 } from 'node:path'
 import { type Fields, asList, asString } from './fields.ts'
 import { type Mentions, mentionsIn, stem } from './mentions.ts'
-import { isPatchTool, patchCommand, patchFor } from './patch.ts'
+import { isPatchTool, patchCommand, writePatch } from './patch.ts'
 import type { Prompt } from './prompt.ts'
 import { prose } from './prose.ts'
 import type { Random } from './random.ts'
 import { valueMatchingSchema } from './schema-value.ts'
 import { titleOf } from './title.ts'
-import { needOf, wordsOfName } from './tool-needs.ts'
-import type { PlannedCall } from './tool-plan.ts'
+import { argumentKindOf, wordsOfName } from './argument-kinds.ts'
+import type { PlannedCall } from './plan-tool-calls.ts'
 
 /**
  * Creates the arguments of a call from the user's message: all required fields, and optional ones that the
@@ -24,14 +24,14 @@ export function argumentsOf(call: PlannedCall, prompt: Prompt, random: Random): 
   const isMentioned = (word: string): boolean => word.length > 2 && !VAGUE.has(word) && stems.has(stem(word))
   return valueMatchingSchema({ type: 'object', ...tool.schema }, lastUser, random, {
     text: (name, schema) => {
-      const need = needOf(name, schema)
+      const need = argumentKindOf(name, schema)
       const done = isPatchTool(tool) || need === 'command' ? taskText(call, prompt, mentions) : undefined
       if (done !== undefined) return done
       const given = need === 'path' || need === 'directory' ? undefined : namedValue(name, lastUser)
       return given ?? textFor(need, schema, source)
     },
     mentions: (name, schema) =>
-      (needOf(name, schema) === 'path' && quoted.length > 0 && path !== undefined) ||
+      (argumentKindOf(name, schema) === 'path' && quoted.length > 0 && path !== undefined) ||
       wordsOfName(name).some(isMentioned) ||
       asList(schema.enum).some((value) => stems.has(stem(String(value).toLowerCase()))),
   })
@@ -45,7 +45,7 @@ function taskText({ tool, path, task }: PlannedCall, prompt: Prompt, mentions: M
   if (task === undefined || path === undefined) return undefined
   if (task === 'show') return `cat ${shellWord(path)}`
   const quoted = mentions.quoted.map(({ text }) => text)
-  const patch = patchFor(path, quoted, prompt.results.join('\n'))
+  const patch = writePatch(path, quoted, prompt.results.join('\n'))
   return isPatchTool(tool) ? patch : patchCommand(patch)
 }
 
@@ -66,7 +66,11 @@ interface Source {
   readonly random: Random
 }
 
-function textFor(need: ReturnType<typeof needOf>, schema: Fields, source: Source): string | undefined {
+function textFor(
+  need: ReturnType<typeof argumentKindOf>,
+  schema: Fields,
+  source: Source,
+): string | undefined {
   const { mentions, unused, path, workingDirectory, message } = source
   const [first, second] = mentions.quoted.map(({ text }) => text)
   switch (need) {

@@ -3,7 +3,7 @@ import { mentionsIn } from './mentions.ts'
 import type { Prompt, Tool } from './prompt.ts'
 import type { Random } from './random.ts'
 import { argumentsOf } from './tool-arguments.ts'
-import { MAX_CALLS, type PlannedCall, planOf } from './tool-plan.ts'
+import { MAX_CALLS, type PlannedCall, planToolCalls } from './plan-tool-calls.ts'
 
 /** A call as the model writes it; `input` is JSON text, or plain text if the tool takes plain text. */
 export interface ToolCall {
@@ -38,7 +38,7 @@ function chosen({
     return all.slice(0, 1).map((tool) => ({ tool, path: (paths[callsMade] ?? paths[0])?.text }))
   }
   if (typeof toolChoice === 'object') return forced(tools.filter(({ name }) => name === toolChoice.name))
-  const plan = planOf(lastUser, tools, instructions.includes('apply_patch'))
+  const plan = planToolCalls(lastUser, tools, instructions.includes('apply_patch'))
   const ready = plan.slice(callsMade, parallelTools ? MAX_CALLS : callsMade + 1)
   const remaining = ready.filter(({ waits }, at) => at === 0 || !waits)
   if (remaining.length > 0 || toolChoice !== 'required') return remaining

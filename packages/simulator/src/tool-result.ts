@@ -1,6 +1,6 @@
 import { withoutReminders } from './conversation.ts'
 import { asFields, asList } from './fields.ts'
-import { pieces } from './tokens.ts'
+import { splitIntoTokens } from './tokens.ts'
 
 /** Maximum number of tokens that are quoted from tool results. */
 const MAX_TOKENS = 240
@@ -15,7 +15,7 @@ export function paraphraseResults(results: readonly string[]): string {
 
 function quoted(result: string, maxTokens: number): string {
   const text = proseOf(parsed(result))
-  const beginning = pieces(text.slice(0, maxTokens * MAX_TOKEN_LENGTH))
+  const beginning = splitIntoTokens(text.slice(0, maxTokens * MAX_TOKEN_LENGTH))
     .slice(0, maxTokens)
     .join('')
   const short = beginning.length < text.length ? `${beginning.trimEnd()} …` : text

@@ -68,11 +68,11 @@ export interface Upstream {
  * Returns a `bodyIfServed` for POST requests to these paths (after the version) whose body contains
  * everything.
  */
-export function postTo(...paths: readonly string[]): Upstream['bodyIfServed'] {
+export function bodyOfPost(...paths: readonly string[]): Upstream['bodyIfServed'] {
   return (call) => (call.method === 'POST' && paths.includes(call.path) ? call.body : undefined)
 }
 
 /** Returns the key of an `Authorization: Bearer` header; empty if there is none. */
-export function bearer(headers: IncomingHttpHeaders): string {
+export function bearerToken(headers: IncomingHttpHeaders): string {
   return /^Bearer\s+(\S.*)$/i.exec(headers.authorization ?? '')?.[1] ?? ''
 }

@@ -1,9 +1,9 @@
-import type { ArrivedMedia } from './received-media.ts'
+import type { ReceivedMedia } from './received-media.ts'
 import type { StreamDecoder } from './codec.ts'
 import { inputOrEmpty } from './tool-input.ts'
 import type { Reply, ReplyEvent, ReplyPart, Stop } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
-import { NO_TOOLS, type SeenTools } from './tool-use.ts'
+import { NO_TOOLS, type ReportedToolUses } from './tool-use.ts'
 
 /**
  * Turns the call of one tool into the text of the reply. The gateway forced this tool on a model that cannot
@@ -35,11 +35,11 @@ export class AnswerToolDecoder implements StreamDecoder {
     return this.#decoder.usage
   }
 
-  get arrived(): ArrivedMedia {
+  get arrived(): ReceivedMedia {
     return this.#decoder.arrived
   }
 
-  get tools(): SeenTools {
+  get tools(): ReportedToolUses {
     return this.#decoder.tools ?? NO_TOOLS
   }
 

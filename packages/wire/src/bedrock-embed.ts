@@ -1,7 +1,7 @@
 import { NO_USAGE } from './usage.ts'
-import { NamedVectors, type RawVector } from './vectors.ts'
+import { VectorListReader, type RawVector } from './vectors.ts'
 import { countAt } from './reported-usage.ts'
-import { type EmbedForm, embedRequests, textGroups, type VectorsReading } from './texts-to-embed.ts'
+import { type EmbedForm, embedRequests, splitTexts, type VectorResponseReader } from './texts-to-embed.ts'
 import { RESPONSE_LIMITS, scanObject } from './json/json-scan.ts'
 import { asRecord } from './json/record.ts'
 import type { Node, ScannedObject } from './json/scanned-object.ts'
@@ -20,7 +20,7 @@ export const titanForm: EmbedForm = {
     if (task !== undefined) dropped.add('taskType')
     const isFixed = FIXED_TITAN.test(upstreamModel)
     if (isFixed && dimensions !== undefined) dropped.add('dimensions')
-    const groups = textGroups(texts, 1)
+    const groups = splitTexts(texts, 1)
     const bodyOf = ([inputText]: readonly string[]): object => ({
       inputText,
       dimensions: isFixed ? undefined : dimensions,
@@ -28,7 +28,7 @@ export const titanForm: EmbedForm = {
     return embedRequests(groups, bodyOf)
   },
   reading: (onVector) =>
-    new NamedVectors(
+    new VectorListReader(
       'embedding',
       (reply) => {
         const input = countAt(reply, 'inputTextTokenCount')
@@ -63,7 +63,7 @@ export const cohereForm: EmbedForm = {
   requests({ texts, dimensions, task }, upstreamModel, dropped) {
     const isFixed = FIXED_COHERE.test(upstreamModel)
     if (isFixed && dimensions !== undefined) dropped.add('dimensions')
-    const groups = textGroups(texts, MAX_TEXTS)
+    const groups = splitTexts(texts, MAX_TEXTS)
     const bodyOf = (group: readonly string[]): object => ({
       texts: group,
       input_type: INPUT_TYPES.get(task) ?? DEFAULT_INPUT_TYPE,
@@ -76,7 +76,7 @@ export const cohereForm: EmbedForm = {
 }
 
 /** Reads a response. It is parsed as a whole, because it has at most 96 vectors, all in one field. */
-class CohereReading implements VectorsReading {
+class CohereReading implements VectorResponseReader {
   readonly #onVector: (vector: RawVector) => void
   readonly #chunks = new ChunkList()
   count = 0

@@ -25,7 +25,7 @@ export interface CacheMarkRules {
   /** Maximum number of marks in a request. If there are more, the last ones are kept. */
   readonly maxMarks: number
   /** The kinds of objects that may have a mark. */
-  readonly places: readonly MarkPlace[]
+  readonly places: readonly CacheMarkPlace[]
   /** Whether a mark at the end of a tool's result belongs to the result itself instead of its last part. */
   readonly marksWholeResults?: true
   /** Whether a text that has a mark must be in a list. */
@@ -33,7 +33,7 @@ export interface CacheMarkRules {
 }
 
 /** Kind of an object that has a cache mark; `answer` is a part of an assistant's turn. */
-export type MarkPlace = 'tool' | 'content' | 'answer' | 'call' | 'result'
+export type CacheMarkPlace = 'tool' | 'content' | 'answer' | 'call' | 'result'
 
 /** Rules of `cache_control` in messages requests. */
 export const MESSAGES_MARKS: CacheMarkRules = {
@@ -95,7 +95,7 @@ function isLifetime(value: unknown): value is CacheLifetime {
 }
 
 /** Sets the lifetime in the request's `prompt_cache_options` on breakpoints that have none. */
-export function withRequestLifetime(conversation: Conversation, options: unknown): Conversation {
+export function withCacheLifetimeOfRequest(conversation: Conversation, options: unknown): Conversation {
   const ttl = asRecord(options)?.['ttl']
   if (!isLifetime(ttl)) return conversation
   return mapMarks(conversation, (mark) =>
@@ -180,12 +180,12 @@ function isDefault(mark: Cache, ttl: CacheLifetime | undefined, { field }: Cache
 /** Replaces each cache mark by the result of `change`, in the order of the prompt: tools, system, turns. */
 function mapMarks(
   conversation: Conversation,
-  change: (mark: Cache, place: MarkPlace) => Cache | undefined,
+  change: (mark: Cache, place: CacheMarkPlace) => Cache | undefined,
 ): Conversation {
   const { system, turns, tools } = conversation
   if (![...system, ...tools].some(isMarked) && !turns.some(({ parts }) => parts.some(hasMarks)))
     return conversation
-  const changed = <T extends SystemText | Tool | Part>(holder: T, place: MarkPlace): T => {
+  const changed = <T extends SystemText | Tool | Part>(holder: T, place: CacheMarkPlace): T => {
     if (!isMarked(holder)) return holder
     const { cache, ...others } = holder
     const mark = change(cache, place)

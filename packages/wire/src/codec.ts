@@ -1,15 +1,15 @@
-import type { Diagnosis } from './diagnosis.ts'
+import type { CacheDiagnosis } from './cache-diagnosis.ts'
 import type { ProtocolName } from './protocols.ts'
 import type { Usage } from './usage.ts'
 import type { ReplyContext, Conversation, MediaPart } from './conversation.ts'
-import type { ArrivedMedia } from './received-media.ts'
+import type { ReceivedMedia } from './received-media.ts'
 import type { CopiedText, FrameWriter } from './frame-writer.ts'
 import type { EventMemory } from './sse/frame-splitter.ts'
 import type { Capabilities } from './model-capabilities.ts'
 import type { Reply, ReplyEvent } from './reply.ts'
 import type { ReportedUsage } from './reported-usage.ts'
-import type { Served } from './service-tier.ts'
-import type { SeenTools } from './tool-use.ts'
+import type { StatedService } from './service-tier.ts'
+import type { ReportedToolUses } from './tool-use.ts'
 import type { ErrorContent } from './upstream-error.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
@@ -90,13 +90,13 @@ export interface StreamDecoder {
   /** The usage that the upstream has reported so far. It is final when the stream has ended. */
   readonly usage: ReportedUsage | undefined
   /** What the upstream has stated about tier and region of the service; absent if only `usage` states it. */
-  readonly served?: Served | undefined
+  readonly served?: StatedService | undefined
   /** What the upstream has stated about the prompt cache. Absent if the protocol has no such statement. */
-  readonly diagnosis?: Diagnosis | undefined
+  readonly diagnosis?: CacheDiagnosis | undefined
   /** The audio, images and hidden reasoning received so far. */
-  readonly arrived: ArrivedMedia
+  readonly arrived: ReceivedMedia
   /** The uses of the provider's tools so far. Absent if the protocol does not report them. */
-  readonly tools?: SeenTools
+  readonly tools?: ReportedToolUses
   /**
    * Returns the events that these bytes complete. Throws `upstream_error` for an event above the maximum
    * size. If there are events before it, the next `push` or `end` throws instead.

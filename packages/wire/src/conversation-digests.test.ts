@@ -5,9 +5,9 @@ import {
   ConversationDigests,
   type ConversationForm,
   type DigestSeed,
-  openingOf,
+  conversationOpening,
 } from './conversation-digests.ts'
-import { conversationPrint } from './conversation-print.ts'
+import { conversationFingerprint } from './conversation-fingerprint.ts'
 import { CONVERSE_CONVERSATION } from './converse/index.ts'
 import { GEMINI_CONVERSATION } from './gemini/index.ts'
 import { scanObject } from './json/json-scan.ts'
@@ -69,7 +69,7 @@ describe('what separates conversations', () => {
     ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }],
     ['a choice of tools', { tool_choice: { type: 'any' } }],
     ['an unknown member', { persona: 'pirate' }],
-  ])('%s makes another conversation', (_, member) => {
+  ])('a request member that changes the answer makes another conversation: %s', (_, member) => {
     expect(last(MESSAGES_CONVERSATION, { messages: [hi], ...member })).not.toBe(
       last(MESSAGES_CONVERSATION, { messages: [hi] }),
     )
@@ -182,11 +182,11 @@ describe("Claude Code's billing line", () => {
         scanObject(Buffer.from(JSON.stringify(request(HEADER + nonce, 'You are Claude.')))),
       )
       const opening = (scan: ScannedObject | undefined): string =>
-        Buffer.concat([...(openingOf(scan!, form) ?? [])]).toString()
+        Buffer.concat([...(conversationOpening(scan!, form) ?? [])]).toString()
       expect(opening(one)).toBe(opening(another))
       expect(opening(one)).toContain('You are Claude.')
       const print = (scan: ScannedObject | undefined): string[] => {
-        const printed = conversationPrint(scan!, form, createSecretKey(Buffer.alloc(32, 1)))
+        const printed = conversationFingerprint(scan!, form, createSecretKey(Buffer.alloc(32, 1)))
         return [printed.system(), printed.messages(printed.turns)]
       }
       expect(print(one)).toEqual(print(another))

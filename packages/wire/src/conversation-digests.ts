@@ -1,5 +1,11 @@
 import { hash, type KeyObject } from 'node:crypto'
-import { type ConversationForm, DigestWalk, partsAt, Spans, type TurnEnd } from './conversation-walk.ts'
+import {
+  type ConversationForm,
+  DigestWalk,
+  bytePartsAt,
+  DigestSpans,
+  type TurnEnd,
+} from './conversation-walk.ts'
 import { gmacOf } from './gmac.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 import { MESSAGE_TOKENS } from './prompt-tokens.ts'
@@ -66,7 +72,7 @@ export class ConversationDigests {
   #samples: Uint32Array | undefined
 
   constructor(scan: ScannedObject, form: ConversationForm, scope: DigestScope) {
-    const spans = new Spans()
+    const spans = new DigestSpans()
     const walk = new DigestWalk(scan, form, scope.model)
     const turns = walk.turns()
     walk.head(spans)
@@ -93,10 +99,10 @@ export class ConversationDigests {
   digest(turn: number): Buffer {
     const { key, seed } = this.#scope
     const { spans, end, bytes: length } = this.#at(turn)
-    const parts = partsAt(this.#scan.bytes, this.#spans, spans - 2)
+    const parts = bytePartsAt(this.#scan.bytes, this.#spans, spans - 2)
     parts.push(this.#scan.bytes.subarray(this.#spans[spans - 2], end))
     const facts = `${seed.text}${turn} ${this.#at(0).bytes} ${length} `
-    const covered = Buffer.concat([Buffer.from(facts), ...hashable(parts, key)])
+    const covered = Buffer.concat([Buffer.from(facts), ...digestInput(parts, key)])
     const digest = Buffer.allocUnsafe(DIGEST_BYTES)
     digest.writeUInt32LE(this.mark(turn))
     digest.write(hash('sha256', covered, 'hex'), MARK_BYTES, DIGEST_BYTES - MARK_BYTES, 'hex')
@@ -154,7 +160,7 @@ export class ConversationDigests {
  * Returns what a keyed hash must cover for a text in parts: the parts, or their GMAC if there are many bytes.
  * `key` is a secret of 32 bytes. `docs/decisions/prompt-digests.md`
  */
-export function hashable(parts: readonly Buffer[], key: KeyObject): readonly Buffer[] {
+export function digestInput(parts: readonly Buffer[], key: KeyObject): readonly Buffer[] {
   const length = parts.reduce((sum, part) => sum + part.length, 0)
   return length <= MAX_HASHED_BYTES ? parts : [gmacOf(parts, key)]
 }
@@ -172,13 +178,16 @@ function mixed(value: number): number {
  * instruction, without cache marks. A text and a list with one text part give the same bytes. Undefined if
  * there is no such turn.
  */
-export function openingOf(scan: ScannedObject, form: ConversationForm): readonly Buffer[] | undefined {
+export function conversationOpening(
+  scan: ScannedObject,
+  form: ConversationForm,
+): readonly Buffer[] | undefined {
   const { offsets } = new DigestWalk(scan, form, '').opening() ?? {}
-  return offsets && partsAt(scan.bytes, offsets, offsets.length)
+  return offsets && bytePartsAt(scan.bytes, offsets, offsets.length)
 }
 
 /** Whether at least one of these members is present and not null. */
-export function hasAny(scan: ScannedObject, names: readonly string[]): boolean {
+export function hasAnyMember(scan: ScannedObject, names: readonly string[]): boolean {
   return names.some((name) => {
     const member = scan.span(name)
     return member !== undefined && scan.kindOf(member.node) !== 'null'
@@ -186,13 +195,13 @@ export function hasAny(scan: ScannedObject, names: readonly string[]): boolean {
 }
 
 /** Whether a provider may replace a part of the prompt by a summary. */
-export function compacts(scan: ScannedObject): boolean {
+export function mayCompactPrompt(scan: ScannedObject): boolean {
   const member = scan.span('context_management')
   return member !== undefined && scan.textOf(member.node).includes('compact')
 }
 
 /** Returns the names except the excluded ones. */
-export function without(names: Iterable<string>, except: readonly string[]): ReadonlySet<string> {
+export function namesExcept(names: Iterable<string>, except: readonly string[]): ReadonlySet<string> {
   const others = new Set(names)
   for (const name of except) others.delete(name)
   return others

@@ -45,7 +45,7 @@ export interface TurnEnd extends Readonly<Sums> {
 }
 
 /** The parts of a body that a digest covers. */
-export class Spans {
+export class DigestSpans {
   /** Offsets at which parts begin and end, alternating. */
   readonly offsets: number[] = []
 
@@ -59,7 +59,7 @@ export class Spans {
 }
 
 /** Returns the parts of the body at the first `count` of these offsets. */
-export function partsAt(bytes: Buffer, offsets: readonly number[], count = offsets.length): Buffer[] {
+export function bytePartsAt(bytes: Buffer, offsets: readonly number[], count = offsets.length): Buffer[] {
   const parts: Buffer[] = []
   for (let i = 0; i < count; i += 2) parts.push(bytes.subarray(offsets[i], offsets[i + 1]))
   return parts
@@ -67,10 +67,10 @@ export function partsAt(bytes: Buffer, offsets: readonly number[], count = offse
 
 /** The parts of a conversation that are compared with those of the next request in the same session. */
 export interface ConversationParts {
-  readonly tools: Spans
+  readonly tools: DigestSpans
   /** The system prompt, with the turns at the beginning that contain instructions. */
-  readonly system: Spans
-  readonly turns: Spans
+  readonly system: DigestSpans
+  readonly turns: DigestSpans
   /** For each turn, the number of offsets in `turns` up to its end. */
   readonly ends: readonly number[]
 }
@@ -149,12 +149,12 @@ export class DigestWalk {
   }
 
   /** The numbers up to this point. */
-  endAt({ offsets }: Spans): TurnEnd {
+  endAt({ offsets }: DigestSpans): TurnEnd {
     return { ...this.#sums, spans: offsets.length, end: offsets.at(-1) ?? 0 }
   }
 
   /** Adds everything before the turns, in the order of the members' names. */
-  head(spans: Spans): void {
+  head(spans: DigestSpans): void {
     const { uncompared, sampling } = this.#form
     const members = [...this.#scan.members.values()]
       .filter((member) => member !== this.#turns && !uncompared.has(member.key))
@@ -172,8 +172,8 @@ export class DigestWalk {
     }
   }
 
-  opening(): Spans | undefined {
-    const spans = new Spans()
+  opening(): DigestSpans | undefined {
+    const spans = new DigestSpans()
     this.#addMembers(spans, OPENING_MEMBERS)
     for (const turn of this.turns()) {
       const isInstruction = this.#isInstruction(turn)
@@ -186,7 +186,12 @@ export class DigestWalk {
   }
 
   parts(): ConversationParts {
-    const parts = { tools: new Spans(), system: new Spans(), turns: new Spans(), ends: [] as number[] }
+    const parts = {
+      tools: new DigestSpans(),
+      system: new DigestSpans(),
+      turns: new DigestSpans(),
+      ends: [] as number[],
+    }
     this.#addMembers(parts.tools, TOOL_MEMBERS)
     this.#addMembers(parts.system, SYSTEM_MEMBERS)
     let isBeginning = true
@@ -200,7 +205,7 @@ export class DigestWalk {
   }
 
   /** Adds the members with these names, in the order of the names. */
-  #addMembers(spans: Spans, names: ReadonlySet<string>): void {
+  #addMembers(spans: DigestSpans, names: ReadonlySet<string>): void {
     const members = [...this.#scan.members.values()]
       .filter(({ key }) => names.has(key))
       .toSorted((one, other) => (one.key < other.key ? -1 : 1))
@@ -229,7 +234,7 @@ export class DigestWalk {
   }
 
   /** Adds a turn, and the comma between it and the previous one. */
-  turn(spans: Spans, node: Node, previous: Node | undefined): void {
+  turn(spans: DigestSpans, node: Node, previous: Node | undefined): void {
     if (previous !== undefined) {
       let comma = this.#scan.endOf(previous)
       while (this.#scan.bytes[comma] !== COMMA) comma++
@@ -243,7 +248,7 @@ export class DigestWalk {
     this.#findMedia(this.#turnLevel, node)
   }
 
-  #addTurn(spans: Spans, node: Node, isInstruction: boolean): void {
+  #addTurn(spans: DigestSpans, node: Node, isInstruction: boolean): void {
     const scan = this.#scan
     const left: Span[] = []
     if (isInstruction) this.#leaveOutBilling(node, left)
@@ -251,7 +256,7 @@ export class DigestWalk {
     this.#add(spans, scan.startOf(node), scan.endOf(node), left)
   }
 
-  #add(spans: Spans, start: number, end: number, left: readonly Span[]): void {
+  #add(spans: DigestSpans, start: number, end: number, left: readonly Span[]): void {
     let from = start
     const inOrder = left.length > 1 ? left.toSorted(([one], [other]) => one - other) : left
     for (const [leftStart, leftEnd] of inOrder) {

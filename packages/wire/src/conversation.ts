@@ -235,7 +235,7 @@ export type MediaSource =
 export interface ThinkingPart {
   readonly kind: 'thinking'
   readonly text: string
-  readonly proof?: Proof
+  readonly proof?: ProviderSignature
 }
 
 /** A call of one of the client's tools. */
@@ -248,7 +248,7 @@ export interface ToolCallPart {
   /** Whether the called tool is a custom tool of a chat client. */
   readonly isCustom?: true
   readonly cache?: Cache
-  readonly proof?: Proof
+  readonly proof?: ProviderSignature
 }
 
 /** Result of a tool call. */
@@ -274,7 +274,7 @@ export interface OpaquePart {
  * A signature by which a provider recognizes a part that its model wrote. Only the encoder of the same
  * protocol writes it.
  */
-export interface Proof {
+export interface ProviderSignature {
   readonly protocol: ConversionProtocol
   readonly value: string
   /**
@@ -338,12 +338,12 @@ export interface SearchPart {
   /** Text that was searched for; empty if the provider does not report it. */
   readonly query: string
   /** Pages that were found; empty if the provider does not report them. */
-  readonly pages: readonly FoundPage[]
+  readonly pages: readonly SearchResultPage[]
   readonly isFailed: boolean
 }
 
 /** Web page that a search found. */
-export interface FoundPage {
+export interface SearchResultPage {
   readonly url: string
   /** Title of the page; empty if the provider does not report it. */
   readonly title: string

@@ -1,7 +1,7 @@
 import type { Dropped } from './codec.ts'
 import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
-import { reroutingName } from './upstream-settings.ts'
+import { reroutingMemberName } from './upstream-settings.ts'
 
 /** Whether a value means something else than leaving the field out. */
 export type IsMeaningful = (value: unknown) => boolean
@@ -10,7 +10,7 @@ export const isAnyValue: IsMeaningful = () => true
 export const isNotFalse: IsMeaningful = (value) => value !== false
 export const isNotEmpty: IsMeaningful = (value) =>
   Array.isArray(value) ? value.length > 0 : Object.keys(asRecord(value) ?? {}).length > 0
-export const isOtherThan =
+export const isNotDefault =
   (...defaults: readonly string[]): IsMeaningful =>
   (value) =>
     !defaults.includes(value as string)
@@ -29,7 +29,7 @@ export function reportDroppedFields(
   for (const { key, node } of scan.members.values()) {
     if (read.has(key) || scan.kindOf(node) === 'null') continue
     const isMeaningful = known.get(key)
-    if (!isMeaningful) dropped.add(reroutingName(key) ?? 'unknown')
+    if (!isMeaningful) dropped.add(reroutingMemberName(key) ?? 'unknown')
     else if (isMeaningful(scan.value(key))) dropped.add(key)
   }
 }

@@ -1,4 +1,4 @@
-import { isRouter, reroutingField, reroutingName, type UpstreamSettings } from './upstream-settings.ts'
+import { isRouter, reroutingField, reroutingMemberName, type UpstreamSettings } from './upstream-settings.ts'
 import {
   renderArray,
   applyEdits,
@@ -45,8 +45,8 @@ export function editRequest(
 }
 
 /** Returns the names of the top-level members that may cause a different model or price. */
-export function reroutingNames(scan: ScannedObject): string[] {
-  return [...scan.members.keys()].flatMap((member) => reroutingName(member) ?? [])
+export function reroutingMemberNames(scan: ScannedObject): string[] {
+  return [...scan.members.keys()].flatMap((member) => reroutingMemberName(member) ?? [])
 }
 
 /** The members to remove or replace, and the names that are reported as dropped. */
@@ -82,7 +82,7 @@ function rerouting(
     if (!field || allow.has(field)) continue
     const kept = partToKeep(scan, key, node, baseUrl)
     if (kept === scan.textOf(node)) continue
-    const { remove, replace } = changed(reroutingName(key) ?? field)
+    const { remove, replace } = changed(reroutingMemberName(key) ?? field)
     if (kept === undefined) remove.push(key)
     else replace.set(key, kept)
   }
@@ -90,7 +90,7 @@ function rerouting(
 }
 
 /** Whether thinking settings in `extra_body` are sent to the channel's upstream. */
-export function keepsGoogleThinking({ allow, base_url: baseUrl }: UpstreamSettings): boolean {
+export function passesGoogleThinking({ allow, base_url: baseUrl }: UpstreamSettings): boolean {
   return allow.has('extra_body') || GOOGLE_HOST.test(new URL(baseUrl).hostname)
 }
 
@@ -158,7 +158,7 @@ const RESTRICTING: ReadonlySet<string> = new Set([
 ])
 
 /** The member `provider` of a request to OpenRouter, as JSON text. */
-export interface ClientProvider {
+export interface ProviderMember {
   readonly whole: string
   /** The members that are kept in any case; undefined if there are none. */
   readonly restricting: string | undefined
@@ -173,7 +173,7 @@ function restrictingPart(scan: ScannedObject, provider: Node): string | undefine
 }
 
 /** Reads the member `provider` of a request that is to be converted; undefined if there is none. */
-export function clientProvider(scan: ScannedObject): ClientProvider | undefined {
+export function readProviderMember(scan: ScannedObject): ProviderMember | undefined {
   const member = scan.span('provider')
   if (!member || scan.kindOf(member.node) !== 'object') return undefined
   return { whole: scan.textOf(member.node), restricting: restrictingPart(scan, member.node) }
@@ -184,8 +184,8 @@ export function clientProvider(scan: ScannedObject): ClientProvider | undefined 
  * undefined if there is none. If the whole member is sent, its name is removed from the dropped fields.
  * `docs/api.md: Other models and prices`.
  */
-export function providerFor(
-  given: ClientProvider | undefined,
+export function providerMemberFor(
+  given: ProviderMember | undefined,
   upstream: Pick<UpstreamSettings, 'allow' | 'base_url'>,
   dropped: Dropped,
 ): string | undefined {
@@ -198,7 +198,7 @@ export function providerFor(
 }
 
 /** Adds the `provider` member to a converted request. */
-export function withProvider(body: Buffer, provider: string | undefined): Buffer {
+export function withProviderMember(body: Buffer, provider: string | undefined): Buffer {
   if (provider === undefined) return body
   return Buffer.concat([body.subarray(0, -1), Buffer.from(`,"provider":${provider}}`)])
 }

@@ -1,23 +1,28 @@
 import { describe, expect, test } from 'vitest'
-import { openEnvelope, sealOpaque, sealProof } from './envelope.ts'
+import { openEnvelope, sealOpaquePart, sealSignature } from './envelope.ts'
 
 describe('the envelope of a signature, such as encrypted reasoning', () => {
   test('a signature for its own provider is neither wrapped nor opened', () => {
-    expect(sealProof({ protocol: 'responses', value: 'gAAAA' }, 'responses')).toBe('gAAAA')
+    expect(sealSignature({ protocol: 'responses', value: 'gAAAA' }, 'responses')).toBe('gAAAA')
     expect(openEnvelope('gAAAA', 'responses')).toEqual({ proof: { protocol: 'responses', value: 'gAAAA' } })
   })
 
   test('an envelope returns the signature or opaque block of another dialect unchanged', () => {
     const proof = { protocol: 'messages', value: 'sig/+=ü' } as const
-    expect(openEnvelope(sealProof(proof, 'responses'), 'responses')).toEqual({ proof })
+    expect(openEnvelope(sealSignature(proof, 'responses'), 'responses')).toEqual({ proof })
     const ofCall = { protocol: 'gemini', value: 'c2ln', signs: 'call' } as const
-    expect(openEnvelope(sealProof(ofCall, 'messages'), 'messages')).toEqual({ proof: ofCall })
+    expect(openEnvelope(sealSignature(ofCall, 'messages'), 'messages')).toEqual({ proof: ofCall })
     const opaque = { protocol: 'messages', value: { type: 'redacted_thinking', data: 'x' } } as const
-    expect(openEnvelope(sealOpaque(opaque), 'responses')).toEqual({ opaque: { kind: 'opaque', ...opaque } })
+    expect(openEnvelope(sealOpaquePart(opaque), 'responses')).toEqual({
+      opaque: { kind: 'opaque', ...opaque },
+    })
   })
 
   test.each([
-    ['that is cut off', sealProof({ protocol: 'messages', value: 'signature' }, 'responses').slice(0, -6)],
+    [
+      'that is cut off',
+      sealSignature({ protocol: 'messages', value: 'signature' }, 'responses').slice(0, -6),
+    ],
     [
       'of an unknown dialect',
       `sluice-1.${Buffer.from('{"protocol":"x","proof":"y"}').toString('base64url')}`,

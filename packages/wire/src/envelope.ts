@@ -1,5 +1,5 @@
 import { type ConversionProtocol, protocolsWith } from './protocols.ts'
-import type { OpaquePart, Proof } from './conversation.ts'
+import type { OpaquePart, ProviderSignature } from './conversation.ts'
 import { asRecord, parseRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
@@ -17,7 +17,7 @@ const CONVERSATIONS: ReadonlySet<unknown> = new Set(protocolsWith(({ isConversat
  * Content of an envelope: the signature of a thought, if it has one, or a part that only its own protocol
  * has.
  */
-export type EnvelopeContent = ({ readonly proof?: Proof } | { readonly opaque: OpaquePart }) & {
+export type EnvelopeContent = ({ readonly proof?: ProviderSignature } | { readonly opaque: OpaquePart }) & {
   /** Position of the thought, in protocols that do not state it elsewhere. */
   readonly place?: unknown
 }
@@ -31,8 +31,8 @@ export const FOREIGN_PAGE: string = seal({ page: 'foreign' })
 /**
  * Writes a signature for a protocol: its own signatures unchanged, those of other protocols in an envelope.
  */
-export function sealProof(
-  { protocol, value, signs }: Proof,
+export function sealSignature(
+  { protocol, value, signs }: ProviderSignature,
   wire: ConversionProtocol,
   place?: object,
 ): string {
@@ -40,7 +40,7 @@ export function sealProof(
 }
 
 /** Writes a part of another protocol as an envelope. */
-export function sealOpaque(
+export function sealOpaquePart(
   { protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>,
   place?: object,
 ): string {
@@ -97,6 +97,6 @@ const SIGNED: Readonly<
 }
 
 /** Whether a provider wants an opaque part back unchanged, like thoughts that it encrypted. */
-export function isSignedOpaque({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
+export function isSignedOpaquePart({ protocol, value }: Pick<OpaquePart, 'protocol' | 'value'>): boolean {
   return SIGNED[protocol]?.(asRecord(value) ?? {}) ?? false
 }

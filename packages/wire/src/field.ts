@@ -7,7 +7,7 @@ import type { Node, ScannedObject } from './json/scanned-object.ts'
 export type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the value; undefined instead of null. */
-export function present(value: unknown): unknown {
+export function nullToUndefined(value: unknown): unknown {
   return value === null ? undefined : value
 }
 

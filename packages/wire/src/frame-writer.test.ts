@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../test/generators/characters.ts'
-import { CopiedText, frameOf, FrameWriter } from './frame-writer.ts'
+import { CopiedText, textFrameOf, FrameWriter } from './frame-writer.ts'
 
 const text = fc.oneof(
   fc.string({ unit: anyCharacter, maxLength: 200 }),
@@ -19,7 +19,7 @@ const piece = fc.oneof(
   fc.record({ bytes: text.map((value) => Buffer.from(value)), from: fc.nat(300), size: fc.nat(400_000) }),
 )
 
-test('texts and bytes are written one after the other', () => {
+test('the writer of stream frames writes texts and bytes in order', () => {
   const writer = new FrameWriter()
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
@@ -38,7 +38,7 @@ test('texts and bytes are written one after the other', () => {
   )
 })
 
-test('bytes that were taken are not changed by later writes', () => {
+test('the bytes taken from the writer of stream frames are not changed by later writes', () => {
   const writer = new FrameWriter()
   writer.text('first')
   const first = writer.take()
@@ -63,7 +63,7 @@ test.each([
   }
   const writer = new FrameWriter()
   writer.text('before ')
-  writer.copied(frameOf('{"text":', '}\n\n'), event as CopiedText)
+  writer.copied(textFrameOf('{"text":', '}\n\n'), event as CopiedText)
   const frames = texts.map((one) => `{"text":"${one}"}\n\n`)
   expect(writer.take().toString()).toBe(`before ${frames.join('')}`)
 })

@@ -179,7 +179,7 @@ export interface TextFrame {
 }
 
 /** Creates a frame from what comes before and after the text's JSON string. */
-export function frameOf(before: string, after: string): TextFrame {
+export function textFrameOf(before: string, after: string): TextFrame {
   const head = `${before}"`
   const tail = `"${after}`
   return { head: Buffer.from(head), tail: Buffer.from(tail), between: Buffer.from(tail + head) }

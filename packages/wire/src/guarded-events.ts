@@ -1,5 +1,5 @@
 import {
-  type AnswerOrigin,
+  type StreamFacts,
   type FoundText,
   type GeneratedTexts,
   type RepeatingSpan,
@@ -12,7 +12,7 @@ import type { Node, ScannedObject } from './json/scanned-object.ts'
 import type { ClientProtocol } from './protocols.ts'
 
 /** A text of an answer that arrives in pieces over several events. */
-export interface Channel {
+export interface TextChannel {
   /** Identifies the text. It begins with the key of its group and a slash. */
   readonly key: string
   readonly place: TextPlace
@@ -26,7 +26,7 @@ export interface Channel {
 /** A text that an event contains. */
 export interface EventText extends FoundText {
   /** The text to which this piece belongs; undefined if the text in the event is complete. */
-  readonly channel?: Channel
+  readonly channel?: TextChannel
   /** Whether the text repeats one that arrived in pieces before. */
   readonly isRepeated?: boolean
   /** Whether the text of the channel is complete after this piece. */
@@ -51,7 +51,7 @@ export interface EventTexts {
 type EventReader = (
   scan: ScannedObject,
   found: GeneratedTexts,
-  origin: AnswerOrigin,
+  origin: StreamFacts,
 ) => {
   readonly ends: readonly string[]
   /** Reads a text at the end of this path from the root; undefined if it is not a text. */
@@ -65,7 +65,7 @@ const ALL = ['']
  * Finds the texts in an event of a stream, in the client's dialect. The place of a text decides whether it is a
  * piece, so that members which the API does not describe can be pieces too.
  */
-export function eventTexts(scan: ScannedObject, origin: AnswerOrigin): EventTexts {
+export function eventTexts(scan: ScannedObject, origin: StreamFacts): EventTexts {
   const found = textsOfEvent(scan, origin)
   const { read, ...event } = READERS[origin.dialect](scan, found, origin)
   const texts = found.texts.flatMap((text) => read(text, wayTo(text)) ?? [])
@@ -89,11 +89,11 @@ const WHOLE: ReadonlySet<string> = new Set([
 
 /** Whether a text at the end of this path is a piece. */
 function isPiece({ isData, isNumber }: FoundText, steps: readonly Step[]): boolean {
-  return isData !== true && isNumber !== true && !steps.some(({ name = '' }) => WHOLE.has(name))
+  return !isData && !isNumber && !steps.some(({ name = '' }) => WHOLE.has(name))
 }
 
 /** A text as a piece of the channel with this key. */
-function pieceOf(text: FoundText, key: string, frame: Channel['frame'], isLast = false): EventText {
+function pieceOf(text: FoundText, key: string, frame: TextChannel['frame'], isLast = false): EventText {
   const { place, isSigned, isJson } = text
   return { ...text, channel: { key, place, isSigned, isJson, frame }, ...(isLast && { isLast }) }
 }
@@ -226,14 +226,12 @@ const responses: EventReader = (scan, texts, { signsReasoning }) => {
 
 /** The indexes of an event within its item, as a part of a key. An index of 0 may be absent. */
 function indexesOf(scan: ScannedObject): string {
-  return scan
-    .entries(scan.root)
-    .filter(({ key }) => key.endsWith('_index') && key !== 'output_index')
-    .map(({ key }) => ({ key, index: numberIn(scan, scan.root, key) }))
-    .filter(({ index }) => index > 0)
-    .map(({ key, index }) => ` ${key} ${index}`)
-    .toSorted()
-    .join('')
+  let indexes = ''
+  for (const key of [...scan.members.keys()].toSorted()) {
+    const index = key.endsWith('_index') && key !== 'output_index' ? numberIn(scan, scan.root, key) : 0
+    if (index > 0) indexes += ` ${key} ${index}`
+  }
+  return indexes
 }
 
 // The same event with another piece, and without its other texts.
@@ -268,7 +266,7 @@ const gemini: EventReader = (scan) => {
       const steps = way.slice(5)
       const leaf = steps.at(-1)
       const frame =
-        (object: (piece: string) => string): Channel['frame'] =>
+        (object: (piece: string) => string): TextChannel['frame'] =>
         (piece) =>
           `data: {"candidates":[{"content":{"parts":[${object(piece)}],"role":"model"},"index":${index}}]}\n\n`
       if (member.name === 'text' && steps.length === 1) {
@@ -282,7 +280,7 @@ const gemini: EventReader = (scan) => {
         )
       }
       // Arguments in pieces: each piece states the path of its value.
-      if (member.name !== 'functionCall' || leaf?.name !== 'stringValue' || text.isData === true) return text
+      if (member.name !== 'functionCall' || leaf?.name !== 'stringValue' || text.isData) return text
       const path = membersOf(scan, leaf.of, ['jsonPath'])
       return pieceOf(
         text,

@@ -4,7 +4,7 @@ import type { Node, ScannedObject } from './json/scanned-object.ts'
 /**
  * Types of responses that contain texts but are not conversations: images, or the transcript of a recording.
  */
-export type MediaAnswer = 'images' | 'transcript'
+export type MediaAnswerKind = 'images' | 'transcript'
 
 /** Offsets of a JSON string, including its quotes. */
 export interface TextSpan {
@@ -37,7 +37,7 @@ const LISTS = [
 const LISTED = ['segments', 'words', 'logprobs'] as const
 
 /** Finds the texts of a complete response with images, or of a transcript in JSON. */
-export function mediaTexts(scan: ScannedObject, about: MediaAnswer): MediaTexts {
+export function mediaTexts(scan: ScannedObject, about: MediaAnswerKind): MediaTexts {
   if (about === 'images') {
     const texts = objectsIn(scan, 'data').flatMap((one) => stringOf(scan, one, 'revised_prompt'))
     return { texts, lists: [], tokens: [] }
@@ -59,7 +59,7 @@ export function mediaTexts(scan: ScannedObject, about: MediaAnswer): MediaTexts 
 }
 
 /** Replaces the content of a complete response: no images, or an empty transcript. */
-export function refusedMedia(scan: ScannedObject, about: MediaAnswer): Buffer {
+export function emptiedMediaAnswer(scan: ScannedObject, about: MediaAnswerKind): Buffer {
   const replace = new Map([about === 'images' ? ['data', '[]'] : ['text', '""']])
   if (about === 'transcript') for (const name of LISTED) if (scan.has(name)) replace.set(name, '[]')
   return applyEdits(scan.bytes, scan, { remove: [], replace })

@@ -165,15 +165,17 @@ const CHOICES = [
 ] as const
 
 /** Kinds of tool choices that name no tool, by the value of `tool_choice`. */
-export const CHOICE_KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(
+export const TOOL_CHOICE_KINDS: ReadonlyMap<string, 'auto' | 'any' | 'none'> = new Map(
   CHOICES.map(([kind, word]) => [word, kind]),
 )
 
 /** Values of `tool_choice` by kind. */
-export const CHOICE_WORDS = Object.fromEntries(CHOICES) as Readonly<Record<'auto' | 'any' | 'none', string>>
+export const TOOL_CHOICE_WORDS = Object.fromEntries(CHOICES) as Readonly<
+  Record<'auto' | 'any' | 'none', string>
+>
 
 /** Kinds of tool choices, by the mode of `allowed_tools`. */
-export const CHOICE_MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
+export const TOOL_CHOICE_MODES: ReadonlyMap<string, 'auto' | 'any'> = new Map([
   ['auto', 'auto'],
   ['required', 'any'],
 ])

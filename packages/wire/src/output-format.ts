@@ -1,5 +1,5 @@
 import type { Conversation, OutputFormat, OutputSchema, Tool } from './conversation.ts'
-import { booleanAt, type Fields, present, textAt } from './field.ts'
+import { booleanAt, type Fields, nullToUndefined, textAt } from './field.ts'
 import { type MemberText, membersOf } from './json/json-edit.ts'
 import { parseRecord } from './json/record.ts'
 
@@ -33,9 +33,10 @@ export function schemaFormat(
   return {
     kind: 'json-schema',
     schema,
-    name: present(name) === undefined ? undefined : textAt(name, `${path}.name`),
-    description: present(description) === undefined ? undefined : textAt(description, `${path}.description`),
-    strict: present(strict) === undefined ? undefined : booleanAt(strict, `${path}.strict`),
+    name: nullToUndefined(name) === undefined ? undefined : textAt(name, `${path}.name`),
+    description:
+      nullToUndefined(description) === undefined ? undefined : textAt(description, `${path}.description`),
+    strict: nullToUndefined(strict) === undefined ? undefined : booleanAt(strict, `${path}.strict`),
   }
 }
 

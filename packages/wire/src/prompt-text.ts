@@ -1,5 +1,5 @@
 import {
-  encryptedTokens,
+  tokensOfEncryptedText,
   type MediaTokens,
   type PromptText,
   TYPICAL_MESSAGE_TOKENS,
@@ -105,7 +105,7 @@ class PromptWalk {
   #string(reading: Reading, node: Node): void {
     if (this.#media.has(node)) return
     const text = this.#scan.parse(node) as string
-    if (reading === 'encrypted') this.#extraTokens += encryptedTokens(text.length)
+    if (reading === 'encrypted') this.#extraTokens += tokensOfEncryptedText(text.length)
     else this.#add(text)
   }
 

@@ -26,7 +26,7 @@ export interface PromptBounds {
 }
 
 /** Whether a model with this name responds with images or audio even if the request does not ask for them. */
-export function respondsInMedia(model: string): boolean {
+export function respondsWithMedia(model: string): boolean {
   return /image|tts|audio/i.test(model)
 }
 
@@ -130,6 +130,6 @@ export function mediaTokensBeyondBytes(
  * Estimates the tokens of an encrypted text by the length of its base64: four characters are three bytes, and
  * four bytes are one token.
  */
-export function encryptedTokens(base64Length: number): number {
+export function tokensOfEncryptedText(base64Length: number): number {
   return Math.ceil((base64Length * 3) / 16)
 }

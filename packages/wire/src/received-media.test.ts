@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ArrivedMedia } from './received-media.ts'
+import { ReceivedMedia } from './received-media.ts'
 
 const base64 = (bytes: number[], total = bytes.length): string =>
   Buffer.concat([Buffer.from(bytes), Buffer.alloc(total - bytes.length)]).toString('base64')
@@ -32,7 +32,7 @@ test.each([
   ['other bytes', base64([1, 2, 3, 4], 60), undefined, 6_240],
   ['an address', '', undefined, 6_240],
 ])('the size of an image is read from its bytes: %s', (_, data, size, tokens) => {
-  const arrived = new ArrivedMedia()
+  const arrived = new ReceivedMedia()
   arrived.addPicture(data)
   expect(arrived.pictures).toEqual([{ size, tokens }])
 })
@@ -41,14 +41,17 @@ test.each([
   [undefined, 64_000, 1],
   ['audio/L16;codec=pcm;rate=16000', 64_000, 1.5],
   ['audio/mpeg', 64_000, 6],
-])('the length of sound of the type %s is that of its bytes', (type, length, seconds) => {
-  const arrived = new ArrivedMedia()
-  arrived.addSound(length, type)
-  expect(arrived.seconds).toBe(seconds)
-})
+])(
+  'the seconds of received sound are computed from its type and its number of bytes: %s',
+  (type, length, seconds) => {
+    const arrived = new ReceivedMedia()
+    arrived.addSound(length, type)
+    expect(arrived.seconds).toBe(seconds)
+  },
+)
 
 test('encrypted thoughts count as tokens only as far as they are longer than the visible thoughts', () => {
-  const arrived = new ArrivedMedia()
+  const arrived = new ReceivedMedia()
   arrived.addHidden(1_600, 0)
   expect(arrived.hiddenTokens).toBe(300)
   arrived.addHidden(1_600, 400)

@@ -1,4 +1,4 @@
-import { encryptedTokens } from './prompt-tokens.ts'
+import { tokensOfEncryptedText } from './prompt-tokens.ts'
 
 /** Assumed bytes per second of audio: raw samples (24 kHz, 16 bits), and compressed audio (64 kbit/s). */
 const RAW_BYTES_PER_SECOND = 48_000
@@ -15,7 +15,7 @@ const PICTURE_PIXELS = 1_024 * 1_536
 const MAX_SIDE = 8_192
 
 /** An image that was received. */
-export interface ArrivedPicture {
+export interface ReceivedImage {
   /** Width and height such as `1024x1024`; undefined if they cannot be read from its bytes. */
   readonly size: string | undefined
   /** Number of tokens to charge, unless images have a price of their own. */
@@ -23,10 +23,10 @@ export interface ArrivedPicture {
 }
 
 /** Counts what a response contains besides text: audio, images and hidden reasoning. */
-export class ArrivedMedia {
+export class ReceivedMedia {
   /** Duration of the audio in seconds, with fractions. */
   seconds = 0
-  readonly pictures: ArrivedPicture[] = []
+  readonly pictures: ReceivedImage[] = []
   /** Estimated tokens of reasoning that was received only in encrypted form. */
   hiddenTokens = 0
 
@@ -64,7 +64,7 @@ export class ArrivedMedia {
    * reasoning received as text.
    */
   addHidden(base64Length: number, visibleBytes: number): void {
-    this.hiddenTokens += Math.max(0, encryptedTokens(base64Length) - Math.ceil(visibleBytes / 4))
+    this.hiddenTokens += Math.max(0, tokensOfEncryptedText(base64Length) - Math.ceil(visibleBytes / 4))
   }
 }
 

@@ -72,7 +72,7 @@ function indexOf(scan: ScannedObject, object: Node, otherwise: number): number {
 }
 
 /** Remembers what a stream has begun, so that it can be ended by a refusal at any time. */
-export interface BegunStream {
+export interface RefusableStream {
   /** Records an event that is sent to the client. */
   note(scan: ScannedObject): void
   /** Records an event that is not sent. The choices that begin with it must be ended too. */
@@ -86,7 +86,7 @@ function indexesOf(begun: ReadonlySet<number>): readonly number[] {
   return begun.size === 0 ? [0] : [...begun]
 }
 
-class BegunChat implements BegunStream {
+class BegunChat implements RefusableStream {
   /** The members that all chunks have in common, as JSON. */
   #head = ''
   #isText = false
@@ -120,7 +120,7 @@ class BegunChat implements BegunStream {
 /** Members of a message that clients read from the first event, and that have no text. */
 const MESSAGE_HEAD = ['id', 'type', 'role', 'model', 'usage'] as const
 
-class BegunMessage implements BegunStream {
+class BegunMessage implements RefusableStream {
   readonly #openBlocks = new Set<number>()
   /** The first event, if it was not sent. */
   #start = ''
@@ -156,7 +156,7 @@ class BegunMessage implements BegunStream {
   }
 }
 
-class BegunResponse implements BegunStream {
+class BegunResponse implements RefusableStream {
   /** The response object in the first event. */
   #response: string | undefined
 
@@ -186,7 +186,7 @@ class BegunResponse implements BegunStream {
   }
 }
 
-class BegunCandidates implements BegunStream {
+class BegunCandidates implements RefusableStream {
   readonly #indexes = new Set<number>()
 
   note(scan: ScannedObject): void {
@@ -209,7 +209,7 @@ class BegunCandidates implements BegunStream {
   }
 }
 
-const STREAMS: Readonly<Record<ClientProtocol, () => BegunStream>> = {
+const STREAMS: Readonly<Record<ClientProtocol, () => RefusableStream>> = {
   chat: () => new BegunChat(),
   messages: () => new BegunMessage(),
   responses: () => new BegunResponse(),
@@ -217,6 +217,6 @@ const STREAMS: Readonly<Record<ClientProtocol, () => BegunStream>> = {
 }
 
 /** Returns an object that follows a stream of this protocol, so that it can be ended by a refusal. */
-export function begunStream(dialect: ClientProtocol): BegunStream {
+export function refusableStream(dialect: ClientProtocol): RefusableStream {
   return STREAMS[dialect]()
 }

@@ -1,9 +1,9 @@
-import type { AnswerNames } from './answer-names.ts'
-import type { Diagnosis } from './diagnosis.ts'
+import type { AnswerMetadata } from './answer-metadata.ts'
+import type { CacheDiagnosis } from './cache-diagnosis.ts'
 import type { ToolUse } from './tool-use.ts'
-import type { ArrivedMedia } from './received-media.ts'
+import type { ReceivedMedia } from './received-media.ts'
 import type { ReportedUsage } from './reported-usage.ts'
-import type { Served } from './service-tier.ts'
+import type { StatedService } from './service-tier.ts'
 
 /** What a complete reply states. */
 export interface ReplyFacts {
@@ -11,19 +11,19 @@ export interface ReplyFacts {
   readonly valid: boolean
   readonly usage: ReportedUsage | undefined
   /** Tier and region that the reply states; absent if only `usage` states them. */
-  readonly served?: Served | undefined
+  readonly served?: StatedService | undefined
   /** What the reply says about the prompt cache; absent if its protocol does not have that. */
-  readonly diagnosis?: Diagnosis | undefined
+  readonly diagnosis?: CacheDiagnosis | undefined
   /** Uses of the provider's tools; absent if the protocol does not report them. */
   readonly tools?: readonly ToolUse[]
   /** Whether the body is an error object, whatever its HTTP status. */
   readonly error: boolean
   /** Id, model and finish reasons of the reply; absent if the protocol does not have them. */
-  names?(): AnswerNames
+  names?(): AnswerMetadata
   /** The generated text, for counting tokens. */
   text(): string
   /** Audio and images in the reply, for counting tokens; absent if the protocol has none. */
-  arrived?(): ArrivedMedia
+  arrived?(): ReceivedMedia
 }
 
 /** Whether the value of an `error` member is an error. Some providers send null in every reply. */

@@ -1,9 +1,9 @@
 import type { ConversionProtocol } from './protocols.ts'
 import type { ToolUse } from './tool-use.ts'
-import type { ArrivedMedia } from './received-media.ts'
-import type { Conversation, Proof, SearchPart } from './conversation.ts'
+import type { ReceivedMedia } from './received-media.ts'
+import type { Conversation, ProviderSignature, SearchPart } from './conversation.ts'
 import type { ReportedUsage } from './reported-usage.ts'
-import type { Served } from './service-tier.ts'
+import type { StatedService } from './service-tier.ts'
 import type { Fields } from './field.ts'
 import { refuse } from './field-check.ts'
 
@@ -19,13 +19,13 @@ export interface Reply {
   /** Usage; undefined if the upstream reported none or an implausible one. */
   readonly usage: ReportedUsage | undefined
   /** Tier and region that the reply states; absent if only `usage` states them. */
-  readonly served?: Served | undefined
+  readonly served?: StatedService | undefined
   /** What the provider says about the prompt cache, unchanged; absent if it says nothing. */
   readonly cacheVerdict?: object
   /** Uses of the provider's tools; absent if there are none. */
   readonly tools?: readonly ToolUse[]
   /** Audio and images in the reply; absent if there are none. */
-  readonly arrived?: ArrivedMedia
+  readonly arrived?: ReceivedMedia
 }
 
 /** One of several alternative replies to a request. */
@@ -34,7 +34,7 @@ export type Choice = Pick<Reply, 'parts' | 'stop'>
 /** Part of a reply. */
 export type ReplyPart =
   | ReplyText
-  | { readonly kind: 'thinking'; readonly text: string; readonly proof?: Proof }
+  | { readonly kind: 'thinking'; readonly text: string; readonly proof?: ProviderSignature }
   | {
       readonly kind: 'tool-call'
       readonly id: string
@@ -100,7 +100,7 @@ export type ReplyEvent =
   /** A source that a text cites; it may arrive before the text. */
   | { readonly kind: 'citation'; readonly index: number; readonly citation: Citation }
   | { readonly kind: 'thinking'; readonly index: number; readonly text: string }
-  | { readonly kind: 'proof'; readonly index: number; readonly proof: Proof }
+  | { readonly kind: 'proof'; readonly index: number; readonly proof: ProviderSignature }
   /** A piece of the JSON text of a tool call's input. */
   | { readonly kind: 'tool-input'; readonly index: number; readonly text: string }
   | { readonly kind: 'part-end'; readonly index: number }
@@ -229,7 +229,7 @@ interface GrowingPart {
 }
 
 /** Builds the parts of one choice from its events. */
-export function foldParts(events: Iterable<ReplyEvent>, choice = 0): readonly ReplyPart[] {
+export function combineEvents(events: Iterable<ReplyEvent>, choice = 0): readonly ReplyPart[] {
   const parts = new Map<number, GrowingPart>()
   for (const event of events) {
     switch (event.kind) {
@@ -324,6 +324,6 @@ export function choiceOf(part: number): number {
 }
 
 /** Renumbers the event of a choice, so that its part has a number that no part of another choice has. */
-export function renumberForChoice(choice: number, event: ReplyEvent): ReplyEvent {
+export function withUniquePartIndex(choice: number, event: ReplyEvent): ReplyEvent {
   return 'index' in event ? { ...event, index: choice * PARTS_OF_CHOICE + event.index } : event
 }

@@ -1,4 +1,4 @@
-import type { Served } from './service-tier.ts'
+import type { StatedService } from './service-tier.ts'
 import type { ToolUse } from './tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from './usage.ts'
 import { asRecord } from './json/record.ts'
@@ -21,7 +21,7 @@ export interface ReportedUsage extends Usage {
    */
   readonly lifetimeIsUnknown?: true
   /** Tier and region that the response states; absent if none. */
-  readonly served?: Served
+  readonly served?: StatedService
   /** Present if a part of the output is included only in the reported total. */
   readonly byTotal?: OutputInTotal
   /** Uses of the provider's tools, except web searches; absent if none were reported. */

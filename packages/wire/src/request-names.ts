@@ -1,12 +1,12 @@
 import { GATED_MEMBERS } from './upstream-settings.ts'
-import { KnownNames, type SpellingsOf } from './json/known-names.ts'
+import { KnownMemberNames, type SpellingsOf } from './json/known-names.ts'
 
 /** Known names inside the values of fields, by field. */
-type Below = Readonly<Record<string, KnownNames>>
+type Below = Readonly<Record<string, KnownMemberNames>>
 
 /** Creates the set of an object's known names from a list separated by spaces. */
-export function knownNames(fields: string, below?: Below): KnownNames {
-  return new KnownNames(fields.split(' '), below)
+export function knownNames(fields: string, below?: Below): KnownMemberNames {
+  return new KnownMemberNames(fields.split(' '), below)
 }
 
 /** Names of the members of a cache mark. */
@@ -44,9 +44,9 @@ export function requestNames(
   fields: Iterable<string>,
   below: Below = {},
   spellingsOf?: SpellingsOf,
-): KnownNames {
+): KnownMemberNames {
   const all = [...fields, ...GATED_MEMBERS]
   const inner = { ...below, ...REROUTING }
-  const merged = new KnownNames([...all, ...LOCAL_OPTIONS], { ...inner, google: GOOGLE }, spellingsOf)
-  return new KnownNames(all, { ...inner, extra_body: merged, options: merged }, spellingsOf)
+  const merged = new KnownMemberNames([...all, ...LOCAL_OPTIONS], { ...inner, google: GOOGLE }, spellingsOf)
+  return new KnownMemberNames(all, { ...inner, extra_body: merged, options: merged }, spellingsOf)
 }

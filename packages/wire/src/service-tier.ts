@@ -1,8 +1,8 @@
 /** The service tier in which the model's prices apply unchanged. */
-export const STANDARD = 'standard'
+export const STANDARD_TIER_NAME = 'standard'
 
 /** The service tier for capacity that is reserved and paid in advance. */
-export const PROVISIONED = 'provisioned'
+export const PROVISIONED_TIER_NAME = 'provisioned'
 
 /** Beta feature that some models need for `speed: fast`. */
 export const FAST_MODE_BETA = 'fast-mode-2026-02-01'
@@ -10,9 +10,9 @@ export const FAST_MODE_BETA = 'fast-mode-2026-02-01'
 /** Names of tiers that providers write differently. Any other tier keeps its name in lower case. */
 const OTHER_NAMES: ReadonlyMap<string, string> = new Map([
   ['priority', 'fast'],
-  ['default', STANDARD],
-  ['on_demand', STANDARD],
-  ['standard_only', STANDARD],
+  ['default', STANDARD_TIER_NAME],
+  ['on_demand', STANDARD_TIER_NAME],
+  ['standard_only', STANDARD_TIER_NAME],
   ['scale', 'reserved'],
 ])
 
@@ -29,31 +29,34 @@ export function tierName(given: string): string | undefined {
 }
 
 /** What a response says about how it was served. */
-export interface Served {
+export interface StatedService {
   /** The service tier; absent if not stated. */
   readonly tier?: string
   /** The region in which the provider worked; absent if not stated. */
   readonly region?: string
 }
 
-const NOTHING: Served = {}
+const NOTHING: StatedService = {}
 /** Results for the most frequent tiers, shared to save memory allocations. */
-const KNOWN = new Map<string, Served>([[STANDARD, { tier: STANDARD }]])
+const KNOWN = new Map<string, StatedService>([[STANDARD_TIER_NAME, { tier: STANDARD_TIER_NAME }]])
 
 /** Reads the tier from a chat, responses or Converse response. `auto` counts as not stated. */
-export function servedTier(value: unknown): Served {
+export function statedTier(value: unknown): StatedService {
   const tier = typeof value === 'string' ? tierName(value) : undefined
   if (tier === undefined || tier === 'auto') return NOTHING
   return KNOWN.get(tier) ?? { tier }
 }
 
 /** The tier of a response as an object to spread into a reply; empty if not stated. */
-export function servedMember(value: unknown): { readonly served?: Served } {
-  return withServed({}, servedTier(value))
+export function statedServiceMember(value: unknown): { readonly served?: StatedService } {
+  return withStatedService({}, statedTier(value))
 }
 
 /** Updates what a stream has stated with a later event. An event that states nothing changes nothing. */
-export function laterServed(before: Served | undefined, later: Served): Served | undefined {
+export function laterStatedService(
+  before: StatedService | undefined,
+  later: StatedService,
+): StatedService | undefined {
   return later === NOTHING ? before : { ...before, ...later }
 }
 
@@ -62,19 +65,19 @@ const TRAFFIC: ReadonlyMap<string, string> = new Map([
   ['on_demand_priority', 'fast'],
   ['on_demand_flex', 'flex'],
   ['on_demand_offpeak', 'offpeak'],
-  ['provisioned_throughput', PROVISIONED],
+  ['provisioned_throughput', PROVISIONED_TIER_NAME],
 ])
 
 /**
  * Reads the tier from the first value that states one. Values can be Google's `serviceTier` or `trafficType`,
  * or a header.
  */
-export function firstServedTier(...values: readonly unknown[]): Served {
+export function firstStatedTier(...values: readonly unknown[]): StatedService {
   for (const value of values) {
     if (typeof value !== 'string') continue
     const name = value.toLowerCase().replace(/^(?:service_tier|traffic_type)_/, '')
     if (name === 'unspecified') continue
-    const served = servedTier(TRAFFIC.get(name) ?? name)
+    const served = statedTier(TRAFFIC.get(name) ?? name)
     if (served.tier !== undefined) return served
   }
   return NOTHING
@@ -91,16 +94,19 @@ const REGION = /^[a-z][a-z0-9_-]{0,39}$/
  * Reads tier and region from the usage of a messages response. Its `priority` means reserved capacity, and
  * `speed` is a separate field.
  */
-export function servedByMessages(usage: Readonly<Record<string, unknown>>): Served {
+export function statedServiceOfMessages(usage: Readonly<Record<string, unknown>>): StatedService {
   const { service_tier: stated, speed, inference_geo: geo } = usage
-  const tier = speed === 'fast' ? 'fast' : stated === 'priority' ? 'reserved' : servedTier(stated).tier
+  const tier = speed === 'fast' ? 'fast' : stated === 'priority' ? 'reserved' : statedTier(stated).tier
   const region = regionName(geo)
   if (region === undefined) return tier === undefined ? NOTHING : (KNOWN.get(tier) ?? { tier })
   return { ...(tier !== undefined && { tier }), region }
 }
 
 /** Adds tier and region of a response to its usage. */
-export function withServed<T extends object>(usage: T, served: Served): T & { readonly served?: Served } {
+export function withStatedService<T extends object>(
+  usage: T,
+  served: StatedService,
+): T & { readonly served?: StatedService } {
   return served === NOTHING ? usage : { ...usage, served }
 }
 
@@ -115,7 +121,7 @@ export function requestedTier(member: (name: string) => unknown): string | undef
   for (const name of REQUESTED) {
     const value = member(name)
     const tier = typeof value === 'string' ? tierName(value.replace(/^SERVICE_TIER_/i, '')) : undefined
-    if (tier !== undefined && !(name === 'speed' && tier === STANDARD)) return tier
+    if (tier !== undefined && !(name === 'speed' && tier === STANDARD_TIER_NAME)) return tier
   }
   return undefined
 }

@@ -1,11 +1,11 @@
 import type { UpstreamSettings } from './upstream-settings.ts'
 import type { Dropped } from './codec.ts'
 import { type Conversation, SHARED_FIELDS, type SharedField, type SharedFields } from './conversation.ts'
-import { isAnyValue, type IsMeaningful, isOtherThan } from './dropped-fields.ts'
+import { isAnyValue, type IsMeaningful, isNotDefault } from './dropped-fields.ts'
 import { asRecord } from './json/record.ts'
 import type { ScannedObject } from './json/scanned-object.ts'
 
-const notEmpty = isOtherThan('')
+const notEmpty = isNotDefault('')
 
 /** For each field, whether a value matters because it differs from the default in chat. */
 const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
@@ -14,10 +14,10 @@ const IS_MEANINGFUL: Readonly<Record<SharedField, IsMeaningful>> = {
   prompt_cache_options: (value) => Object.keys(asRecord(value) ?? {}).length > 0,
   prompt_cache_retention: isAnyValue,
   safety_identifier: notEmpty,
-  service_tier: isOtherThan('auto', 'default'),
+  service_tier: isNotDefault('auto', 'default'),
   store: (value) => value !== false,
   user: notEmpty,
-  verbosity: isOtherThan('medium'),
+  verbosity: isNotDefault('medium'),
 }
 
 /**

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { textGroups } from './texts-to-embed.ts'
+import { splitTexts } from './texts-to-embed.ts'
 
 test('texts to embed are divided into groups of limited number and size, in order', () => {
-  expect(textGroups(['a', 'b', 'c'], 2)).toEqual([['a', 'b'], ['c']])
-  expect(textGroups(['aa', 'ä', 'b', 'cccccc', 'd'], 10, 4)).toEqual([['aa', 'ä'], ['b'], ['cccccc'], ['d']])
+  expect(splitTexts(['a', 'b', 'c'], 2)).toEqual([['a', 'b'], ['c']])
+  expect(splitTexts(['aa', 'ä', 'b', 'cccccc', 'd'], 10, 4)).toEqual([['aa', 'ä'], ['b'], ['cccccc'], ['d']])
 })

@@ -14,7 +14,7 @@ export interface TextsToEmbed {
 }
 
 /** Reads a response with vectors while it streams. Never throws. */
-export interface VectorsReading {
+export interface VectorResponseReader {
   /** Number of vectors read so far. */
   readonly count: number
   /** The response read so far, without its vectors. */
@@ -28,7 +28,7 @@ export interface VectorsReading {
 }
 
 /** Writes the response for the client, one vector at a time. */
-export interface VectorsWriting {
+export interface VectorResponseWriter {
   /** Returns the next piece of the response, with this vector. */
   write(vector: RawVector): Buffer
   /** Returns the last piece of the response. */
@@ -64,14 +64,14 @@ export interface EmbedForm {
    */
   requests(texts: TextsToEmbed, upstreamModel: string, dropped: Dropped): EmbedRequests
   /** Creates the reader of one response; `onVector` receives its vectors in order. */
-  reading(onVector: (vector: RawVector) => void): VectorsReading
+  reading(onVector: (vector: RawVector) => void): VectorResponseReader
 }
 
 /**
  * Divides texts into groups, in order. A group has a maximum number of texts and of bytes, unless a single
  * text is larger. Returns at least one group, with at least one text.
  */
-export function textGroups(
+export function splitTexts(
   texts: readonly string[],
   maxTexts: number,
   maxBytes = Number.POSITIVE_INFINITY,

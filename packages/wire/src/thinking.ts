@@ -1,6 +1,6 @@
 import type { Effort, Thinking } from './conversation.ts'
 import { refuse } from './field-check.ts'
-import { enumAt, fieldsAt, present, textAt } from './field.ts'
+import { enumAt, fieldsAt, nullToUndefined, textAt } from './field.ts'
 
 /** Names of efforts in requests: `none` switches thinking off, `minimal` is the lowest effort above it. */
 export type EffortName = 'none' | 'minimal' | Effort
@@ -80,8 +80,8 @@ export const DYNAMIC_BUDGET = -1
 export function decodeThinkingConfig(value: unknown, path: string): Thinking | undefined {
   if (value === undefined) return undefined
   const config = fieldsAt(value, path)
-  const budget = present(config['thinkingBudget']) ?? present(config['thinking_budget'])
-  const level = present(config['thinkingLevel']) ?? present(config['thinking_level'])
+  const budget = nullToUndefined(config['thinkingBudget']) ?? nullToUndefined(config['thinking_budget'])
+  const level = nullToUndefined(config['thinkingLevel']) ?? nullToUndefined(config['thinking_level'])
   if (budget !== undefined && level !== undefined)
     refuse(`${path}.thinkingLevel`, `either this or 'thinkingBudget'`, 'both')
   if (budget !== undefined) return decodeBudget(budget, path)
@@ -89,7 +89,7 @@ export function decodeThinkingConfig(value: unknown, path: string): Thinking | u
     const name = textAt(level, `${path}.thinkingLevel`).toLowerCase()
     if (name !== 'thinking_level_unspecified') return enumAt(EFFORTS, name, `${path}.thinkingLevel`)
   }
-  const includes = present(config['includeThoughts']) ?? present(config['include_thoughts'])
+  const includes = nullToUndefined(config['includeThoughts']) ?? nullToUndefined(config['include_thoughts'])
   return includes === true ? { kind: 'adaptive', effort: undefined } : undefined
 }
 

@@ -37,7 +37,7 @@ export interface ProviderTools {
 }
 
 /** Tokens used by the model that draws pictures for another model. */
-export interface PictureTokens {
+export interface ImageModelTokens {
   readonly text: number
   readonly image: number
   readonly output: number
@@ -52,13 +52,13 @@ export interface ToolUse {
   /** Model that drew the pictures; undefined if the response does not name it. */
   readonly model?: string | undefined
   /** Tokens of all pictures together, if the response reports them. */
-  readonly tokens?: PictureTokens | undefined
+  readonly tokens?: ImageModelTokens | undefined
   /** Whether the response only cites sources. This counts as a use if the request offered the tool. */
   readonly isCited?: true
 }
 
 /** Merges two reports of the same uses. For each kind, the report with more uses is taken. */
-export function mergedUses(one: readonly ToolUse[], other: readonly ToolUse[]): readonly ToolUse[] {
+export function mergeToolUses(one: readonly ToolUse[], other: readonly ToolUse[]): readonly ToolUse[] {
   if (other.length === 0) return one
   const total = (uses: readonly ToolUse[], kind: ToolKind): number =>
     uses.reduce((sum, use) => sum + (use.kind === kind ? use.count : 0), 0)
@@ -70,7 +70,7 @@ export function mergedUses(one: readonly ToolUse[], other: readonly ToolUse[]): 
 }
 
 /** Uses of provider-run tools that a response has reported so far. */
-export interface SeenTools {
+export interface ReportedToolUses {
   /** One entry for each kind and variant. */
   readonly uses: readonly ToolUse[]
   /** Kind of each use, in the order in which the uses began. */
@@ -82,13 +82,13 @@ const NONE: readonly never[] = []
 const MAX_USES = 10_000
 
 /** No uses. */
-export const NO_TOOLS: SeenTools = { uses: NONE, begun: NONE }
+export const NO_TOOLS: ReportedToolUses = { uses: NONE, begun: NONE }
 
 /**
  * Counts the uses of tools in a response. Each use has a key, so that a use that is reported twice counts
  * once.
  */
-export class ToolTally implements SeenTools {
+export class ToolUseCounter implements ReportedToolUses {
   #uses: Map<string, ToolUse> | undefined
   #begun: ToolKind[] | undefined
 
@@ -123,12 +123,15 @@ export class ToolTally implements SeenTools {
 }
 
 /** Returns the number of uses of a kind. */
-export function usesOf(uses: readonly ToolUse[], kind: ToolKind): number {
+export function countUsesOfKind(uses: readonly ToolUse[], kind: ToolKind): number {
   return uses.reduce((sum, use) => (use.kind === kind ? sum + use.count : sum), 0)
 }
 
 /** Returns the uses of all other kinds. */
-export function usesExcept(uses: readonly ToolUse[], ...kinds: readonly ToolKind[]): readonly ToolUse[] {
+export function usesOfOtherKinds(
+  uses: readonly ToolUse[],
+  ...kinds: readonly ToolKind[]
+): readonly ToolUse[] {
   return uses.length === 0 ? uses : uses.filter(({ kind }) => !kinds.includes(kind))
 }
 
@@ -136,7 +139,7 @@ export function usesExcept(uses: readonly ToolUse[], ...kinds: readonly ToolKind
  * Parses the tools of a request, except tools whose `type` is one of `types`. Functions of a coding agent are
  * excluded in this way, because their schemas are a large part of its requests.
  */
-export function toolsExcept(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
+export function toolsOfOtherTypes(scan: ScannedObject, types: ReadonlySet<unknown>): readonly Fields[] {
   const list = scan.span('tools')
   if (!list || scan.kindOf(list.node) !== 'array') return []
   return scan.elements(list.node).flatMap((tool): Fields[] => {

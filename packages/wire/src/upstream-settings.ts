@@ -125,6 +125,6 @@ export function reroutingField(member: string): ReroutingField | undefined {
  * How `x-gateway-dropped` names a member that may cause a different model or price. The name is one of a
  * fixed list. Undefined for all other members.
  */
-export function reroutingName(member: string): string | undefined {
+export function reroutingMemberName(member: string): string | undefined {
   return REROUTING.has(member) ? member : reroutingField(member)
 }

@@ -3,7 +3,7 @@ import { ChunkList } from './sse/chunk-list.ts'
 import type { Usage } from './usage.ts'
 import { parseRecord } from './json/record.ts'
 import { isError, type ReplyFacts } from './reply-facts.ts'
-import type { VectorsReading } from './texts-to-embed.ts'
+import type { VectorResponseReader } from './texts-to-embed.ts'
 
 /**
  * A vector as it was written in a response: a list of numbers with its brackets, or base64 with its quotes.
@@ -155,7 +155,7 @@ function afterSpace(bytes: Buffer, from: number): number {
 }
 
 /** Reads a response whose vectors are lists of numbers under one name, at any depth. */
-export class NamedVectors implements VectorsReading {
+export class VectorListReader implements VectorResponseReader {
   readonly #reader: VectorReader
   readonly #usageOf: (reply: Readonly<Record<string, unknown>>) => Usage | undefined
 

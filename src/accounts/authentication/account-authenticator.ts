@@ -22,14 +22,14 @@ export interface AccountAuthenticatorDependencies {
 }
 
 /** Live session of a request, and its user. */
-export interface SignedIn {
+export interface SessionAndUser {
   readonly user: User
   /** HMAC of the cookie's value. */
   readonly sessionHash: string
 }
 
 /** Account that a request acts for; without `sessionHash` if it was authenticated by access token. */
-export interface Authenticated {
+export interface AuthenticatedAccount {
   readonly user: User
   readonly sessionHash?: string
 }
@@ -47,7 +47,7 @@ export class AccountAuthenticator {
    * without a session, if a page of another site sent the request, or if it contains an access token. An
    * access token takes precedence, because browsers send cookies unasked.
    */
-  async session(request: Request): Promise<SignedIn | undefined> {
+  async session(request: Request): Promise<SessionAndUser | undefined> {
     const session = request.headers.authorization === undefined ? sessionOf(request) : undefined
     const { store, hashSession, trustedProxies } = this.#dependencies
     if (session === undefined || isCrossSite(request, trustedProxies())) return undefined
@@ -67,7 +67,11 @@ export class AccountAuthenticator {
    * unknown credentials and for a wrong `Gateway-User`; 403 for a disabled user, a role below `minRole`, or a
    * session sent by a page of another site. `docs/api.md: Authentication`.
    */
-  async authenticate(request: Request, minRole: Role, session: SignedIn | undefined): Promise<Authenticated> {
+  async authenticate(
+    request: Request,
+    minRole: Role,
+    session: SessionAndUser | undefined,
+  ): Promise<AuthenticatedAccount> {
     const { authorization } = request.headers
     const found =
       authorization === undefined

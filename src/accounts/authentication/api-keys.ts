@@ -7,7 +7,7 @@ import {
   refuseUnusableKey,
   statusAt,
 } from '../../domain/api-key.ts'
-import type { Change } from '../../domain/change.ts'
+import type { DataChange } from '../../domain/data-change.ts'
 import { type AddressSet, allowedAddresses } from '../../domain/ip-allow-list.ts'
 import { TOKEN_STATUS, type Token, type TokenStatus } from '../../domain/records/token.ts'
 import type { User } from '../../domain/records/user.ts'
@@ -45,7 +45,7 @@ export class ApiKeys {
   readonly #store: Store
   readonly #ledger: Ledger
   readonly #hash: (key: string) => string
-  readonly #announce: ((change: Change) => void) | undefined
+  readonly #announce: ((change: DataChange) => void) | undefined
   /** Keys that are being refreshed. */
   readonly #refreshing = new Set<string>()
   /** Callers whose keys were refused, by the error that was thrown. */
@@ -63,7 +63,7 @@ export class ApiKeys {
     store: Store,
     ledger: Ledger,
     hash: (key: string) => string,
-    announce?: (change: Change) => void,
+    announce?: (change: DataChange) => void,
   ) {
     this.#store = store
     this.#ledger = ledger
@@ -104,7 +104,7 @@ export class ApiKeys {
   }
 
   /** Evicts the keys affected by a change on any node. */
-  applyChange(change: Change): void {
+  applyChange(change: DataChange): void {
     switch (change.of) {
       case 'tokens': {
         const ids = new Set(change.ids)
@@ -121,7 +121,7 @@ export class ApiKeys {
     }
   }
 
-  #evictAndAnnounce(change: Change): void {
+  #evictAndAnnounce(change: DataChange): void {
     this.applyChange(change)
     this.#announce?.(change)
   }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import type { AddressSet } from '../../domain/ip-allow-list.ts'
 import type { Request } from '../../http/request.ts'
-import { peerAddress, plainAddress, trustedAddresses } from './trusted-peer.ts'
+import { peerAddress, withoutIpv6Mapping, trustedAddresses } from './trusted-peer.ts'
 
 /** Determines the address that a request comes from. */
 export interface ClientAddress {
@@ -34,7 +34,7 @@ export function clientAddress(trustedProxies: readonly string[], onUntrusted: ()
 function lastUntrusted(forwarded: string, peer: string, trusted: AddressSet): string {
   let address = peer
   for (const hop of forwarded.split(',').toReversed()) {
-    const candidate = plainAddress(hop.trim())
+    const candidate = withoutIpv6Mapping(hop.trim())
     if (isIP(candidate) === 0) return address
     address = candidate
     if (!trusted(candidate)) return candidate

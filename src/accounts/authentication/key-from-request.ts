@@ -22,7 +22,7 @@ const HEADERS: Readonly<Record<KeyLocations, string>> = {
 
 /** Returns the key of a request, as sent. Throws `missing_api_key` if there is none. */
 export function requireKey(request: Request, locations: KeyLocations): string {
-  const key = sentKey(request, locations)
+  const key = keyFromRequest(request, locations)
   if (key !== undefined && key !== '') return key
   throw new GatewayError(
     'missing_api_key',
@@ -31,7 +31,7 @@ export function requireKey(request: Request, locations: KeyLocations): string {
 }
 
 /** Returns the key of a request, as sent; undefined or empty if there is none. */
-export function sentKey(request: Request, locations: KeyLocations): string | undefined {
+export function keyFromRequest(request: Request, locations: KeyLocations): string | undefined {
   switch (locations) {
     case 'bearer':
       return bearerKey(request.headers.authorization)

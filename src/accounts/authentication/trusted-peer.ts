@@ -8,11 +8,11 @@ export function trustedAddresses(trustedProxies: readonly string[]): AddressSet 
 
 /** Address of the socket's peer. */
 export function peerAddress(request: Request): string {
-  return plainAddress(request.remoteAddress)
+  return withoutIpv6Mapping(request.remoteAddress)
 }
 
 /** IPv4 form of an address that a dual-stack socket reports as `::ffff:192.0.2.1`. */
-export function plainAddress(address: string): string {
+export function withoutIpv6Mapping(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address
 }
 

@@ -4,8 +4,9 @@ import type { Token } from '../../domain/records/token.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
+import type { LoanPlace } from '../../store/bank.ts'
 import type { Account } from './balance.ts'
-import type { ChargedBudget, Payer } from './payer.ts'
+import type { ChargedBudget, ChargedBalances } from './charged-balances.ts'
 import type { Unaffordable } from './quota-refusal.ts'
 
 /** The token of an API key, its owner, and the account that its calls are charged to. */
@@ -16,11 +17,15 @@ export interface FoundAccount {
 }
 
 /** Outcome of a loan. */
-export interface Borrowed {
+export interface LoanOutcome {
   /** The accounts after the loan. They may be other objects than the ones passed in. */
-  readonly payer: Payer
+  readonly payer: ChargedBalances
   /** Why nothing was lent. Absent after a loan; even then other calls may already have taken its quota. */
   readonly refusal?: Unaffordable
+  /** Whether other processes may return enough of what they borrowed, without the end of a call. */
+  readonly isReturnable?: boolean | undefined
+  /** The order of a call that waits. */
+  readonly order?: number | undefined
 }
 
 /**
@@ -53,12 +58,16 @@ export interface AccountSource {
    * Resolves to the accounts once `amount` is free on all of them, which may require a loan. Rejects with
    * `Unaffordable`, which states what remains, if that is impossible.
    */
-  ensureAffordable(payer: Payer, amount: number): Promise<Payer>
+  ensureAffordable(payer: ChargedBalances, amount: number): Promise<ChargedBalances>
   /**
    * Borrows quota to make `amount` affordable. If other nodes hold that quota, asks them to return what they
-   * do not need.
+   * do not need. With `place`, the call gets a place among those of all processes that wait.
    */
-  borrow(payer: Payer, amount: number): Promise<Borrowed>
+  borrow(payer: ChargedBalances, amount: number, place?: Omit<LoanPlace, 'amount'>): Promise<LoanOutcome>
+  /** Gives up the place of a call. */
+  leave(ticket: number): void
+  /** Called after quota of these accounts has become free in this process, for which calls elsewhere may wait. */
+  released(payer: ChargedBalances): void
   /**
    * Changes a user; resolves to undefined for an unknown user. A changed quota can be spent only once it is
    * durable.

@@ -30,8 +30,13 @@ export class Balance {
    * Quota units available for another hold of a call that knows the budget's amount as `_amount`; nodes may
    * know different amounts for a while.
    */
-  freeUnder(_amount: number): number {
+  freeAtAmount(_amount: number): number {
     return this.free
+  }
+
+  /** Whether calls wait for quota of the account at its bank, so that what is free here is not for other calls. */
+  get isAwaited(): boolean {
+    return false
   }
 
   /** Quota units of the whole account, as far as this node knows; at 0 the account is exhausted. */

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import type { AccountName, Bank, LoanResponse, LoanRequest } from '../../store/bank.ts'
 import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
-import { NameTaken, StoreUnavailable } from '../../store/store-unavailable.ts'
-import { LeaseClock, currentMoment } from './lease-clock.ts'
+import { NodeNameTaken, StoreUnavailable } from '../../store/store-unavailable.ts'
+import { LeaseClock, readClocks } from './lease-clock.ts'
 import { LeaseTable } from './lease-table.ts'
 import type { OpenHold } from './open-hold.ts'
 import { Outbox } from './outbox.ts'
@@ -21,6 +21,7 @@ const COMPARE_INTERVAL_MS = 10_000
 const RETRY_MS = 250
 /** Maximum time that `close` spends on the last report and the return of leases. */
 const CLOSE_TIMEOUT_MS = 2_000
+const NO_ACCOUNTS: readonly AccountName[] = []
 /** Maximum time that a read waits until recent settlements have been reported. */
 const FLUSH_TIMEOUT_MS = 1_000
 
@@ -43,6 +44,9 @@ export class BankClient {
   #flushes: (() => void)[] = []
   /** Set while another node is waiting for a report. */
   #isReportRequested = false
+  #requested: NodeJS.Timeout | undefined
+  /** Tickets of calls that do not wait any more, of which the bank has not been told. */
+  #left: number[] = []
   #isDown = false
   #isStopping = false
   readonly #alarm = new Alarm()
@@ -89,14 +93,23 @@ export class BankClient {
   }
 
   /**
-   * Requests a loan; `request` is called when it is sent. Resolves to undefined for an unknown token. Rejects
-   * with `StoreUnavailable` within two seconds.
+   * Requests a loan; `request` is called when it is sent. Resolves to undefined for an unknown token. `waitsFor`
+   * are the accounts of a call with a place in the bank's queue. Rejects with `StoreUnavailable` within two seconds.
    */
-  acquire(request: () => LoanRequest): Promise<LoanResponse | undefined> {
+  acquire(
+    request: () => LoanRequest,
+    waitsFor: readonly AccountName[] = NO_ACCOUNTS,
+  ): Promise<LoanResponse | undefined> {
     if (this.#isStopping) return Promise.reject(new StoreUnavailable('the bank is closed'))
-    const loan = this.#loans.enqueue(request)
+    const loan = this.#loans.enqueue(request, waitsFor)
     this.#alarm.ring()
     return loan
+  }
+
+  /** Gives up a place in the bank's queue. */
+  leaveQueue(ticket: number): void {
+    this.#left.push(ticket)
+    this.#alarm.ring()
   }
 
   /** Call it after a settled call has been added to the outbox. */
@@ -135,9 +148,16 @@ export class BankClient {
    * Reports soon, because another node asked for it. The bank's answer contains changes that this node does
    * not know yet.
    */
-  ask(): void {
+  reportSoon(): void {
     this.#isReportRequested = true
-    if (performance.now() - this.#roundMs >= REQUESTED_MS) this.#alarm.ring()
+    const inMs = this.#roundMs + REQUESTED_MS - performance.now()
+    if (inMs <= 0) this.#alarm.ring()
+    else this.#requested ??= setTimeout(() => this.#ringRequested(), inMs).unref()
+  }
+
+  #ringRequested(): void {
+    this.#requested = undefined
+    this.#alarm.ring()
   }
 
   /** Reports the outbox, releases all leases, and stops. Entries that cannot be reported stay in the file. */
@@ -195,7 +215,7 @@ export class BankClient {
         this.#loans.rejectAll(error)
         // The failed request may have taken effect.
         this.#mustResync = true
-        if (error instanceof NameTaken) this.#clock.end()
+        if (error instanceof NodeNameTaken) this.#clock.end()
         if (!this.#isDown) this.#setReachability(error instanceof Error ? error : new Error(String(error)))
         await this.#sleep(RETRY_MS)
       }
@@ -212,7 +232,7 @@ export class BankClient {
     // loans.
     if (this.mayBeFenced) await this.#report()
     const loans = this.#loans.takeBatch()
-    if (loans.length > 0) {
+    if (loans.length > 0 || this.#left.length > 0) {
       await this.#acquireBatch(loans)
       // Gives the waiting calls a turn to use their loans; otherwise the unused part would be released as
       // spare.
@@ -228,9 +248,11 @@ export class BankClient {
   }
 
   async #acquireBatch(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
+    const left = this.#left.splice(0)
     try {
+      await this.#releaseAwaited(batch)
       const requests = batch.map(({ request }) => request())
-      const loans = await this.#dependencies.bank.acquire(requests)
+      const loans = await this.#dependencies.bank.acquire(requests, left)
       for (const [index, pending] of batch.entries()) {
         const loan = loans[index]
         if (loan === 'locked') {
@@ -246,9 +268,16 @@ export class BankClient {
         pending.resolve(loan)
       }
     } catch (error) {
+      this.#left.push(...left)
       for (const pending of batch) pending.reject(error)
       throw error
     }
+  }
+
+  // The bank decides whose turn it is, so that it gets what is free here before a call with a place asks.
+  async #releaseAwaited(batch: ReturnType<LoanQueue['takeBatch']>): Promise<void> {
+    const spare = this.leases.releaseAwaited(batch.flatMap(({ waitsFor }) => waitsFor))
+    if (spare.length > 0) this.leases.applyStates(await this.#dependencies.bank.release(spare))
   }
 
   #retryLocked(pending: PendingLoan): void {
@@ -259,7 +288,7 @@ export class BankClient {
   }
 
   async #report(): Promise<void> {
-    const sent = currentMoment()
+    const sent = readClocks()
     const sentMs = sent.monotonicMs
     const isFull = this.#mustResync || this.mayBeFenced || sentMs - this.#comparedMs > COMPARE_INTERVAL_MS
     this.#mustResync = false
@@ -298,7 +327,7 @@ export class BankClient {
         held,
       )
       const known = new Set<string>(states.map(({ account }) => account))
-      const { counted, fresh } = this.#outbox.heed(entries, locked)
+      const { counted, fresh } = this.#outbox.applyAnswer(entries, locked)
       const unknown = counted.filter(({ token_id: tokenId }) => !known.has(`t:${tokenId}`))
       if (unknown.length > 0) this.#dependencies.onUnknownTokens(unknown)
       this.leases.applyReported(fresh)
@@ -370,6 +399,7 @@ const BATCH_SIZE = 100
 interface PendingLoan {
   /** Builds the request when it is sent, because other calls may have changed the leases until then. */
   readonly request: () => LoanRequest
+  readonly waitsFor: readonly AccountName[]
   resolve(loan: LoanResponse | undefined): void
   reject(error: unknown): void
   /** Whether the call still waits for a response. */
@@ -385,7 +415,7 @@ class LoanQueue {
   }
 
   /** Resolves to the bank's response; rejects with `StoreUnavailable` on timeout. */
-  enqueue(request: () => LoanRequest): Promise<LoanResponse | undefined> {
+  enqueue(request: () => LoanRequest, waitsFor: readonly AccountName[]): Promise<LoanResponse | undefined> {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting = this.#waiting.filter((pending) => pending !== pendingLoan)
@@ -394,6 +424,7 @@ class LoanQueue {
       }, TIMEOUT_MS)
       const pendingLoan: PendingLoan = {
         request,
+        waitsFor,
         isOpen: true,
         resolve(loan) {
           clearTimeout(timer)

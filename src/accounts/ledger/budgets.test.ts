@@ -10,10 +10,10 @@ import { type Budget, type BudgetName, budgetAt } from '../../domain/budget.ts'
 import { byTier } from '../../../test/tier.ts'
 import type { Rows } from '../../store/store.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
-import { payerOf } from './find-payer.ts'
+import { findChargedBalances } from './find-charged-balances.ts'
 import { Ledger } from './ledger.ts'
 import type { OpenHold } from './open-hold.ts'
-import { BudgetExceeded, QuotaHeld, Unaffordable } from './quota-refusal.ts'
+import { BudgetExceeded, QuotaHeldByOtherCalls, Unaffordable } from './quota-refusal.ts'
 
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 const CALLS = byTier(400, 5000)
@@ -35,7 +35,7 @@ async function admitted(
   periodBudgets: Terms,
   { id, startedMs, amount }: { id: string; startedMs: number; amount: number },
 ): Promise<OpenHold> {
-  const payer = await payerOf(accounts, {
+  const payer = await findChargedBalances(accounts, {
     token: { id: periodBudgets.tokenId, budget: periodBudgets.token },
     user: { id: periodBudgets.userId, budget: periodBudgets.user },
     groups: [{ name: 'default', budget: periodBudgets.group }],
@@ -202,7 +202,8 @@ test('on SQLite, of 1,000 concurrent calls on a budget for 100, exactly 100 are 
   const calls = await Promise.allSettled(Array.from({ length: 1000 }, (_, n) => call(`c${n}`)))
   const holds = calls.flatMap((made) => (made.status === 'fulfilled' ? [made.value] : []))
   expect(holds).toHaveLength(100)
-  for (const made of calls) if (made.status === 'rejected') expect(made.reason).toBeInstanceOf(QuotaHeld)
+  for (const made of calls)
+    if (made.status === 'rejected') expect(made.reason).toBeInstanceOf(QuotaHeldByOtherCalls)
   await Promise.all(holds.map((hold) => hold.settle(settlementOf(10))))
   const names = namesAt(periodBudgets, BOUNDARY)
   expect([...(await usedOf(store, names)).values()]).toEqual([1000])
@@ -275,7 +276,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     if (!a || !b) throw new Error('no nodes')
     const group = { name: 'big "customers": all', budget: { amount: 1000, period: 'month' } } as const
     const call = async ({ accounts, ledger }: LedgerNode, id: string, amount: number): Promise<OpenHold> => {
-      const payer = await payerOf(accounts, {
+      const payer = await findChargedBalances(accounts, {
         token: { id: tokenId, budget: undefined },
         user: { id: userId, budget: undefined },
         groups: [group],
@@ -288,7 +289,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     await first.settle({ ...settlementOf(100), group: group.name })
     // Refused as held while a slow machine has not returned the spare quota; clients retry then.
     await vi.waitFor(() => call(b, `b${performance.now()}`, 900), { timeout: 60_000, interval: 50 })
-    await expect(call(a, 'c', 1)).rejects.toThrow(QuotaHeld)
+    await expect(call(a, 'c', 1)).rejects.toThrow(QuotaHeldByOtherCalls)
   })
 
   test('a budget that is lowered below what is held and spent refuses calls from then on, and its count is kept', async () => {

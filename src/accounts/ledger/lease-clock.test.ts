@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { LeaseClock, type Moment } from './lease-clock.ts'
+import { LeaseClock, type ClockReading } from './lease-clock.ts'
 
 /** A lease clock whose bank has just answered, on clocks that the test controls; times are in seconds. */
 function answeredClock(): {
@@ -7,11 +7,11 @@ function answeredClock(): {
   /** Lets time pass, with a tick every second unless the process is suspended. */
   readonly pass: (seconds: number, options?: { readonly suspended: boolean }) => void
   readonly moveTimeOfDay: (seconds: number) => void
-  readonly now: () => Moment
+  readonly now: () => ClockReading
 } {
   let monotonicMs = 1_000_000
   let aheadMs = 5_000_000
-  const now = (): Moment => ({ monotonicMs, timeOfDayMs: monotonicMs + aheadMs })
+  const now = (): ClockReading => ({ monotonicMs, timeOfDayMs: monotonicMs + aheadMs })
   const clock = new LeaseClock(now)
   onTestFinished(() => clock.close())
   clock.answered(now())
@@ -28,7 +28,7 @@ function answeredClock(): {
   }
 }
 
-test('leases may not be spent before the bank has answered for the first time', () => {
+test('a node may not spend its leases before the database has answered for the first time', () => {
   const clock = new LeaseClock()
   onTestFinished(() => clock.close())
   expect(clock.mayBeFenced).toBe(true)

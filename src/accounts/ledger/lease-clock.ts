@@ -12,13 +12,13 @@ const TICK_MS = 1_000
 const SUSPENDED_MS = 5_000
 
 /** One moment as both clocks show it, in milliseconds. */
-export interface Moment {
+export interface ClockReading {
   readonly monotonicMs: number
   readonly timeOfDayMs: number
 }
 
 /** The current moment. */
-export function currentMoment(): Moment {
+export function readClocks(): ClockReading {
   return { monotonicMs: performance.now(), timeOfDayMs: Date.now() }
 }
 
@@ -28,7 +28,7 @@ export function currentMoment(): Moment {
  * must answer before leases are spent again.
  */
 export class LeaseClock {
-  readonly #now: () => Moment
+  readonly #now: () => ClockReading
   readonly #ticking: NodeJS.Timeout
   #validUntilMs = Number.NEGATIVE_INFINITY
   /** Time of day minus the monotonic clock when the bank was last asked. */
@@ -36,7 +36,7 @@ export class LeaseClock {
   #tickMs: number
   #resumedMs = Number.NEGATIVE_INFINITY
 
-  constructor(now: () => Moment = currentMoment) {
+  constructor(now: () => ClockReading = readClocks) {
     this.#now = now
     this.#tickMs = now().monotonicMs
     this.#ticking = setInterval(() => this.tick(), TICK_MS).unref()
@@ -53,7 +53,7 @@ export class LeaseClock {
   }
 
   /** Records that the bank has answered a request sent at that moment. */
-  answered({ monotonicMs, timeOfDayMs }: Moment): void {
+  answered({ monotonicMs, timeOfDayMs }: ClockReading): void {
     if (monotonicMs < this.#resumedMs) return
     this.#validUntilMs = monotonicMs + LEASE_VALID_MS
     this.#aheadMs = timeOfDayMs - monotonicMs

@@ -3,12 +3,18 @@ import { type AccountName, accountsOf, type AccountState, type HoldReport } from
 import type { OutboxEntry } from '../../store/node-file.ts'
 import { LeasedBalance } from './leased-balance.ts'
 import type { OpenHold } from './open-hold.ts'
-import { namesOf } from './payer.ts'
+import { budgetNames } from './charged-balances.ts'
 
 /** Size of a hold that is expected before an account's first hold, in quota units. */
 const INITIAL_TYPICAL_HOLD = 50_000
 /** Time without use after which the spare part of a lease is released. */
 const IDLE_MS = 5_000
+
+/** What this node keeps of its lease on an account. */
+interface Released {
+  readonly account: AccountName
+  readonly keep: number
+}
 
 /** Leases of this node, by account. */
 export class LeaseTable {
@@ -58,7 +64,7 @@ export class LeaseTable {
   takeReports(open: Iterable<OpenHold>, all: boolean): HoldReport[] {
     const estimates = new Map<AccountName, number>()
     for (const { account, budgets, facts, expectedCost } of open) {
-      const names = chargedBudgets(namesOf(budgets), facts.group)
+      const names = chargedBudgets(budgetNames(budgets), facts.group)
       for (const name of [`t:${account.token.id}` as const, ...names])
         estimates.set(name, (estimates.get(name) ?? 0) + expectedCost)
     }
@@ -88,23 +94,37 @@ export class LeaseTable {
       for (const name of accountsOf(entry)) this.#balances.get(name)?.applyReported(entry.quota)
   }
 
-  /** Marks an account whose spare quota another node needs. */
+  /** Marks an account whose spare quota another node needs, for a call that may wait for it. */
   requestRecall(account: AccountName): void {
-    if (this.#balances.get(account)?.hasSpare) this.#recalled.add(account)
+    const balance = this.#balances.get(account)
+    if (!balance) return
+    balance.markAwaited()
+    this.#recalled.add(account)
   }
 
   /**
-   * Takes spare quota out of the leases, to be released to the bank: quota that was recalled or has been
-   * idle.
+   * Takes spare quota out of the leases, to be released to the bank: quota that was recalled, that calls wait for, or
+   * that has been idle. The bank learns of each recalled account what this node needs of it.
    */
-  releaseSpare(nowMs: number): { readonly account: AccountName; readonly keep: number }[] {
-    const spare: { account: AccountName; keep: number }[] = []
+  releaseSpare(nowMs: number): Released[] {
+    const spare: Released[] = []
     for (const balance of this.#balances.values()) {
+      const { account, hasSpare } = balance
       const isIdle = nowMs - balance.lastUsedMs > IDLE_MS
-      if (!balance.hasSpare || !(isIdle || this.#recalled.has(balance.account))) continue
-      spare.push({ account: balance.account, keep: balance.releaseSpare() })
+      const isDue = this.#recalled.has(account) || (hasSpare && (isIdle || balance.isAwaited))
+      if (isDue) spare.push({ account, keep: balance.releaseSpare() })
     }
     this.#recalled.clear()
+    return spare
+  }
+
+  /** Takes the spare quota of those of these accounts that calls wait for, so that the bank gives it to the first. */
+  releaseAwaited(accounts: Iterable<AccountName>): Released[] {
+    const spare: Released[] = []
+    for (const account of new Set(accounts)) {
+      const balance = this.#balances.get(account)
+      if (balance?.isAwaited && balance.hasSpare) spare.push({ account, keep: balance.releaseSpare() })
+    }
     return spare
   }
 

@@ -7,9 +7,9 @@ import { LEDGER_BANKS, type LedgerNode } from '../../../test/ledger-banks.ts'
 import { newToken, newUser, SECRETS } from '../../../test/store-rows.ts'
 import { hashKey } from '../../store/secrets.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
-import { payerOf } from './find-payer.ts'
+import { findChargedBalances } from './find-charged-balances.ts'
 import type { OpenHold } from './open-hold.ts'
-import { affordableAmount } from './payer.ts'
+import { affordableAmount } from './charged-balances.ts'
 import { Unaffordable } from './quota-refusal.ts'
 
 const MOST = 1_000_000_000_000
@@ -126,7 +126,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
       for (let n = 1; n <= 20; n += 1) {
         const amount = n * 10_000_000_000
         accounts.forget(`t:${token.id}`)
-        const payer = await payerOf(accounts, { token, user, groups: [], startedMs: 0 })
+        const payer = await findChargedBalances(accounts, { token, user, groups: [], startedMs: 0 })
         const { account } = await accounts.ensureAffordable(payer, amount)
         const hold = ledger.admit(account, amount, factsOf(`${n}`))
         await hold.settle(settlementOf(0))

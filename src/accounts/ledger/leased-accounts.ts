@@ -3,18 +3,24 @@ import type { PeriodBudget } from '../../domain/budget.ts'
 import { refuseUnusableKey, statusAt } from '../../domain/api-key.ts'
 import type { ManagedUser } from '../../domain/records/user.ts'
 import { GatewayError } from '../../errors.ts'
-import type { AccountName, LoanResponse, LoanRequest } from '../../store/bank.ts'
+import type { AccountName, LoanPlace, LoanResponse, LoanRequest } from '../../store/bank.ts'
 import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Rows } from '../../store/store.ts'
-import type { AccountSource, Borrowed, FoundAccount } from './account-source.ts'
-import type { Account } from './balance.ts'
+import type { AccountSource, LoanOutcome, FoundAccount } from './account-source.ts'
+import type { Account, Balance } from './balance.ts'
 import type { BankClient } from './bank-client.ts'
 import type { LeasedBalance } from './leased-balance.ts'
-import { affordableAmount, type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
-import { QuotaHeld, refusalOf } from './quota-refusal.ts'
+import {
+  affordableAmount,
+  type ChargedBudget,
+  freeAmount,
+  NO_BUDGETS,
+  type ChargedBalances,
+} from './charged-balances.ts'
+import { QuotaHeldByOtherCalls, refusalOfHold } from './quota-refusal.ts'
 
 /**
  * Waits until other nodes have released spare quota, in order; the longer ones are for nodes on busy
@@ -23,6 +29,7 @@ import { QuotaHeld, refusalOf } from './quota-refusal.ts'
 const RECALL_WAITS_MS = [100, 200, 400]
 /** Maximum number of loans for one call. Other calls may spend the quota of a loan before this call does. */
 const MAX_LOANS = 3
+const NOTHING: typeof freeAmount = () => Number.NEGATIVE_INFINITY
 const TAKEN = 'other calls took the quota that was leased for this one'
 
 /** A token's account with leased balances. */
@@ -98,44 +105,63 @@ export class LeasedAccounts implements AccountSource {
     return lookup
   }
 
-  async ensureAffordable(initial: Payer, amount: number): Promise<Payer> {
+  async ensureAffordable(initial: ChargedBalances, amount: number): Promise<ChargedBalances> {
     let payer = initial
     for (let recalls = 0; ; recalls += 1) {
       const { payer: acquired, refusal } = await this.borrow(payer, amount)
       payer = acquired
-      if (amount <= affordableAmount(payer.account, payer.budgets)) return payer
-      if (refusal && !(refusal instanceof QuotaHeld)) throw refusal
+      if (amount <= freeAmount(payer.account, payer.budgets)) return payer
+      if (refusal && !(refusal instanceof QuotaHeldByOtherCalls)) throw refusal
       const waitMs = RECALL_WAITS_MS[recalls]
       if (waitMs === undefined) throw refusal ?? new StoreUnavailable(TAKEN)
       await delay(waitMs)
     }
   }
 
-  async borrow(initial: Payer, amount: number): Promise<Borrowed> {
+  async borrow(
+    initial: ChargedBalances,
+    amount: number,
+    of?: Omit<LoanPlace, 'amount'>,
+  ): Promise<LoanOutcome> {
     const periodBudgets = initial.budgets.map((budget) => budget.periodBudget)
     let payer = initial
+    // A call that waits is admitted by the bank alone.
+    let free = of ? (of.order === undefined ? affordableAmount : NOTHING) : freeAmount
     for (let loans = 0; loans < MAX_LOANS; loans += 1) {
       const asking = payer
-      if (amount <= affordableAmount(asking.account, asking.budgets)) return { payer }
-      const acquired = await this.#acquire(() => loanFor(asking, amount))
+      if (amount <= free(asking.account, asking.budgets)) return { payer }
+      const acquired = await this.#acquire(
+        () => loanFor(asking, amount, of && { ...of, amount }),
+        of && balancesOf(asking).map((balance) => balance.account),
+      )
       if (!acquired) throw new GatewayError('invalid_api_key', 'this API key is unknown')
       const { loan, account } = acquired
-      const { token, user } = loan
+      const { token, user, isReturnable, order } = loan
       payer = { account, budgets: this.#chargedBudgets(periodBudgets) }
+      free = freeAmount
       if (loan.granted) continue
       const nowMs = Date.now()
       refuseUnusableKey(token, user, statusAt(token, token.remain_quota, nowMs), 'call')
-      const refusal = refusalOf(payer, amount, nowMs)
-      if (refusal instanceof QuotaHeld) await this.#recallShort(payer, amount)
-      return { payer, refusal }
+      const refusal = refusalOfHold(payer, amount, nowMs)
+      if (refusal instanceof QuotaHeldByOtherCalls) await this.#recallShort(payer, amount, of !== undefined)
+      return { payer, refusal, isReturnable, order }
     }
     return { payer }
   }
 
-  // Other nodes are asked to return quota that they do not need.
-  async #recallShort({ account: { token, user, unlimited }, budgets }: Payer, amount: number): Promise<void> {
-    const balances = [user, ...(unlimited ? [] : [token]), ...budgets.map(({ balance }) => balance)]
-    const short = balances.filter(({ accountFree }) => accountFree < amount) as LeasedBalance[]
+  leave(ticket: number): void {
+    this.#bankClient.leaveQueue(ticket)
+  }
+
+  released(payer: ChargedBalances): void {
+    if (balancesOf(payer).some(({ isAwaited }) => isAwaited)) this.#bankClient.reportSoon()
+  }
+
+  // Other nodes are asked to return quota that they do not need. While a call of this node waits, quota that becomes
+  // free here is for the first that waits, too.
+  async #recallShort(payer: ChargedBalances, amount: number, isWaiting: boolean): Promise<void> {
+    const short = balancesOf(payer).filter(({ accountFree }) => accountFree < amount)
+    if (isWaiting) for (const balance of short) balance.markAwaited()
     await Promise.all(short.map(({ account }) => this.#recall(account).catch(() => {})))
   }
 
@@ -188,9 +214,10 @@ export class LeasedAccounts implements AccountSource {
   // An account that changed during the request is not cached.
   async #acquire(
     request: () => LoanRequest,
+    waitsFor?: readonly AccountName[],
   ): Promise<{ readonly loan: LoanResponse; readonly account: LeasedAccount } | undefined> {
     const changeCount = this.#changeCount
-    const loan = await this.#bankClient.acquire(request)
+    const loan = await this.#bankClient.acquire(request, waitsFor)
     if (!loan) return undefined
     const tokenId = loan.token.id
     if (changeCount !== this.#changeCount) return { loan, account: this.#toAccount(loan, undefined) }
@@ -252,6 +279,12 @@ export class LeasedAccounts implements AccountSource {
   }
 }
 
+/** The balances that may refuse a call. */
+function balancesOf({ account: { token, user, unlimited }, budgets }: ChargedBalances): LeasedBalance[] {
+  const limited = unlimited ? [user] : [user, token]
+  return [...limited, ...budgets.map(({ balance }) => balance)] as LeasedBalance[]
+}
+
 function isLow({ token, user, unlimited, budgets }: LeasedAccount): boolean {
   const isScarce = user.isScarce || (!unlimited && token.isScarce)
   if (isScarce) return false
@@ -287,19 +320,26 @@ function renewalFor(account: LeasedAccount): LoanRequest {
 }
 
 /** Builds the request for a loan that covers `amount`, and further calls if possible. */
-function loanFor({ account: { token, user, unlimited }, budgets }: Payer, amount: number): LoanRequest {
-  const need = (free: number): number => Math.max(0, Math.ceil(amount - free))
+function loanFor(
+  { account: { token, user, unlimited }, budgets }: ChargedBalances,
+  amount: number,
+  place?: LoanPlace,
+): LoanRequest {
+  // What is free here of an account for which calls wait is for the first of them.
+  const need = ({ free, isAwaited }: Balance): number =>
+    Math.max(0, Math.ceil(amount - (place && isAwaited ? Math.min(0, free) : free)))
   const max = ({ typicalHold, free }: LeasedBalance): number =>
     Math.max(0, Math.ceil(CALLS_PER_LOAN * Math.max(typicalHold, amount) - free))
   return {
     token: token.id,
-    need: { token: unlimited ? 0 : need(token.free), user: need(user.free) },
+    need: { token: unlimited ? 0 : need(token), user: need(user) },
     max: { token: unlimited ? 0 : max(token as LeasedBalance), user: max(user as LeasedBalance) },
     budgets: budgets.map(({ periodBudget, balance }) => ({
       account: periodBudget.name,
       amount: periodBudget.amount,
-      need: need(balance.free),
+      need: need(balance),
       max: max(balance as LeasedBalance),
     })),
+    place,
   }
 }

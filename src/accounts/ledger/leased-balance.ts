@@ -5,6 +5,8 @@ import { Balance } from './balance.ts'
 const RENEW_AT_CALLS = 16
 /** An account is scarce if the bank's remaining quota covers fewer than this number of calls. */
 const SCARCE_CALLS = 8
+/** Time in which calls that wait at the bank ask again, also on a busy machine. */
+const AWAITED_MS = 1_000
 /** Weight of one hold in the moving average `typicalHold`. */
 const HOLD_WEIGHT = 1 / 8
 
@@ -30,6 +32,8 @@ export class LeasedBalance extends Balance {
   #bankFree = 0
   #bankUsed = 0
   #lentUnder = 0
+  /** By `performance.now()`. */
+  #awaitedUntilMs = 0
   #reported = { held: 0, estimate: 0 }
   /** Set while the bank may have been restored from an older copy. */
   #mayBeRestored = false
@@ -51,8 +55,17 @@ export class LeasedBalance extends Balance {
 
   // After a budget was lowered, a lease that was lent for the higher amount cannot pay for calls that know
   // the lower one. The bank must first be told the lower amount.
-  override freeUnder(amount: number): number {
+  override freeAtAmount(amount: number): number {
     return amount < this.#lentUnder ? Math.min(0, this.free) : this.free
+  }
+
+  override get isAwaited(): boolean {
+    return this.#awaitedUntilMs > 0 && performance.now() < this.#awaitedUntilMs
+  }
+
+  /** Keeps what becomes free from other calls for a while, because calls wait for it at the bank. */
+  markAwaited(): void {
+    this.#awaitedUntilMs = performance.now() + AWAITED_MS
   }
 
   /** Sets the amount of the budget with which the last loan was requested. */

@@ -46,7 +46,7 @@ export interface LeasedLedger {
 }
 
 /** Connects the ledger, its accounts and the client of the bank; the same for nodes and for workers. */
-export function leasedLedger(borrower: Borrower): LeasedLedger {
+export function connectLedger(borrower: Borrower): LeasedLedger {
   const { name, run, bank, outbox, rows, announcer, onReported, onUnknownTokens } = borrower
   const bankClient = new BankClient({
     bank,
@@ -102,5 +102,5 @@ function handleAnnouncement(
   else if (changed !== undefined) to.accounts.onChanged(changed as AccountName)
   else if (wanted === undefined) return
   else if (by !== to.name) to.bankClient.leases.requestRecall(wanted as AccountName)
-  to.bankClient.ask()
+  to.bankClient.reportSoon()
 }

@@ -3,8 +3,8 @@ import type { SettledCall } from '../../domain/records/usage.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import type { Store } from '../../store/store.ts'
 import type { OpenHold } from './open-hold.ts'
-import { charge, countPendingWrites, type Payer } from './payer.ts'
-import type { WaitingHolds } from './waiting-holds.ts'
+import { chargeBalances, countPendingWrites, type ChargedBalances } from './charged-balances.ts'
+import type { UnwrittenHolds } from './unwritten-holds.ts'
 
 /** Delay before a settlement is repeated that the store refused, for instance because the disk is full. */
 const SETTLE_RETRY_MS = 200
@@ -15,13 +15,13 @@ export class LedgerWriter {
   /** Called with each call once its charge is durable; undefined if there are no listeners. */
   onSettled: ((call: SettledCall) => void) | undefined
   readonly #store: Pick<Store, 'write'>
-  readonly #waiting: WaitingHolds
+  readonly #waiting: UnwrittenHolds
   #settling = 0
   #repeating = 0
   #lastWriteSucceeded = true
   #isRetryStopped = false
 
-  constructor(store: Pick<Store, 'write'>, waiting: WaitingHolds) {
+  constructor(store: Pick<Store, 'write'>, waiting: UnwrittenHolds) {
     this.#store = store
     this.#waiting = waiting
   }
@@ -65,7 +65,7 @@ export class LedgerWriter {
   }
 
   /** Resolves to undefined once the write is durable, or to the error; never rejects. */
-  async write(payer: Payer, written: Promise<void>): Promise<Error | undefined> {
+  async write(payer: ChargedBalances, written: Promise<void>): Promise<Error | undefined> {
     countPendingWrites(payer, 1)
     let failure: Error | undefined
     try {
@@ -82,7 +82,7 @@ export class LedgerWriter {
    * Repeats the settlement until the store accepts it, so that no charge is lost. If the store refuses
    * writes, this rejects at once and the settlement continues in the background.
    */
-  async settle(hold: OpenHold, payer: Payer, row: SettledCall): Promise<void> {
+  async settle(hold: OpenHold, payer: ChargedBalances, row: SettledCall): Promise<void> {
     this.#settling += 1
     let failure: StoreUnavailable | undefined
     try {
@@ -93,7 +93,7 @@ export class LedgerWriter {
     if (!failure) return
     // A call whose hold is not on the disk delivered nothing to its client, so its charge is reverted.
     if (hold.hasWriteFailed || hold.isUnwritten) {
-      charge(payer, -row.quota)
+      chargeBalances(payer, -row.quota)
       throw failure
     }
     const repeating = this.#repeat(payer, row)
@@ -102,7 +102,7 @@ export class LedgerWriter {
     throw failure
   }
 
-  async #repeat(payer: Payer, row: SettledCall): Promise<void> {
+  async #repeat(payer: ChargedBalances, row: SettledCall): Promise<void> {
     this.#repeating += 1
     // Until the settlement is written, the account here is ahead of the store and must not be evicted.
     countPendingWrites(payer, 1)
@@ -116,7 +116,7 @@ export class LedgerWriter {
   }
 
   // Resolves to undefined once the settlement is durable, otherwise to the reason to repeat it.
-  async #writeSettlement(payer: Payer, row: SettledCall): Promise<StoreUnavailable | undefined> {
+  async #writeSettlement(payer: ChargedBalances, row: SettledCall): Promise<StoreUnavailable | undefined> {
     countPendingWrites(payer, 1)
     this.#waiting.writeDue()
     try {

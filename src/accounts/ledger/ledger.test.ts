@@ -58,7 +58,7 @@ describe('the ledger', () => {
     expect(ledger.openHolds.size).toBe(0)
   })
 
-  test('a parked hold continues in the next run, where it is held and settled once', async () => {
+  test('the hold of a background call continues after a restart, where it is settled once', async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     const hold = first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1'))
@@ -66,7 +66,7 @@ describe('the ledger', () => {
     expect(first.unresolved).toBe(0)
     const second = new Ledger(store, 'next run')
     expect((await second.recover()).count).toBe(0)
-    const [taken] = await second.takeUpParked(() => expect.unreachable('its token is known'))
+    const [taken] = await second.resumeParkedHolds(() => expect.unreachable('its token is known'))
     const account = await accountOf(second, tokenId)
     expect(taken).toMatchObject({ amount: 300_000, isParked: true, isSettled: false })
     expect(account.token.free).toBe(200_000)
@@ -78,25 +78,25 @@ describe('the ledger', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
-  test('a parked hold is taken up even beyond the free quota, and reported where its token is deleted', async () => {
+  test('the hold of a background call is continued after a restart even without free quota, or reported if its token is gone', async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     await first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1')).park()
     const second = new Ledger(store, 'next run')
     const account = await accountOf(second, tokenId)
     second.admit(account, 400_000, factsOf('h2'))
-    expect(await second.takeUpParked(() => expect.unreachable('its token is known'))).toHaveLength(1)
+    expect(await second.resumeParkedHolds(() => expect.unreachable('its token is known'))).toHaveLength(1)
     expect(account.token.free).toBe(-200_000)
     const without: Store = Object.assign(Object.create(store), {
       write: (name: 'loadAccount', ...input: never) =>
         name === 'loadAccount' ? Promise.resolve(undefined) : store.write(name, ...input),
     })
     const unowned: string[] = []
-    expect(await new Ledger(without, 'third run').takeUpParked((id) => unowned.push(id))).toEqual([])
+    expect(await new Ledger(without, 'third run').resumeParkedHolds((id) => unowned.push(id))).toEqual([])
     expect(unowned).toEqual(['h1'])
   })
 
-  test('a hold that cannot be parked belongs to its call again, and is settled by it', async () => {
+  test('a hold that cannot be saved for a background call is settled by its own call', async () => {
     const { store, tokenId } = await storeWithAccount()
     const full: Store = Object.assign(Object.create(store), {
       write: (name: 'parkHold', ...input: never) =>

@@ -7,37 +7,36 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Rows, Store } from '../../store/store.ts'
-import type { AccountSource } from './account-source.ts'
+import type { AccountSource, LoanOutcome } from './account-source.ts'
 import type { Account } from './balance.ts'
-import { findPayerOfParkedHold } from './find-payer.ts'
+import { BankQueue, RETURN_MS } from './bank-queue.ts'
+import { type CallQueue, type Patience, type Queued, waitForQuota } from './call-queue.ts'
+import { findBalancesOfParkedHold } from './find-charged-balances.ts'
 import { LedgerWriter } from './ledger-writer.ts'
 import { LocalAccounts } from './local-accounts.ts'
-import { OpenHold, type RaisePatience } from './open-hold.ts'
+import { OpenHold, type RaiseWaitLimits } from './open-hold.ts'
 import {
   addHold,
-  affordableAmount,
-  charge,
+  chargeBalances,
+  freeAmount,
   growableAmount,
-  namesOf,
+  budgetNames,
   NO_BUDGETS,
-  type Payer,
-  payerForGroup,
-} from './payer.ts'
+  type ChargedBalances,
+  balancesForGroup,
+} from './charged-balances.ts'
 import { PriceSets } from './price-sets.ts'
 import {
   type BudgetExceeded,
-  isAffordableAlone,
-  QuotaHeld,
-  refusalOf,
+  isGrowthAffordableAlone,
+  QuotaHeldByOtherCalls,
+  refusalOfHold,
   refusalOfGrowth,
-  refusalOfRaise,
   Unaffordable,
 } from './quota-refusal.ts'
-import { type Patience, type Queued, SiblingQueue, waitForSiblings } from './sibling-queue.ts'
-import { WaitingHolds } from './waiting-holds.ts'
+import { QuotaQueue } from './quota-queue.ts'
+import { UnwrittenHolds } from './unwritten-holds.ts'
 
-/** Minimum wait for borrowed quota, in which other nodes and workers can return what they do not need. */
-const RETURN_MS = 700
 /** Interval at which raising a hold is tried again while other holds take the quota. */
 const RETRY_MS = 25
 
@@ -57,12 +56,14 @@ export class Ledger {
   readonly parkedHolds = new DenseSet<OpenHold>()
   readonly #store: Store
   readonly #owner: string
-  readonly #waiting = new WaitingHolds()
+  readonly #waiting = new UnwrittenHolds()
   /** Calls that wait until other calls release quota, and holds that wait to grow. */
-  readonly #siblings: SiblingQueue
+  readonly #siblings: CallQueue
   readonly #growths = new Map<OpenHold, Queued>()
   /** Holds that could not grow, while quota for them is being borrowed. */
   readonly #borrowing = new Set<OpenHold>()
+  /** The latest answers of the bank to holds that are being raised. */
+  readonly #answers = new Map<OpenHold, LoanOutcome | undefined>()
 
   /** `owner` names this run of the process; a start recovers the holds of all other runs. */
   constructor(store: Store, owner: string, accounts: AccountSource = new LocalAccounts(store)) {
@@ -72,7 +73,7 @@ export class Ledger {
     this.writes = new LedgerWriter(store, this.#waiting)
     this.exceededBudgets = new ExceededBudgets(store)
     this.accounts = accounts
-    this.#siblings = new SiblingQueue(accounts)
+    this.#siblings = accounts.lends ? new BankQueue(accounts) : new QuotaQueue()
   }
 
   /** Number of calls whose charge is not durable yet: open holds, and settlements being written. */
@@ -103,11 +104,11 @@ export class Ledger {
   /**
    * Reserves `amount` synchronously on all balances that the call is charged to, or throws `Unaffordable`.
    * The upstream may be called at once, but nothing may be sent to the client before the hold is durable;
-   * `WaitingHolds` delays that write.
+   * `UnwrittenHolds` delays that write.
    */
   admit(account: Account, amount: number, facts: HoldFacts, budgets = NO_BUDGETS): OpenHold {
     const payer = { account, budgets }
-    if (amount > affordableAmount(account, budgets)) throw refusalOf(payer, amount, Date.now())
+    if (amount > freeAmount(account, budgets)) throw refusalOfHold(payer, amount, Date.now())
     addHold(payer, amount)
     const hold = new OpenHold(this, payer, facts, amount)
     this.openHolds.add(hold)
@@ -119,14 +120,17 @@ export class Ledger {
    * Admits a call as `admit` does, after waiting for the holds of other calls if only these prevent it; see
    * `docs/ledger.md: Waiting for other calls`. Rejects with `Unaffordable`.
    */
-  admitInTime(payer: Payer, amount: number, facts: HoldFacts, patience: Patience): Promise<OpenHold> {
-    const { lends } = this.accounts
-    if (!lends) {
-      const refusal = refusalOf(payer, amount, Date.now())
-      if (!(refusal instanceof QuotaHeld) || patience.waitMs === 0) return Promise.reject(refusal)
+  admitInTime(
+    payer: ChargedBalances,
+    amount: number,
+    facts: HoldFacts,
+    patience: Patience,
+  ): Promise<OpenHold> {
+    if (!this.accounts.lends) {
+      const refusal = refusalOfHold(payer, amount, Date.now())
+      if (!(refusal instanceof QuotaHeldByOtherCalls) || patience.waitMs === 0) return Promise.reject(refusal)
     }
-    const waitMs = lends ? Math.max(patience.waitMs, RETURN_MS) : patience.waitMs
-    return waitForSiblings(this.#siblings, payer, amount, { ...patience, waitMs }, (found) =>
+    return waitForQuota(this.#siblings, payer, amount, patience, (found) =>
       this.admit(found.account, amount, facts, found.budgets),
     )
   }
@@ -147,7 +151,7 @@ export class Ledger {
         token_id: account.token.id,
         user_id: account.user.id,
         amount,
-        budgets: budgetList(namesOf(budgets)),
+        budgets: budgetList(budgetNames(budgets)),
       }),
     )
   }
@@ -176,7 +180,7 @@ export class Ledger {
   grow(hold: OpenHold, by: number): boolean {
     const { account, budgets } = hold
     if (by > growableAmount(account, budgets)) {
-      hold.refusal ??= refusalOfGrowth(hold, by, Date.now())
+      hold.refusal = refusalOfGrowth(hold, by, Date.now())
       this.#growLater(hold, by)
       return false
     }
@@ -188,29 +192,35 @@ export class Ledger {
   async raise(
     hold: OpenHold,
     amount: number,
-    { waitMs, isOver }: RaisePatience,
+    { waitMs, isOver }: RaiseWaitLimits,
   ): Promise<Unaffordable | undefined> {
-    const { lends } = this.accounts
-    const lastMs = performance.now() + (lends ? Math.max(waitMs, RETURN_MS) : waitMs)
-    // Whether the balances are up to date. Borrowed balances are once the bank has answered.
-    let isKnown = !lends
+    const startMs = performance.now()
+    this.#answers.set(hold, undefined)
     for (;;) {
       const by = amount - hold.taken
-      const refusal = by <= 0 || hold.grow(by) ? undefined : refusalOfRaise(hold, by, Date.now())
-      const isFinal = isKnown && !(refusal instanceof QuotaHeld)
-      if (!refusal || isFinal || isOver() || performance.now() >= lastMs) {
+      const refusal = by <= 0 || hold.grow(by) ? undefined : refusalOfGrowth(hold, by, Date.now())
+      if (!refusal || isOver() || this.#isFinal(hold, refusal, performance.now() - startMs, waitMs)) {
         this.#endGrowth(hold)
         hold.refusal = undefined
         return refusal
       }
       await delay(RETRY_MS)
-      isKnown ||= !this.#borrowing.has(hold)
     }
+  }
+
+  // Balances of a bank are known once it has answered, and other processes had time to return what they do not need.
+  #isFinal(hold: OpenHold, refusal: Unaffordable, waitedMs: number, waitMs: number): boolean {
+    const isHeld = refusal instanceof QuotaHeldByOtherCalls
+    if (!this.accounts.lends) return !isHeld || waitedMs >= waitMs
+    if (waitedMs >= Math.max(waitMs, RETURN_MS)) return true
+    const answer = this.#answers.get(hold)
+    return answer?.refusal !== undefined && (!isHeld || (waitedMs >= waitMs && !answer.isReturnable))
   }
 
   #endGrowth(hold: OpenHold): void {
     this.#growths.get(hold)?.leave()
     this.#growths.delete(hold)
+    this.#answers.delete(hold)
   }
 
   #addTo(hold: OpenHold, by: number): void {
@@ -226,19 +236,20 @@ export class Ledger {
   // A stream tries again with every frame, but only one of its growths may wait.
   #growLater(hold: OpenHold, by: number): void {
     if (this.accounts.lends) return this.#borrowFor(hold, by)
-    if (this.#growths.has(hold) || !isAffordableAlone(hold, by)) return
+    if (this.#growths.has(hold) || !isGrowthAffordableAlone(hold, by)) return
     const queued = this.#siblings.add(
       {
         amount: by,
-        isGrowth: true,
+        grown: hold,
         admit: () => {
           this.#growths.delete(hold)
           this.#addTo(hold, by)
           hold.addSpare(by)
         },
-        refuse: (error) => {
+        refuse: () => {
           // The growth would stay unaffordable even if other calls ended.
-          if (error instanceof Unaffordable) hold.refusal = error
+          this.#growths.delete(hold)
+          hold.refusal = refusalOfGrowth(hold, by, Date.now())
         },
       },
       hold,
@@ -252,9 +263,10 @@ export class Ledger {
     if (this.#borrowing.has(hold)) return
     this.#borrowing.add(hold)
     this.accounts.borrow(hold, by).then(
-      ({ refusal }) => {
+      (answer) => {
         this.#borrowing.delete(hold)
-        if (refusal instanceof Unaffordable) hold.refusal = refusal
+        if (this.#answers.has(hold)) this.#answers.set(hold, answer)
+        if (answer.refusal) hold.refusal = refusalOfGrowth(hold, by, Date.now())
       },
       () => this.#borrowing.delete(hold),
     )
@@ -286,11 +298,11 @@ export class Ledger {
    * Takes over the holds that an earlier run has parked, each with its account. Call it once, before any
    * call. `onUnowned` is called with the ids of calls whose tokens no longer exist.
    */
-  async takeUpParked(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
+  async resumeParkedHolds(onUnowned: (callId: string) => void): Promise<OpenHold[]> {
     const holds: OpenHold[] = []
     for (const parked of await this.#store.write('parkedHolds')) {
       const { token_id: tokenId, amount, budgets } = parked
-      const payer = await findPayerOfParkedHold(this.accounts, tokenId, budgetsIn(budgets), amount)
+      const payer = await findBalancesOfParkedHold(this.accounts, tokenId, budgetsIn(budgets), amount)
       // Without its token no one can be charged; the row stays for an investigation.
       if (!payer) {
         onUnowned(parked.id)
@@ -307,16 +319,17 @@ export class Ledger {
   /** Called by `OpenHold.settle`. */
   settle(hold: OpenHold, settlement: Settlement): Promise<void> {
     addHold(hold, -hold.amount)
-    const payer = payerForGroup(hold, settlement.group)
-    charge(payer, settlement.quota)
+    const payer = balancesForGroup(hold, settlement.group)
+    chargeBalances(payer, settlement.quota)
     this.#waiting.delete(hold)
     ;(hold.isParked ? this.parkedHolds : this.openHolds).delete(hold)
     this.#endGrowth(hold)
+    this.accounts.released(hold)
     this.#siblings.released(hold)
     return this.#settleUntilWritten(hold, payer, settlement)
   }
 
-  #settleUntilWritten(hold: OpenHold, payer: Payer, settlement: Settlement): Promise<void> {
+  #settleUntilWritten(hold: OpenHold, payer: ChargedBalances, settlement: Settlement): Promise<void> {
     const { account, facts } = hold
     const { id, requested_model, stream, price_version, kind, session } = facts
     return this.writes.settle(hold, payer, {
@@ -330,7 +343,7 @@ export class Ledger {
       token_id: account.token.id,
       user_id: account.user.id,
       duration_ms: settlement.ended_ms - facts.started_ms,
-      budgets: budgetList(namesOf(payer.budgets)),
+      budgets: budgetList(budgetNames(payer.budgets)),
     })
   }
 }

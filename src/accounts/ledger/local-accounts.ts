@@ -4,9 +4,9 @@ import type { TokenChange } from '../../store/operations/tokens.ts'
 import type { UserChange } from '../../store/operations/users.ts'
 import type { TokenWithKey } from '../../store/operations/find-accounts.ts'
 import type { Store } from '../../store/store.ts'
-import type { AccountSource, Borrowed, FoundAccount } from './account-source.ts'
+import type { AccountSource, LoanOutcome, FoundAccount } from './account-source.ts'
 import { type Account, Balance } from './balance.ts'
-import { type ChargedBudget, NO_BUDGETS, type Payer } from './payer.ts'
+import { type ChargedBudget, NO_BUDGETS, type ChargedBalances } from './charged-balances.ts'
 
 /** Maximum number of cached accounts; beyond it, idle ones are evicted, oldest first. */
 const MAX_ACCOUNTS = 50_000
@@ -51,13 +51,17 @@ export class LocalAccounts implements AccountSource {
   }
 
   // There is no bank to borrow from, so nothing is done here; admission refuses and states what remains.
-  ensureAffordable(payer: Payer): Promise<Payer> {
+  ensureAffordable(payer: ChargedBalances): Promise<ChargedBalances> {
     return Promise.resolve(payer)
   }
 
-  borrow(payer: Payer): Promise<Borrowed> {
+  borrow(payer: ChargedBalances): Promise<LoanOutcome> {
     return Promise.resolve({ payer })
   }
+
+  // No other process waits.
+  leave(): void {}
+  released(): void {}
 
   budgets(_: Account, periodBudgets: readonly PeriodBudget[]): readonly ChargedBudget[] | undefined {
     return this.#budgets.get(periodBudgets)

@@ -1,11 +1,11 @@
 import type { Hold } from '../../domain/hold.ts'
 import type { HoldFacts, ParkedHold, Settlement } from '../../domain/records/usage.ts'
 import type { Account } from './balance.ts'
-import { type ChargedBudget, growableAmount, NO_BUDGETS, type Payer } from './payer.ts'
+import { type ChargedBudget, growableAmount, NO_BUDGETS, type ChargedBalances } from './charged-balances.ts'
 import type { Unaffordable } from './quota-refusal.ts'
 
 /** How long a hold waits for the quota by which it is to be raised. */
-export interface RaisePatience {
+export interface RaiseWaitLimits {
   readonly waitMs: number
   /** Whether the call has ended. */
   readonly isOver: () => boolean
@@ -15,7 +15,7 @@ export interface RaisePatience {
 interface HoldLedger {
   write(hold: OpenHold): Promise<Error | undefined>
   grow(hold: OpenHold, by: number): boolean
-  raise(hold: OpenHold, amount: number, patience: RaisePatience): Promise<Unaffordable | undefined>
+  raise(hold: OpenHold, amount: number, patience: RaiseWaitLimits): Promise<Unaffordable | undefined>
   markProgress(hold: OpenHold, amount: number): void
   park(hold: OpenHold): Promise<boolean>
   settle(hold: OpenHold, settlement: Settlement): Promise<void>
@@ -57,7 +57,7 @@ export class OpenHold implements Hold {
   readonly #ledger: HoldLedger
 
   /** Called only by `Ledger.admit` and the static methods below. */
-  constructor(ledger: HoldLedger, { account, budgets }: Payer, facts: HoldFacts, amount: number) {
+  constructor(ledger: HoldLedger, { account, budgets }: ChargedBalances, facts: HoldFacts, amount: number) {
     this.#ledger = ledger
     this.account = account
     this.budgets = budgets
@@ -75,7 +75,7 @@ export class OpenHold implements Hold {
   }
 
   /** Recreates a hold that an earlier run of the process parked. */
-  static takenUp(ledger: HoldLedger, payer: Payer, parked: ParkedHold): OpenHold {
+  static takenUp(ledger: HoldLedger, payer: ChargedBalances, parked: ParkedHold): OpenHold {
     const hold = new OpenHold(ledger, payer, parked, parked.amount).#alreadyDurable()
     hold.#isParked = true
     hold.#parking = Promise.resolve(true)
@@ -188,7 +188,7 @@ export class OpenHold implements Hold {
    * Raises the hold to `amount`, after waiting for the holds of other calls if only these prevent it. Resolves to
    * the refusal if that is impossible.
    */
-  raiseTo(amount: number, patience: RaisePatience): Promise<Unaffordable | undefined> {
+  raiseTo(amount: number, patience: RaiseWaitLimits): Promise<Unaffordable | undefined> {
     return this.#ledger.raise(this, amount, patience)
   }
 

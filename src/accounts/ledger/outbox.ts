@@ -81,7 +81,7 @@ export class Outbox {
    * counted. `fresh`: those that were not already counted in an earlier answer; an entry whose removal failed
    * is reported twice.
    */
-  heed(
+  applyAnswer(
     entries: readonly OutboxEntry[],
     locked: readonly AccountName[],
   ): { readonly counted: readonly OutboxEntry[]; readonly fresh: readonly OutboxEntry[] } {

@@ -1,13 +1,13 @@
 import type { BudgetOwner, PeriodBudget } from '../../domain/budget.ts'
 import { GatewayError, type RefusedLimit } from '../../errors.ts'
 import type { Balance } from './balance.ts'
-import type { ChargedBudget, Payer } from './payer.ts'
+import type { ChargedBudget, ChargedBalances } from './charged-balances.ts'
 
 /**
  * Amounts of the balance or budget that is too low, in quota units; `left` is neither spent nor held,
  * `needed` is what the call asked for.
  */
-export interface ShortFunds {
+export interface ShortfallAmounts {
   readonly spent: number
   readonly held: number
   readonly left: number
@@ -30,9 +30,9 @@ export abstract class Unaffordable extends GatewayError {
 
 /** Refusal of a call that costs more than its token or its user has. */
 export class InsufficientQuota extends Unaffordable {
-  readonly #funds: ShortFunds
+  readonly #funds: ShortfallAmounts
 
-  constructor(funds: ShortFunds, limit?: RefusedLimit, text = NOT_SHOWN) {
+  constructor(funds: ShortfallAmounts, limit?: RefusedLimit, text = NOT_SHOWN) {
     const { left, needed } = funds
     super(
       'insufficient_quota',
@@ -56,13 +56,13 @@ export class InsufficientQuota extends Unaffordable {
 export class BudgetExceeded extends Unaffordable {
   /** All budgets that are too low; the message names the first. */
   readonly exceeded: readonly [PeriodBudget, ...PeriodBudget[]]
-  readonly #funds: ShortFunds
+  readonly #funds: ShortfallAmounts
   readonly #nowMs: number
 
   /** `nowMs` is the time from which `retry-after` counts. */
   constructor(
     exceeded: readonly [PeriodBudget, ...PeriodBudget[]],
-    funds: ShortFunds,
+    funds: ShortfallAmounts,
     nowMs: number,
     limit?: RefusedLimit,
     text = NOT_SHOWN,
@@ -95,12 +95,12 @@ export class BudgetExceeded extends Unaffordable {
  * Refusal of a call that other calls' open holds prevent: it would be affordable if they ended without a
  * charge.
  */
-export class QuotaHeld extends Unaffordable {
-  readonly #funds: ShortFunds
+export class QuotaHeldByOtherCalls extends Unaffordable {
+  readonly #funds: ShortfallAmounts
   readonly #of: string
 
   /** `of` names the balance or budget that is too low. */
-  constructor(of: string, funds: ShortFunds, limit?: RefusedLimit, text = NOT_SHOWN) {
+  constructor(of: string, funds: ShortfallAmounts, limit?: RefusedLimit, text = NOT_SHOWN) {
     const { left, needed } = funds
     super(
       'quota_held',
@@ -112,22 +112,22 @@ export class QuotaHeld extends Unaffordable {
     this.#of = of
   }
 
-  override showing(text: AmountText): QuotaHeld {
-    return new QuotaHeld(this.#of, this.#funds, this.limit, text)
+  override showing(text: AmountText): QuotaHeldByOtherCalls {
+    return new QuotaHeldByOtherCalls(this.#of, this.#funds, this.limit, text)
   }
 
   override get usedUp(): string {
-    return 'the quota held for this response is used up'
+    return `the quota held for this response is used up, and ${this.message}`
   }
 }
 
 /** Returns the amounts in the displayed unit, such as ` ($0.10 of $0.25)`; empty if that is quota units. */
-function shownOf({ left, needed }: ShortFunds, text: AmountText): string {
+function shownOf({ left, needed }: ShortfallAmounts, text: AmountText): string {
   const shown = text(left, 'down')
   return shown === undefined ? '' : ` (${shown} of ${text(needed, 'up')})`
 }
 
-function othersOf({ spent, held }: ShortFunds, text: AmountText): string {
+function othersOf({ spent, held }: ShortfallAmounts, text: AmountText): string {
   const shown = text(spent, 'up')
   const amounts = shown === undefined ? '' : ` (${shown} and ${text(held, 'up')})`
   return `${spent} are spent, ${held} are held by calls under way${amounts}`
@@ -142,53 +142,51 @@ const WITH_HOLDS: Available = ({ accountFree }) => accountFree
 const WITHOUT_HOLDS: Available = ({ accountRemain }) => accountRemain
 
 /** Whether the amount would be affordable if all open holds were released without a charge. */
-export function isAffordableAlone(payer: Payer, amount: number): boolean {
+export function isAffordableAlone(payer: ChargedBalances, amount: number): boolean {
   return !isShort(payer, amount, WITHOUT_HOLDS)
 }
 
 /**
- * Builds the refusal of a hold: `QuotaHeld` if only open holds prevent it. Otherwise `InsufficientQuota`
+ * Builds the refusal of a hold: `QuotaHeldByOtherCalls` if only open holds prevent it. Otherwise `InsufficientQuota`
  * takes precedence over `BudgetExceeded`, because no new period restores quota. Of several budgets, the one
  * that resets last is named.
  */
-export function refusalOf(payer: Payer, amount: number, nowMs: number): Unaffordable {
+export function refusalOfHold(payer: ChargedBalances, amount: number, nowMs: number): Unaffordable {
   if (!isAffordableAlone(payer, amount)) return usedUpBy(payer, amount, nowMs, WITHOUT_HOLDS)
-  return heldRefusal(payer, amount)
+  return refusalByOpenHolds(payer, amount)
 }
 
 /** Builds the refusal of a hold that only open holds prevent. */
-export function heldRefusal(payer: Payer, amount: number): QuotaHeld {
+export function refusalByOpenHolds(payer: ChargedBalances, amount: number): QuotaHeldByOtherCalls {
   const quota = shortQuota(payer, amount, WITH_HOLDS)
   const [budget] = shortBudgets(payer, amount, WITH_HOLDS)
   if (quota === undefined && budget)
-    return new QuotaHeld(
+    return new QuotaHeldByOtherCalls(
       nameOf(budget.periodBudget),
       fundsOfBudget(budget, amount),
       budgetLimit(budget, amount),
     )
   const subject = quota ?? (isOfToken(payer, WITH_HOLDS) ? 'token' : 'user')
   const funds = fundsOf(payer.account[subject], amount)
-  return new QuotaHeld('the quota', funds, quotaLimit(payer, subject, funds))
+  return new QuotaHeldByOtherCalls('the quota', funds, quotaLimit(payer, subject, funds))
 }
 
-/** Builds the refusal that ends a stream whose hold cannot grow by this amount. */
-export function refusalOfGrowth(payer: Payer, amount: number, nowMs: number): Unaffordable {
-  return usedUpBy(payer, amount, nowMs, WITH_HOLDS)
+/** A hold that is open. */
+type HeldAmount = ChargedBalances & { readonly amount: number }
+
+/** Whether a hold could grow by this amount if all other holds were released without a charge. */
+export function isGrowthAffordableAlone(hold: HeldAmount, by: number): boolean {
+  return isAffordableAlone(hold, hold.amount + by)
 }
 
-/**
- * Builds the refusal of a hold that cannot be raised by this amount: `QuotaHeld` if only the holds of other calls
- * prevent it.
- */
-export function refusalOfRaise(
-  hold: Payer & { readonly amount: number },
-  by: number,
-  nowMs: number,
-): Unaffordable {
-  return isAffordableAlone(hold, hold.amount + by) ? heldRefusal(hold, by) : refusalOfGrowth(hold, by, nowMs)
+/** Builds the refusal of the growth of a hold: `QuotaHeldByOtherCalls` if only the holds of other calls prevent it. */
+export function refusalOfGrowth(hold: HeldAmount, by: number, nowMs: number): Unaffordable {
+  return isGrowthAffordableAlone(hold, by)
+    ? refusalByOpenHolds(hold, by)
+    : usedUpBy(hold, by, nowMs, WITH_HOLDS)
 }
 
-function usedUpBy(payer: Payer, amount: number, nowMs: number, available: Available): Unaffordable {
+function usedUpBy(payer: ChargedBalances, amount: number, nowMs: number, available: Available): Unaffordable {
   const [short, ...others] = shortBudgets(payer, amount, available)
   const quota = shortQuota(payer, amount, available)
   if (!short || quota !== undefined) {
@@ -200,38 +198,50 @@ function usedUpBy(payer: Payer, amount: number, nowMs: number, available: Availa
   return new BudgetExceeded(exceeded, fundsOfBudget(short, amount), nowMs, budgetLimit(short, amount))
 }
 
-function isShort(payer: Payer, amount: number, available: Available): boolean {
+function isShort(payer: ChargedBalances, amount: number, available: Available): boolean {
   if (shortQuota(payer, amount, available) !== undefined) return true
   return payer.budgets.some(({ balance }) => available(balance) < amount)
 }
 
 /** Which of the token's and the user's balances is too low; if both are, the one that lacks more. */
-function shortQuota(payer: Payer, amount: number, available: Available): 'token' | 'user' | undefined {
+function shortQuota(
+  payer: ChargedBalances,
+  amount: number,
+  available: Available,
+): 'token' | 'user' | undefined {
   const subject = isOfToken(payer, available) ? 'token' : 'user'
   return available(payer.account[subject]) < amount ? subject : undefined
 }
 
-function isOfToken({ account: { token, user, unlimited } }: Payer, available: Available): boolean {
+function isOfToken({ account: { token, user, unlimited } }: ChargedBalances, available: Available): boolean {
   return !unlimited && available(token) <= available(user)
 }
 
 /** The budgets that are too low; the one that resets last comes first. */
-function shortBudgets({ budgets }: Payer, amount: number, available: Available): readonly ChargedBudget[] {
+function shortBudgets(
+  { budgets }: ChargedBalances,
+  amount: number,
+  available: Available,
+): readonly ChargedBudget[] {
   return budgets
     .filter(({ balance }) => available(balance) < amount)
     .toSorted((a, b) => b.periodBudget.resetsMs - a.periodBudget.resetsMs)
 }
 
-function fundsOf(balance: Balance, needed: number, spent = balance.accountUsed): ShortFunds {
+function fundsOf(balance: Balance, needed: number, spent = balance.accountUsed): ShortfallAmounts {
   const { accountRemain, accountFree: left } = balance
   return { spent, held: Math.max(0, accountRemain - left), left, needed }
 }
 
-function fundsOfBudget({ periodBudget, balance }: ChargedBudget, needed: number): ShortFunds {
+function fundsOfBudget({ periodBudget, balance }: ChargedBudget, needed: number): ShortfallAmounts {
   return fundsOf(balance, needed, periodBudget.amount - balance.accountRemain)
 }
 
-function quotaLimit({ account }: Payer, subject: 'token' | 'user', funds: ShortFunds): RefusedLimit {
+function quotaLimit(
+  { account }: ChargedBalances,
+  subject: 'token' | 'user',
+  funds: ShortfallAmounts,
+): RefusedLimit {
   return { subject, id: account[subject].id, name: null, kind: 'quota', ...funds, resets_at: null }
 }
 

@@ -3,10 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { LEDGER_PLACES, type LedgerProcess } from '../../../test/ledger-banks.ts'
 import { factsOf, settlementOf } from '../../../test/ledger-calls.ts'
 import { newToken } from '../../../test/store-rows.ts'
-import { payerOf } from './find-payer.ts'
+import { RETURN_MS } from './bank-queue.ts'
+import { findChargedBalances } from './find-charged-balances.ts'
 import type { OpenHold } from './open-hold.ts'
-import { affordableAmount } from './payer.ts'
-import { BudgetExceeded, InsufficientQuota, QuotaHeld } from './quota-refusal.ts'
+import { affordableAmount } from './charged-balances.ts'
+import { BudgetExceeded, InsufficientQuota, QuotaHeldByOtherCalls } from './quota-refusal.ts'
 
 /** Waits that the calls of these tests do not reach. */
 const LONG_MS = 60_000
@@ -24,7 +25,14 @@ interface Wanted {
   readonly left?: Promise<void>
 }
 
+/** Time after which a call has its place. */
+const ARRIVAL_MS = 100
+
 describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
+  const arrival = (): Promise<void> => delay(isLeased ? ARRIVAL_MS : 1)
+  /** Until then, a call may get what other processes return. */
+  const known = (): Promise<void> => delay(isLeased ? RETURN_MS + ARRIVAL_MS : 1)
+
   async function stage(fields: { unlimited_quota?: boolean } = {}) {
     const { store, userId, tokenId, nodes } = await open(2)
     const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2', ...fields }))
@@ -34,7 +42,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
       at = 0,
     ): Promise<OpenHold> => {
       const { ledger } = nodes[at % nodes.length] as LedgerProcess
-      const payer = await payerOf(ledger.accounts, {
+      const payer = await findChargedBalances(ledger.accounts, {
         token: { id: token, budget },
         user: { id: userId, budget: undefined },
         groups: isOfNoGroup ? [] : [{ name: 'default', budget: BUDGET }],
@@ -90,7 +98,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   test('a call is refused with quota_held after its wait, at once if hold_wait is 0, and when its client leaves', async () => {
     const { call } = await stage()
     await call({ amount: 900 })
-    await expect(call({ amount: 101, waitMs: 30 })).rejects.toThrow(QuotaHeld)
+    await expect(call({ amount: 101, waitMs: 30 })).rejects.toThrow(QuotaHeldByOtherCalls)
     await expect(call({ amount: 101, waitMs: 0 })).rejects.toMatchObject({
       code: 'quota_held',
       retryAfter: 1,
@@ -99,7 +107,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     const leaving = Promise.withResolvers<void>()
     const call3 = call({ amount: 101, left: leaving.promise })
     leaving.resolve()
-    await expect(call3).rejects.toThrow(QuotaHeld)
+    await expect(call3).rejects.toThrow(QuotaHeldByOtherCalls)
   })
 
   test('a call is refused at once if it is not affordable alone, and a waiting call once a charge leaves too little for it', async () => {
@@ -117,7 +125,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await refused
   })
 
-  test('a hold that could not grow grows when another call ends, before calls that wait', async () => {
+  test('when a call ends, a hold that needs to grow gets the quota before waiting calls', async () => {
     const { call } = await stage()
     const growing = await call({ amount: 100 })
     const first = await call({ amount: 800 })
@@ -131,47 +139,119 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect((await waiting).amount).toBe(700)
   })
 
-  const ALONE = isLeased ? [] : ['alone']
+  test('a hold that only others keep from growing says what they hold, and one that is too small says what is left', async () => {
+    const { call } = await stage()
+    const growing = await call({ amount: 100 })
+    const first = await call({ amount: 800 })
+    const refusedBy = (by: number) => () => {
+      expect(growing.grow(by)).toBe(false)
+      return growing.refusal
+    }
+    await expect.poll(refusedBy(200)).toMatchObject({
+      code: 'quota_held',
+      limit: { spent: 0, held: 900, left: 100, needed: 200 },
+    })
+    expect(growing.refusal?.usedUp).toMatch(
+      /^the quota held for this response is used up, .* 100 remain, 200 are needed.* 0 are spent, 900 are held/,
+    )
+    // Together with what it holds, it would exceed the budget without others, too.
+    await expect.poll(refusedBy(901)).toMatchObject({
+      code: 'budget_exceeded',
+      limit: { spent: 0, held: 900, left: 100, needed: 901 },
+    })
+    await first.settle(settlementOf(800))
+    await expect.poll(refusedBy(150)).toMatchObject({
+      code: 'budget_exceeded',
+      limit: { spent: 800, held: 100, left: 100, needed: 150 },
+    })
+  })
 
-  // With workers or nodes, a call may be admitted by quota that is already leased for its key, before another key has its loan.
-  test.each(ALONE)(
-    'a waiting call of a key with a budget does not overtake an earlier call of another key',
-    async () => {
-      const { call, otherId } = await stage({ unlimited_quota: true })
-      const other = { token: otherId, budget: { ...BUDGET, amount: 10_000_000 }, isOfNoGroup: true } as const
-      const first = await call({ ...other, amount: 900_000 })
-      const order: string[] = []
-      const admitted = async (name: string, wanted: Wanted): Promise<void> => {
-        const hold = await call(wanted)
-        order.push(name)
-        await delay(1)
-        await hold.settle(settlementOf(0))
-      }
-      const a = admitted('a', { amount: 400_000, isOfNoGroup: true })
-      await delay(300)
-      const b = admitted('b', { ...other, amount: 800_000 })
-      await delay(300)
-      await first.settle(settlementOf(0))
-      await Promise.all([a, b])
-      expect(order).toEqual(['a', 'b'])
-    },
-  )
+  test('a waiting call of a key with a budget does not overtake an earlier call of another key', async () => {
+    const { call, otherId } = await stage({ unlimited_quota: true })
+    const other = { token: otherId, budget: { ...BUDGET, amount: 10_000_000 }, isOfNoGroup: true } as const
+    const first = await call({ ...other, amount: 900_000 })
+    const order: string[] = []
+    const admitted = async (name: string, wanted: Wanted): Promise<void> => {
+      const hold = await call(wanted)
+      order.push(name)
+      await delay(1)
+      await hold.settle(settlementOf(0))
+    }
+    const a = admitted('a', { amount: 400_000, isOfNoGroup: true })
+    await delay(300)
+    const b = admitted('b', { ...other, amount: 800_000 })
+    await delay(300)
+    await first.settle(settlementOf(0))
+    await Promise.all([a, b])
+    expect(order).toEqual(['a', 'b'])
+  })
 
-  // Processes that borrow request smaller loans while larger ones are refused.
-  test.each(ALONE)('a smaller waiting call does not overtake an earlier one until that leaves', async () => {
+  test('a smaller waiting call does not overtake an earlier one until that leaves', async () => {
     const { call, otherId } = await stage()
+    await (await call({ amount: 1, token: otherId })).settle(settlementOf(0))
     const [, second] = [await call({ amount: 500 }), await call({ amount: 400 })]
     const leaving = Promise.withResolvers<void>()
     const large = call({ amount: 800, left: leaving.promise })
-    const small = call({ amount: 300, token: otherId })
-    await delay(20)
+    const refused = expect(large).rejects.toThrow(QuotaHeldByOtherCalls)
+    await arrival()
+    const small = call({ amount: 300, token: otherId }, 1)
+    await known()
     await second.settle(settlementOf(0))
-    await expect(Promise.race([small, delay(50, 'waits')])).resolves.toBe('waits')
+    await expect(Promise.race([small, delay(300, 'waits')])).resolves.toBe('waits')
     // It is affordable at once.
     await (await call({ amount: 400 })).settle(settlementOf(0))
     leaving.resolve()
-    await expect(large).rejects.toThrow(QuotaHeld)
+    await refused
     expect((await small).amount).toBe(300)
+  })
+
+  test('calls of several keys that wait in several processes are admitted in order of arrival', async () => {
+    const { call, tokenId, otherId } = await stage()
+    for (const token of [tokenId, otherId])
+      for (const at of [0, 1]) await (await call({ amount: 1, token }, at)).settle(settlementOf(0))
+    const first = await call({ amount: 900 })
+    const order: number[] = []
+    const waiting: Promise<void>[] = []
+    // Any two of them exceed the budget.
+    for (const [index, amount] of [800, 510, 990, 600, 700, 501, 850, 560].entries()) {
+      const admitted = async (): Promise<void> => {
+        const hold = await call(
+          { amount, token: [tokenId, otherId, otherId][index % 3] ?? tokenId },
+          index % 2,
+        )
+        order.push(index)
+        await delay(1)
+        await hold.settle(settlementOf(0))
+      }
+      waiting.push(admitted())
+      await arrival()
+    }
+    await known()
+    await first.settle(settlementOf(0))
+    await Promise.all(waiting)
+    expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
+  })
+
+  test('with hold_wait 0 a call does not wait for others to end', async () => {
+    const { call } = await stage()
+    await call({ amount: 1 }, 1)
+    await call({ amount: 900 })
+    const tookMs = async (): Promise<number> => {
+      const beganMs = performance.now()
+      await expect(call({ amount: 600, waitMs: 0 }, 1)).rejects.toThrow(QuotaHeldByOtherCalls)
+      return performance.now() - beganMs
+    }
+    // On a busy machine, others may take longer to return what they do not need.
+    await expect.poll(tookMs).toBeLessThan(RETURN_MS - 100)
+  })
+
+  test('with hold_wait 0 a call gets what other processes have borrowed and do not hold', async () => {
+    const { call } = await stage()
+    await (await call({ amount: 1 }, 1)).settle(settlementOf(0))
+    const held = await call({ amount: 50 })
+    await (await call({ amount: 940 })).settle(settlementOf(0))
+    expect((await call({ amount: 900, waitMs: 0 }, 1)).amount).toBe(900)
+    await held.settle(settlementOf(0))
   })
 
   test('a waiting call is refused at once when a charge leaves its key too little, while others hold what its user has', async () => {

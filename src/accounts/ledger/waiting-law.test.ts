@@ -7,7 +7,7 @@ import { byTier } from '../../../test/tier.ts'
 const SEED = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
 
 test.each(LEDGER_PLACES)(
-  '$name: whatever calls wait, grow, exceed their holds or are lost, nothing is overdrawn, every hold ends, and each wait ends in time',
+  '$name: whatever calls wait, continue others, grow, exceed their holds or are lost, nothing is overdrawn but what the metric counts, every hold ends, and each wait ends in time',
   async ({ open, isLeased }) => {
     const rounds = isLeased ? byTier(12, 300) : byTier(60, 2000)
     const report = await runWaiting(open, SEED, { rounds, calls: 40 })
@@ -17,9 +17,10 @@ test.each(LEDGER_PLACES)(
     // Checks that the calls met each other.
     expect(report.admitted).toBeGreaterThan(10 * rounds)
     expect(report.waited).toBeGreaterThan(rounds)
-    // Processes that borrow wait for each other at least 700 ms.
-    if (!isLeased) expect(report.held).toBeGreaterThan(rounds)
+    expect(report.held).toBeGreaterThan(rounds)
     expect(report.spent).toBeGreaterThan(rounds)
+    expect(report.continued).toBeGreaterThan(rounds)
+    expect(report.raised).toBeGreaterThan(0)
     expect(report.exceeded).toBeGreaterThan(0)
     expect(report.crashes).toBeGreaterThan(0)
   },

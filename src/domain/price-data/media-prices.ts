@@ -3,20 +3,20 @@ import type { ImagePrices, Price } from '../price.ts'
 import type { DataSource } from './vendor-service.ts'
 
 /** Prices of a model that @pydantic/genai-prices does not contain. */
-export type FurtherPrices = Partial<Pick<Price, 'characters' | 'second' | 'image'>>
+export type NonTokenPrices = Partial<Pick<Price, 'characters' | 'second' | 'image'>>
 
 /** A vendor's prices for images, speech and audio, by model name without a date. */
 interface VendorPrices extends DataSource {
-  readonly models: Readonly<Record<string, FurtherPrices>>
+  readonly models: Readonly<Record<string, NonTokenPrices>>
 }
 
 const usd = (millionths: number): Decimal => ({ digits: BigInt(millionths), scale: 6 })
 
 /** The price of a model that speaks text, in USD per million characters. */
-const spoken = (dollars: number): FurtherPrices => ({ characters: { digits: BigInt(dollars), scale: 0 } })
+const spoken = (dollars: number): NonTokenPrices => ({ characters: { digits: BigInt(dollars), scale: 0 } })
 
 /** The price of a model for audio, in thousandths of a US dollar per minute. */
-const perMinute = (thousandths: number): FurtherPrices => ({
+const perMinute = (thousandths: number): NonTokenPrices => ({
   second: { digits: BigInt((thousandths * 100_000) / 60), scale: 8 },
 })
 
@@ -24,7 +24,7 @@ const perMinute = (thousandths: number): FurtherPrices => ({
  * The price of a model for images, in thousandths of a US dollar per image, by size and quality. For `auto`,
  * the price of the most expensive result applies.
  */
-const images = (thousandths: Readonly<Record<string, number>>): FurtherPrices => ({
+const images = (thousandths: Readonly<Record<string, number>>): NonTokenPrices => ({
   image: Object.fromEntries(
     Object.entries(thousandths).map(([form, price]) => [form, usd(price * 1000)]),
   ) satisfies ImagePrices,
@@ -34,7 +34,7 @@ const images = (thousandths: Readonly<Record<string, number>>): FurtherPrices =>
  * The price of a model for images by quality: thousandths of a US dollar for a square image and for any other
  * shape.
  */
-const byQuality = (prices: Readonly<Record<string, readonly [number, number]>>): FurtherPrices =>
+const byQuality = (prices: Readonly<Record<string, readonly [number, number]>>): NonTokenPrices =>
   images(
     Object.fromEntries(
       Object.entries(prices).flatMap(([quality, [square, oblong]]) => [
@@ -105,7 +105,7 @@ export const MEDIA_PRICES: Readonly<Record<string, VendorPrices>> = {
 const DATE = /-(?:\d{4}-\d{2}-\d{2}|\d{4})$/
 
 /** A vendor's prices for images, speech and audio for a model; undefined if it has none. */
-export function mediaPrices(vendor: string, name: string): FurtherPrices | undefined {
+export function mediaPrices(vendor: string, name: string): NonTokenPrices | undefined {
   const prices = MEDIA_PRICES[vendor]?.models
   if (!prices) return undefined
   const found = [name, name.replace(DATE, '')].find((spelling) => Object.hasOwn(prices, spelling))

@@ -162,7 +162,7 @@ export function isRetired(vendor: string, model: string, now: Date): boolean {
  * The shutdown that the vendor at the channel's address announced for one of its models; undefined if there
  * is none.
  */
-export function statedEnd(
+export function announcedShutdown(
   { provider, base_url: baseUrl }: Pick<Channel, 'provider' | 'base_url'>,
   upstreamModel: string,
 ): ModelEnd | undefined {

@@ -15,7 +15,7 @@ export const duration: FieldType<number, number, string> = {
 }
 
 /** A retention: milliseconds in the program, a text such as `10m` in JSON; `0` keeps nothing. */
-export const keepingTime = {
+export const retentionField = {
   ...json<number>(),
   fromJson: (given: string) => (given === '0' ? 0 : parseDuration(given)!),
   toJson: (milliseconds: number) => (milliseconds === 0 ? '0' : durationText(milliseconds)),

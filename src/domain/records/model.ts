@@ -1,7 +1,7 @@
 import { THINKING_FORMS } from '@sluice/wire/model-capabilities'
 import type { Price } from '../price.ts'
 import { NO_LIMIT, type RateLimit } from '../rate-limit.ts'
-import { keepingTime } from './duration.ts'
+import { retentionField } from './duration.ts'
 import { declaredName, flag, json, list, oneOf } from './field-types.ts'
 import { declareRecord, type Values } from './record.ts'
 
@@ -59,7 +59,7 @@ export const MODEL_SETTINGS = declareRecord('', {
    * How long the model's answers are cached, in milliseconds; 0 caches none. If undefined, `options.cache`
    * applies.
    */
-  cache: { type: keepingTime, default: undefined, declared: true, edit: 'admin', as: 'ModelCache' },
+  cache: { type: retentionField, default: undefined, declared: true, edit: 'admin', as: 'ModelCache' },
 })
 
 /**

@@ -128,7 +128,7 @@ export const USAGE = declareRecord(
     upstream_model: { type: text, shown: 'admin' },
     /** JSON of a list of `AttemptEntry`; null if the first attempt succeeded. */
     attempts: { type: nullable(text), default: null, shown: false },
-    /** JSON of `CallParticulars`; null if there are none. */
+    /** JSON of `CallExtraFacts`; null if there are none. */
     particulars: { type: nullable(text), default: null, shown: false },
   },
   USAGE_COUNTS,

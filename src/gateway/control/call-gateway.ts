@@ -1,7 +1,7 @@
 import process from 'node:process'
 import { type ErrorCode, ERRORS, GatewayError } from '../../errors.ts'
 import type { OperationInput, OperationName, OperationOutput } from '../../management/operations.ts'
-import type { ControlFailure, Hello } from './messages.ts'
+import type { ControlFailure, GatewayGreeting } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
 /**
@@ -27,8 +27,8 @@ export class GatewayNotListening extends Error {
  * Checks that a gateway listens on this data folder, and returns its answer. Rejects with
  * `GatewayNotListening` if none does.
  */
-export async function greetGateway(dataDir: string): Promise<Hello> {
-  return (await requestJson(dataDir, 'GET', '/', undefined, HELLO_TIMEOUT_MS)) as Hello
+export async function checkGatewayListens(dataDir: string): Promise<GatewayGreeting> {
+  return (await requestJson(dataDir, 'GET', '/', undefined, HELLO_TIMEOUT_MS)) as GatewayGreeting
 }
 
 /**

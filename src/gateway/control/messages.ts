@@ -4,7 +4,7 @@ import type { QuotaDisplay } from '../../management/gateway-status.ts'
  * Response to `GET /` on the control socket. It shows that the gateway runs, and the unit in which it
  * displays quota.
  */
-export interface Hello {
+export interface GatewayGreeting {
   readonly display: QuotaDisplay
 }
 

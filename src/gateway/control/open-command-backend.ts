@@ -11,8 +11,8 @@ import {
   lockDataFolder,
 } from '../../store/data-folder.ts'
 import type { CommandBackend } from './command-backend.ts'
-import { callGateway, greetGateway, GatewayNotListening } from './call-gateway.ts'
-import type { Hello } from './messages.ts'
+import { callGateway, checkGatewayListens, GatewayNotListening } from './call-gateway.ts'
+import type { GatewayGreeting } from './messages.ts'
 
 /** Milliseconds for which a gateway that is starting or stopping may hold the lock without listening. */
 const SILENT_HOLDER_TIMEOUT_MS = 5_000
@@ -86,16 +86,16 @@ function holderSilent(dataDir: string): Error {
   )
 }
 
-async function greetIfListening(dataDir: string): Promise<Hello | undefined> {
+async function greetIfListening(dataDir: string): Promise<GatewayGreeting | undefined> {
   try {
-    return await greetGateway(dataDir)
+    return await checkGatewayListens(dataDir)
   } catch (error) {
     if (error instanceof GatewayNotListening) return undefined
     throw error
   }
 }
 
-function gatewayBackend(dataDir: string, { display }: Hello): CommandBackend {
+function gatewayBackend(dataDir: string, { display }: GatewayGreeting): CommandBackend {
   return {
     display: () => Promise.resolve(display),
     firstCredentials: () => Promise.resolve(undefined),

@@ -10,7 +10,7 @@ import type { AdministrationServices } from '../../management/services.ts'
 import { commandOrigin, withAuditOrigin } from '../../management/audit-origin.ts'
 import { quotaDisplay } from '../../management/gateway-status.ts'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
-import type { ControlFailure, Hello } from './messages.ts'
+import type { ControlFailure, GatewayGreeting } from './messages.ts'
 import { socketPath } from './socket-path.ts'
 
 /** Maximum size of an operation's input, in bytes. */
@@ -98,7 +98,7 @@ function errorResponse({ code, message, kind }: GatewayError): Refusal {
 async function runOperation(services: ControlServices, request: Request): Promise<unknown> {
   const name = request.url.slice(1)
   if (name === '' && request.method === 'GET') {
-    return { display: quotaDisplay(services.settings()) } satisfies Hello
+    return { display: quotaDisplay(services.settings()) } satisfies GatewayGreeting
   }
   // Loaded with the first command, to save memory until then.
   const { operations } = await import('../../management/operations.ts')

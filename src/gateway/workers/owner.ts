@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises'
-import { mergedText } from '../../telemetry/merged-text.ts'
+import { mergeMetricsTexts } from '../../telemetry/merge-metrics-texts.ts'
 import { METRICS } from '../../telemetry/metric-table.ts'
 import { metricsText } from '../../telemetry/series.ts'
 import { WorkerProcess } from './worker-process.ts'
@@ -11,26 +11,26 @@ import type { Config } from '../../config/config.ts'
 import type { FileTexts } from '../../config/read-file.ts'
 import { sqlitePath } from '../../domain/database-url.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { OwnedSlots, OwnedPermits } from '../../limits/owner-peers.ts'
+import { SlotsOfWorkers, PermitsOfWorkers } from '../../limits/owner-peers.ts'
 import type { CountedLimit } from '../../limits/rate-counter.ts'
 import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { SESSION_DIGESTS } from '../../relay/affinity/affinity.ts'
 import type { OwnDigests } from '../../relay/digests/digest-store.ts'
 import { answerPreviousCalls, LocalPreviousCalls } from '../../relay/affinity/previous-calls.ts'
-import { EqualCallsOfWorkers } from '../../relay/answer-cache/equal-calls-elsewhere.ts'
+import { EqualCallRegistry } from '../../relay/answer-cache/equal-calls-of-other-workers.ts'
 import { ownDigests } from '../../relay/digests/own-digests.ts'
-import { answerDigests } from '../../relay/digests/owner-digests.ts'
+import { answerDigestRequests } from '../../relay/digests/owner-digests.ts'
 import { PROMPT_DIGESTS } from '../../relay/prompts/prompt-memory.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
 import { type BankRequest, openOwnedDatabase, type OwnedDatabase } from '../../store/sqlite/owned-database.ts'
-import type { FollowedCallBatch } from '../calls-of-workers.ts'
+import type { WorkerCallBatch } from '../exchange-calls-between-workers.ts'
 import { explainError, urlOf } from '../listen.ts'
 import { CAN_SHARE_ADDRESS, freePort } from '../listeners.ts'
 import { openLog } from '../open-log.ts'
 import { reloadOnChange, type ReloadResult } from '../reload.ts'
 import { SharedSockets } from './shared-sockets.ts'
-import { WorkerCrew } from './worker-crew.ts'
+import { WorkerPool } from './worker-pool.ts'
 
 /** Maximum milliseconds for which a worker's metrics are awaited. */
 const WAIT_MS = 1_000
@@ -64,7 +64,7 @@ export class WorkerMetrics {
     const last = this.#last.get(worker)
     this.#last.delete(worker)
     if (last === undefined) return
-    this.#ended = [mergedText([...(this.#ended ?? []), last], { countersOnly: true })]
+    this.#ended = [mergeMetricsTexts([...(this.#ended ?? []), last], { countersOnly: true })]
   }
 
   async #read(worker: WorkerProcess): Promise<string> {
@@ -123,7 +123,7 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   const sockets = opened.adopt(await SharedSockets.bind({ host, port }, environment.workers), (open) =>
     open.close(),
   )
-  let crew: WorkerCrew | undefined
+  let crew: WorkerPool | undefined
   const announce = (text: string): void => {
     for (const { link } of crew?.workers ?? []) link.send('announce', text)
   }
@@ -140,22 +140,22 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
   await database.store.write('lapseClaims', { node: undefined })
   let { texts } = config
   const { workers: planned, configFile, variables } = environment
-  const slots = new OwnedSlots()
+  const slots = new SlotsOfWorkers()
   const metrics = new WorkerMetrics(() => started.serving)
   const followed = new FollowedCalls(() => started.workers)
   const shared = {
     database,
     announce,
-    permits: new OwnedPermits(),
+    permits: new PermitsOfWorkers(),
     slots,
     metrics,
     prompts: ownDigests(PROMPT_DIGESTS),
     sessions: ownDigests(SESSION_DIGESTS),
     previous: new LocalPreviousCalls(),
-    equal: new EqualCallsOfWorkers(),
+    equal: new EqualCallRegistry(),
   }
   let unresolved = 0
-  const started: WorkerCrew = new WorkerCrew({
+  const started: WorkerPool = new WorkerPool({
     planned,
     sockets,
     async start(index) {
@@ -230,7 +230,7 @@ async function portOf(address: { readonly host: string; readonly port: number })
 
 // Applies the configuration to one worker first, which may refuse it. If another worker then fails, it is
 // replaced by one that starts with the new configuration.
-async function applyInTurn(crew: WorkerCrew, texts: FileTexts): Promise<void> {
+async function applyInTurn(crew: WorkerPool, texts: FileTexts): Promise<void> {
   const [first, ...others] = crew.serving
   await first?.link.request('reload', texts)
   await Promise.all(others.map((worker) => worker.link.request('reload', texts).catch(() => worker.kill())))
@@ -241,14 +241,14 @@ interface SharedResources {
   readonly database: OwnedDatabase
   /** Sends a message to all workers. */
   readonly announce: (text: string) => void
-  readonly permits: OwnedPermits
-  readonly slots: OwnedSlots
+  readonly permits: PermitsOfWorkers
+  readonly slots: SlotsOfWorkers
   readonly prompts: OwnDigests
   readonly sessions: OwnDigests
   readonly previous: LocalPreviousCalls
-  readonly equal: EqualCallsOfWorkers
+  readonly equal: EqualCallRegistry
   readonly metrics: WorkerMetrics
-  readonly crew: WorkerCrew
+  readonly crew: WorkerPool
 }
 
 /** Answers a worker's requests to this process. */
@@ -264,8 +264,8 @@ function answerWorker(worker: WorkerProcess, services: SharedResources): void {
     permits.exchange(counted, request, crew.serving.length),
   )
   link.answer('slots', ([subject, report]: [string, SlotReport]) => slots.exchange(name, subject, report))
-  answerDigests(link, 'prompt', prompts)
-  answerDigests(link, 'session', sessions)
+  answerDigestRequests(link, 'prompt', prompts)
+  answerDigestRequests(link, 'session', sessions)
   answerPreviousCalls(link, previous)
   equal.add(name, link)
   link.answer('ready', () => crew.ready(worker))
@@ -289,7 +289,7 @@ class FollowedCalls {
       this.#followers.set(worker, new Map(queries.map((query) => [nameOf(query), query])))
       this.#announce()
     })
-    worker.link.on('settled', (turn: FollowedCallBatch) => {
+    worker.link.on('settled', (turn: WorkerCallBatch) => {
       for (const [follower, queries] of this.#followers)
         if (follower !== worker && queries.has(turn.name)) follower.link.send('settled', turn)
     })

@@ -6,10 +6,10 @@ import { type Address, listenerFor, type Listeners, listenOn } from '../listener
  * The main process's order to start or stop listening on a socket, by its index. With `give`, the socket
  * itself is sent too.
  */
-export type SocketOrder = { readonly give: number } | { readonly takeBack: number }
+export type SocketInstruction = { readonly give: number } | { readonly takeBack: number }
 
 /** The sockets that the main process has given to this worker. */
-export class GivenSockets {
+export class SocketsFromOwner {
   readonly #servers = new Map<number, Server>()
   readonly #first = Promise.withResolvers<void>()
 
@@ -24,7 +24,7 @@ export class GivenSockets {
 
   /** Listens on each socket that is received, until it is taken back. */
   readonly listen = ({ port }: Address, accept: (socket: Socket) => void): Promise<Listeners> => {
-    const onOrder = (order: SocketOrder, socket: unknown): void => {
+    const onOrder = (order: SocketInstruction, socket: unknown): void => {
       if ('takeBack' in order) {
         this.#servers.get(order.takeBack)?.close()
         this.#servers.delete(order.takeBack)

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import process from 'node:process'
 import { Link } from '../../ipc/link.ts'
-import type { SocketOrder } from './sockets-from-owner.ts'
+import type { SocketInstruction } from './sockets-from-owner.ts'
 import { LINK_DESCRIPTOR } from './worker-messages.ts'
 import type { SharedSocket } from './shared-sockets.ts'
 
@@ -67,7 +67,7 @@ export class WorkerProcess {
     this.#order({ takeBack: place })
   }
 
-  #order(order: SocketOrder, socket?: SharedSocket): void {
+  #order(order: SocketInstruction, socket?: SharedSocket): void {
     if (this.#child.connected) this.#child.send(order, socket as SendHandle | undefined)
   }
 

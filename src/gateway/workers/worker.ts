@@ -16,7 +16,7 @@ import { openHelpers } from '../open-helpers.ts'
 import { openLog } from '../open-log.ts'
 import { serve } from '../serve.ts'
 import { waitForStopSignal } from '../stop-signals.ts'
-import { GivenSockets } from './sockets-from-owner.ts'
+import { SocketsFromOwner } from './sockets-from-owner.ts'
 import { type WorkersState, LINK_DESCRIPTOR, type WorkerEnd, type WorkerSetup } from './worker-messages.ts'
 
 /** Maximum milliseconds for which the last message may take to be sent. */
@@ -82,7 +82,7 @@ export async function runWorker(given: Environment): Promise<number> {
     }),
   )
   app = serving.app
-  const sockets = new GivenSockets()
+  const sockets = new SocketsFromOwner()
   const listening = await server.listen({ host: environment.host, port }, sockets.listen)
   opened.adopt(listening, (open) => open.close())
   link.answer('listening', () => sockets.listening)

@@ -46,11 +46,12 @@ export const COPIED_TABLES: readonly CopiedTable[] = Object.freeze([
  * nodes report alert conditions again, sign-in states last only minutes, and cached answers are produced
  * again.
  */
-export const NOT_COPIED: readonly string[] = Object.freeze([
+export const TABLES_NOT_COPIED: readonly string[] = Object.freeze([
   'alert_conditions',
   'alert_sender',
   'alert_thresholds',
   'answer_parts',
+  'answer_removals',
   'holds',
   'idempotent_calls',
   'kept_answers',

@@ -6,13 +6,18 @@ import { versionField, addCurrentObject } from '../expected-version.ts'
 import type { AdministrationServices } from '../services.ts'
 import {
   channelDefinition,
-  keysOfType,
+  parseKeysOfType,
   restoreMaskedProxy,
   newChannel,
   requireType,
   toStoredChannel,
 } from './channel-definition.ts'
-import { type ChannelFields, type GivenFields, objectIn, someChannelFields } from './channel-fields.ts'
+import {
+  type ChannelFields,
+  type PartialChannelFields,
+  objectIn,
+  partialChannelFields,
+} from './channel-fields.ts'
 import {
   CHANNEL_ID,
   channelObject,
@@ -29,11 +34,11 @@ import { type ShownChannel, shownChannel } from './list-channels.ts'
 const MAX_CHANNELS_PER_REQUEST = 1000
 
 /** A channel to be created. Its fields are in `channel`, or at the top level beside `mode`. */
-export const newChannelBody = someChannelFields.extend({
+export const newChannelBody = partialChannelFields.extend({
   mode: z
     .enum(['single', 'batch', 'multi_to_single'], { error: 'expected single, batch or multi_to_single' })
     .default('single'),
-  channel: someChannelFields
+  channel: partialChannelFields
     .meta({ required: ['name', 'type'], description: 'The fields, where they are not beside it' })
     .optional(),
 })
@@ -69,7 +74,10 @@ function numbered(channel: ChannelDefinition): ChannelDefinition[] {
 }
 
 /** Changes of a channel. Absent fields stay unchanged; so do the keys if `key` is empty. */
-export const channelChange = someChannelFields.extend({ id: CHANNEL_ID.id, version: versionField.nullish() })
+export const channelChange = partialChannelFields.extend({
+  id: CHANNEL_ID.id,
+  version: versionField.nullish(),
+})
 
 /**
  * Changes a stored channel. Only root may make stored secrets be sent to another address. Resolves to the
@@ -147,10 +155,10 @@ export async function drainChannel(
 const NAME = 'unsaved channel'
 
 /** The fields of an unsaved channel. With an `id`, they are changes to that stored channel. */
-export const draftField = someChannelFields.extend({ id: CHANNEL_ID.id.nullish() })
+export const draftChannelSchema = partialChannelFields.extend({ id: CHANNEL_ID.id.nullish() })
 
 /** A channel that is tried before it is saved. */
-export interface Draft {
+export interface DraftChannel {
   readonly channel: Channel
   /** The model that the channel's tests should use; undefined if it states none. */
   readonly preferredModel: unknown
@@ -162,10 +170,10 @@ export interface Draft {
  */
 export async function draftChannel(
   services: Pick<AdministrationServices, 'store' | 'liveConfig'>,
-  { id, ...given }: z.output<typeof draftField>,
+  { id, ...given }: z.output<typeof draftChannelSchema>,
   model: string | null | undefined,
   by: Actor,
-): Promise<Draft> {
+): Promise<DraftChannel> {
   const read =
     id === undefined || id === null
       ? newChannel({ ...given, name: NAME })
@@ -190,11 +198,15 @@ function withModel(channel: ChannelDefinition, model: string | null | undefined)
  * A stored channel with changed fields. Absent fields stay unchanged; so do the keys if `key` is empty.
  * Throws if stored secrets would be sent to another address, unless root makes the change.
  */
-export function changedChannel(before: ChannelDefinition, given: GivenFields, by: Actor): ChannelDefinition {
+export function changedChannel(
+  before: ChannelDefinition,
+  given: PartialChannelFields,
+  by: Actor,
+): ChannelDefinition {
   const sent = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   const shown = fieldsOf(before)
   const fields = withStoredProxy({ ...shown, ...sent, ...protocolOfNewType(shown, given) }, before)
-  const keys = keysOfType(requireType(fields.type), given.key)
+  const keys = parseKeysOfType(requireType(fields.type), given.key)
   const read = channelDefinition(fields, keys.length > 0 ? keys : before.keys)
   const { base_url } = before.declared
   // An imported base URL may lack the version that is added to other base URLs; unless it changes, it stays
@@ -228,7 +240,7 @@ function withStoredProxy(fields: ChannelFields, { declared }: ChannelDefinition)
  */
 function protocolOfNewType(
   shown: ReturnType<typeof fieldsOf>,
-  { type, protocol }: Pick<GivenFields, 'type' | 'protocol'>,
+  { type, protocol }: Pick<PartialChannelFields, 'type' | 'protocol'>,
 ): { protocol?: undefined } {
   const isNewType = type !== undefined && type !== 0 && type !== shown.type
   const stated = protocol === undefined || protocol === null ? [] : [protocol].flat()

@@ -4,7 +4,7 @@ import { OPERATOR } from '../authority.ts'
 import { readInput } from '../input-fields.ts'
 import { changedChannel } from './change-channels.ts'
 import { channelDefinition, keysIn } from './channel-definition.ts'
-import { channelFields, type GivenFields } from './channel-fields.ts'
+import { channelFields, type PartialChannelFields } from './channel-fields.ts'
 import { fieldsOf } from './channel-object.ts'
 import { CHANNEL_TYPES, channelType, typeAt, withoutVersion, withVersion } from './channel-types.ts'
 
@@ -103,11 +103,11 @@ test('a returned channel can be sent back without changing it', () => {
   )
 })
 
-test('a change that states no other address keeps the address of an imported channel', () => {
+test('a change of an imported channel without a new address keeps its address', () => {
   const given = { name: 'a', type: 8, base_url: 'https://a.example/api', models: 'm' }
   const added = channelDefinition(readInput(channelFields, given), ['k'])
   const imported = { ...added, declared: { ...added.declared, base_url: 'https://a.example/api' } }
-  const addressAfter = (change: GivenFields) =>
+  const addressAfter = (change: PartialChannelFields) =>
     changedChannel(imported, change, OPERATOR).declared['base_url']
   expect(addressAfter({ priority: 3 })).toBe('https://a.example/api')
   expect(addressAfter({ ...fieldsOf(imported), priority: 3 })).toBe('https://a.example/api')
@@ -192,7 +192,7 @@ describe('an address', () => {
   })
 })
 
-test('keys are written one in each line; spaces around them and empty lines are ignored', () => {
+test('the keys of a channel are sent one in each line; spaces and empty lines are ignored', () => {
   expect(keysIn(' a \r\n\nb\na')).toEqual(['a', 'b'])
   expect(keysIn('')).toEqual([])
   expect(keysIn(null)).toEqual([])

@@ -17,9 +17,9 @@ import { storedFields } from '../record-schemas.ts'
 import {
   type ChannelFields,
   channelFields,
-  type GivenFields,
+  type PartialChannelFields,
   objectIn,
-  OWN_FIELDS,
+  GATEWAY_SET_FIELDS,
   PLAIN_SETTINGS,
   textsIn,
 } from './channel-fields.ts'
@@ -114,7 +114,7 @@ export function channelDefinition(fields: ChannelFields, given: readonly string[
 }
 
 /** The keys in a text, for a channel of this type. Throws `invalid_request` if a key has the wrong form. */
-export function keysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
+export function parseKeysOfType({ provider }: ChannelType, text: string | null | undefined): string[] {
   const given = text?.trim() ?? ''
   const keys = provider === 'vertex' && given !== '' ? serviceAccountsIn(given) : keysIn(text)
   if (keys.every((key) => fitsInBytes(key, TEXT_BYTES.providerKey))) return keys
@@ -167,7 +167,7 @@ function editsIn(setting: Record<string, unknown>, override: unknown): Record<st
 // encrypted with the keys.
 function withoutPassword(setting: Record<string, unknown>): Record<string, unknown> {
   const { proxy } = setting
-  return typeof proxy === 'string' ? { ...setting, proxy: shownProxy(proxy) } : setting
+  return typeof proxy === 'string' ? { ...setting, proxy: proxyWithoutPassword(proxy) } : setting
 }
 
 function textOf(value: unknown): string {
@@ -176,7 +176,7 @@ function textOf(value: unknown): string {
 
 function extraFields(fields: ChannelFields): Record<string, Json> {
   const others = Object.entries(fields).filter(
-    ([name, value]) => value !== undefined && !MAPPED_FIELDS.has(name) && !OWN_FIELDS.has(name),
+    ([name, value]) => value !== undefined && !MAPPED_FIELDS.has(name) && !GATEWAY_SET_FIELDS.has(name),
   )
   return Object.fromEntries(others) as Record<string, Json>
 }
@@ -207,10 +207,10 @@ function flag(field: string, object: Record<string, unknown>, name: string): boo
 /**
  * A new channel with the given fields. Throws `invalid_request` if its type requires a key and it has none.
  */
-export function newChannel(given: GivenFields): ChannelDefinition {
+export function newChannel(given: PartialChannelFields): ChannelDefinition {
   const fields = wholeChannel(given)
   const type = requireType(fields.type)
-  const keys = keysOfType(type, fields.key)
+  const keys = parseKeysOfType(type, fields.key)
   if (keys.length === 0 && !type.keyless) {
     throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
   }
@@ -218,7 +218,7 @@ export function newChannel(given: GivenFields): ChannelDefinition {
 }
 
 /** Checks that a new channel has a name and a type. Throws `invalid_request` otherwise. */
-function wholeChannel(given: GivenFields): ChannelFields {
+function wholeChannel(given: PartialChannelFields): ChannelFields {
   const { name, type } = given
   if (name !== undefined && type !== undefined) return { ...given, name, type }
   const missing = [
@@ -351,7 +351,7 @@ function isErrorStatus(text: string): boolean {
 }
 
 /** A proxy's URL without its password, for responses. */
-export function shownProxy(proxy: string): string {
+export function proxyWithoutPassword(proxy: string): string {
   return proxy.replace(/^([^/@]*\/\/[^/@:]*):.*@/s, '$1:***@')
 }
 
@@ -360,5 +360,5 @@ export function shownProxy(proxy: string): string {
  * sent one.
  */
 export function restoreMaskedProxy(sent: unknown, stored: unknown): unknown {
-  return typeof stored === 'string' && sent === shownProxy(stored) ? stored : sent
+  return typeof stored === 'string' && sent === proxyWithoutPassword(stored) ? stored : sent
 }

@@ -77,13 +77,13 @@ export const channelFields = z
 export type ChannelFields = z.output<typeof channelFields>
 
 /** Changes of a channel in the format of management tools; absent fields stay unchanged. */
-export const someChannelFields = channelFields.partial()
+export const partialChannelFields = channelFields.partial()
 
 /** Some fields of a channel in the format of management tools. */
-export type GivenFields = z.output<typeof someChannelFields>
+export type PartialChannelFields = z.output<typeof partialChannelFields>
 
 /** Fields that the gateway sets itself, so that sent values are ignored. */
-export const OWN_FIELDS: ReadonlySet<string> = new Set([
+export const GATEWAY_SET_FIELDS: ReadonlySet<string> = new Set([
   ...CHANNEL.columns.flatMap(({ edit, shown, as, field }) => (edit || shown === false ? [] : [as ?? field])),
   'key',
   'mode',

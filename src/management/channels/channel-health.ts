@@ -3,7 +3,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { ChannelHealth } from '../../upstreams/channel-health.ts'
 import { type ChannelMinutes, RECORDED_MINUTES } from '../../upstreams/channel-minutes.ts'
 import type { AdministrationServices } from '../services.ts'
-import { keyLimitsSchema, keyLimitsShown } from './key-limits.ts'
+import { keyLimitsSchema, keyLimitsObject } from './key-limits.ts'
 import { allChannels, type FoundChannel, listAllChannels } from './channel-object.ts'
 import { isTestCostly } from './test-cost.ts'
 
@@ -100,7 +100,7 @@ type HealthServices = Pick<AdministrationServices, 'store' | 'liveConfig' | 'cha
  * The health of all channels as this node sees it, in the order of channel lists. Only the names are read
  * from the database. `docs/administration.md: Channel health`.
  */
-export async function ownHealth(services: HealthServices, withMinutes = true): Promise<NodeHealth> {
+export async function healthOfThisNode(services: HealthServices, withMinutes = true): Promise<NodeHealth> {
   const items = (await allChannels(services)).map((found) => itemOf(services, found, withMinutes))
   return { node: services.node, at: seconds(services.nowMs()), items }
 }
@@ -114,7 +114,7 @@ export async function troubledChannels(
     shownState(services.channels.health.breakerOf(name, readMs)) !== 'works'
   // Usually there is none, so that nothing must be read.
   if (!services.settings().channels.some(isTroubled)) return []
-  const { items } = await ownHealth(services)
+  const { items } = await healthOfThisNode(services)
   return items
     .filter(({ state }) => state !== 'works' && state !== 'disabled')
     .map(({ id, name, state, condition, rests_until, last_error }) => ({
@@ -137,7 +137,7 @@ export async function incidents(
   // Usually there is none, so that nothing must be read.
   if (!services.settings().channels.some(({ name }) => minutes.recent(name).failed > 0)) return []
   const costs = new Map((await listAllChannels(services)).map((one) => [one.id, isTestCostly(services, one)]))
-  const { items } = await ownHealth(services, false)
+  const { items } = await healthOfThisNode(services, false)
   return items.flatMap(({ id, name, condition, last_error }) => {
     const { requests, failed, rescued, lost, failingSinceMs } = minutes.recent(name)
     if (requests === 0 || !IN_TROUBLE.has(condition)) return []
@@ -170,7 +170,7 @@ export async function channelHealth(
   { nodes, minutes }: z.output<typeof channelHealthQuery>,
 ): Promise<z.output<typeof channelHealthSchema>> {
   const [own, reports = []] = await Promise.all([
-    ownHealth(services, minutes !== '0'),
+    healthOfThisNode(services, minutes !== '0'),
     nodes === 'all' ? services.otherNodes?.others() : undefined,
   ])
   const others = reports.flatMap((report) => readReport(report) ?? [])
@@ -217,7 +217,7 @@ function itemOf(
     keys: {
       total: keys.length,
       set_aside: channel ? keyRings.setAside(channel, readMs) : 0,
-      limits: keys.map(keyLimitsShown(services, name)),
+      limits: keys.map(keyLimitsObject(services, name)),
     },
     ...(withMinutes ? { minutes: [...minutes.of(name)] } : { hour: minutes.hour(name) }),
   }

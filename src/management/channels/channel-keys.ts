@@ -7,10 +7,10 @@ import { HISTORY_MINUTES } from '../../upstreams/share-history.ts'
 import { TEXT_BYTES } from '../../domain/text-length.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { channelDefinition, keyId, keysOfType, requireType } from './channel-definition.ts'
+import { channelDefinition, keyId, parseKeysOfType, requireType } from './channel-definition.ts'
 import { CHANNEL_ID, editableChannel, fieldsOf, findChannel } from './channel-object.ts'
 import { channelType } from './channel-types.ts'
-import { keyLimitsSchema, keyLimitsShown } from './key-limits.ts'
+import { keyLimitsSchema, keyLimitsObject } from './key-limits.ts'
 
 const KEY = textField('expected the id of a key').regex(/^[0-9a-f]{16}$/, {
   error: 'expected the id of a key',
@@ -37,7 +37,7 @@ const channelKey = z.object({
 export const channelKeysSchema = z.array(channelKey)
 
 /** Input with keys to be added, one per line. */
-export const addedKeys = z.object(
+export const addedKeysSchema = z.object(
   { key: textField('expected at least one key, one a line', TEXT_BYTES.list) },
   { error: 'expected an object with key' },
 )
@@ -67,7 +67,7 @@ export async function listChannelKeys(
   const provider =
     'stored' in found ? channelType(found.stored.family['type'] as number)?.provider : found.declared.provider
   const { keyRings, minutes, providerLimits } = services.channels
-  const limitsOf = keyLimitsShown(services, found.name)
+  const limitsOf = keyLimitsObject(services, found.name)
   const readMs = performance.now()
   const shown = (key: string) => ({
     id: idOf(key),
@@ -90,11 +90,11 @@ export async function listChannelKeys(
 /** Adds keys to a stored channel. A retired key that is added again is used again. */
 export async function addChannelKeys(
   services: KeyServices,
-  { id, key: text }: z.output<typeof addedKeys> & { readonly id: number },
+  { id, key: text }: z.output<typeof addedKeysSchema> & { readonly id: number },
 ): Promise<z.output<typeof channelKeysSchema>> {
   await changeKeys(services, id, (before) => {
     const fields = fieldsOf(before)
-    const added = keysOfType(requireType(fields.type), text)
+    const added = parseKeysOfType(requireType(fields.type), text)
     if (added.length === 0)
       throw new GatewayError('invalid_request', 'key: expected at least one key, one a line')
     const { keys, declared } = channelDefinition(fields, [...before.keys, ...added])

@@ -12,7 +12,7 @@ import type { Store } from '../../store/store.ts'
 import { idFields } from '../input-fields.ts'
 import type { AdministrationServices, DeclaredSettings, LiveSettings } from '../services.ts'
 import { declareResponse, storedFields } from '../record-schemas.ts'
-import { ALLOW_FLAGS, keyId, shownProxy } from './channel-definition.ts'
+import { ALLOW_FLAGS, keyId, proxyWithoutPassword } from './channel-definition.ts'
 import { PLAIN_SETTINGS } from './channel-fields.ts'
 import { channelType, typeAt, withoutVersion } from './channel-types.ts'
 
@@ -60,7 +60,7 @@ export function fieldsOf({ name, declared, status, family }: ChannelDefinition) 
   const { proxy } = declared
   const setting = {
     ...(family['setting'] as JsonObject),
-    ...(typeof proxy === 'string' && { proxy: shownProxy(proxy) }),
+    ...(typeof proxy === 'string' && { proxy: proxyWithoutPassword(proxy) }),
     pass_through_body_enabled: declared['pass_through'],
   }
   const settings = {

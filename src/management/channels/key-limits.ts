@@ -22,7 +22,7 @@ type LimitServices = Pick<AdministrationServices, 'channels' | 'nowMs'>
  * Returns a function that shows what this node knows about the limits of a channel's key. Times are in Unix
  * seconds.
  */
-export function keyLimitsShown(
+export function keyLimitsObject(
   { channels: { keyRings, providerLimits }, nowMs }: LimitServices,
   channel: string,
 ): (key: string) => z.output<typeof keyLimitsSchema> {

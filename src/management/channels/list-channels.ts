@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { GatewayError } from '../../errors.ts'
 import { offsetOf, orderOf, orderQuery, pageObject, pageOf, pageQuery, pageSchema } from '../page.ts'
 import type { AdministrationServices } from '../services.ts'
-import { CONDITIONS, ownHealth } from './channel-health.ts'
+import { CONDITIONS, healthOfThisNode } from './channel-health.ts'
 import { type ChannelObject, channelSchema, findChannel, listAllChannels } from './channel-object.ts'
 import { isTestCostly } from './test-cost.ts'
 
@@ -65,7 +65,7 @@ async function ofCondition(
   found: readonly ChannelObject[],
   condition: string,
 ): Promise<ChannelObject[]> {
-  const { items } = await ownHealth(services, false)
+  const { items } = await healthOfThisNode(services, false)
   const ids = new Set(items.filter((one) => one.condition === condition).map(({ id }) => id))
   return found.filter(({ id }) => ids.has(id))
 }

@@ -10,7 +10,7 @@ import { simulatedRefusal, type Simulation } from '../../domain/simulation.ts'
 import { GatewayError } from '../../errors.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { CONDITIONS, ownHealth } from './channel-health.ts'
+import { CONDITIONS, healthOfThisNode } from './channel-health.ts'
 import { CHANNEL_ID } from './channel-object.ts'
 
 const tokens = z
@@ -81,7 +81,7 @@ export async function simulateRouting(
   by: User,
 ): Promise<z.output<typeof simulationSchema>> {
   const { liveConfig, settings } = services
-  const { items } = await ownHealth(services, false)
+  const { items } = await healthOfThisNode(services, false)
   const isWithout = new Set(given.without)
   const byName = new Map(settings().channels.map((channel) => [channel.name, channel]))
   const listed = items.flatMap(({ id, name, condition }) => {

@@ -6,11 +6,11 @@ import type { Actor } from '../authority.ts'
 import { textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
 import { requestUpstream, isJson, type ChannelRequest } from './upstream-requests.ts'
-import { draftChannel, draftField } from './change-channels.ts'
+import { draftChannel, draftChannelSchema } from './change-channels.ts'
 import { allChannels, CHANNEL_ID, findChannel, type FoundChannel } from './channel-object.ts'
 import {
   cheapTest,
-  isCostly,
+  isCostlyEndpoint,
   TESTED_ENDPOINTS,
   type TestedEndpoint,
   testedModel,
@@ -39,7 +39,7 @@ export const testQuery = z.object({ model: modelField.optional() })
 
 /** Input with an unsaved channel to be tested. */
 export const draftTest = z.object(
-  { channel: draftField, model: modelField.nullish() },
+  { channel: draftChannelSchema, model: modelField.nullish() },
   { error: 'expected an object with a channel and a model' },
 )
 
@@ -132,7 +132,7 @@ async function sendCheapestTest(
     time: tookMs / 1000,
     model,
     endpoint,
-    costs: isCostly(endpoint),
+    costs: isCostlyEndpoint(endpoint),
   }
 }
 

@@ -1,6 +1,6 @@
 import type { AdministrationServices } from '../services.ts'
 import type { ChannelObject } from './channel-object.ts'
-import { isCostly, testedModel } from './test-request.ts'
+import { isCostlyEndpoint, testedModel } from './test-request.ts'
 
 /**
  * Whether the test of a channel generates an image or speech, for which the provider charges. False if the
@@ -13,5 +13,5 @@ export function isTestCostly(
   const channel =
     liveConfig.storedChannel(name) ?? liveConfig.declared.channels.find((declared) => declared.name === name)
   const wanted = typeof preferred === 'string' ? preferred : ''
-  return channel !== undefined && isCostly(testedModel(channel, wanted, settings().models).endpoint)
+  return channel !== undefined && isCostlyEndpoint(testedModel(channel, wanted, settings().models).endpoint)
 }

@@ -112,7 +112,7 @@ interface TestedModel {
 const COSTLY: ReadonlySet<TestedEndpoint> = new Set(['images', 'speech'])
 
 /** Whether the provider charges more than a few tokens for a test of this endpoint. */
-export function isCostly(endpoint: TestedEndpoint): boolean {
+export function isCostlyEndpoint(endpoint: TestedEndpoint): boolean {
   return COSTLY.has(endpoint)
 }
 
@@ -124,7 +124,7 @@ export function testedModel(channel: Channel, wanted: string, models: ModelCatal
   const names = wanted === '' ? channel.models : [wanted]
   const all = names.map((model) => ({ model, endpoint: testedEndpoint(channel, model, models) }))
   return (
-    all.find(({ endpoint }) => !isCostly(endpoint)) ??
+    all.find(({ endpoint }) => !isCostlyEndpoint(endpoint)) ??
     all[0] ?? { model: '', endpoint: dialectOf(channel, '') }
   )
 }
@@ -135,7 +135,7 @@ export function testedModel(channel: Channel, wanted: string, models: ModelCatal
  */
 export function cheapTest(channel: Channel, wanted: string, models: ModelCatalogue): TestedModel {
   const { model, endpoint } = testedModel(channel, wanted, models)
-  return { model, endpoint: isCostly(endpoint) ? 'models' : endpoint }
+  return { model, endpoint: isCostlyEndpoint(endpoint) ? 'models' : endpoint }
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Channel, ProviderName } from '../../domain/records/channel.ts'
 import { redact } from '../../upstreams/redact.ts'
 import { type Actor, roleCeiling } from '../authority.ts'
 import type { AdministrationServices } from '../services.ts'
-import { draftChannel, draftField } from './change-channels.ts'
+import { draftChannel, draftChannelSchema } from './change-channels.ts'
 import { entriesOfList, nameOfEntry } from './read-model-list.ts'
 import { modelsRequest } from './test-request.ts'
 
@@ -24,7 +24,7 @@ const NO_MODEL = 'none'
 
 /** Input with a saved or unsaved channel whose upstream's models are to be listed. */
 export const listModelsBody = z.object(
-  { channel: draftField },
+  { channel: draftChannelSchema },
   { error: 'expected an object with a channel' },
 )
 

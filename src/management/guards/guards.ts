@@ -22,7 +22,7 @@ import { addGuardSums, delayP95, type GuardSums } from '../../telemetry/guard-fi
 import { addCurrentObject, versionField } from '../expected-version.ts'
 import { anyField, textField } from '../input-fields.ts'
 import type { AdministrationServices } from '../services.ts'
-import { withKeptSecrets } from './kept-secrets.ts'
+import { restoreHiddenSecrets } from './restore-hidden-secrets.ts'
 
 /** Maximum number of guards that can be added over HTTP. */
 const MAX_GUARDS = 200
@@ -141,7 +141,7 @@ function readReport(text: string): z.output<typeof report> | undefined {
 }
 
 /** Answers other nodes that ask for this node's guard statistics. */
-export function answerGuardQuestions(
+export function answerGuardFigureRequests(
   reports: NonNullable<AdministrationServices['otherNodes']>,
   { settings, guardFigures }: Pick<GuardServices, 'settings' | 'guardFigures'>,
 ): void {
@@ -199,7 +199,7 @@ export async function addGuard(
 
 /** Fills hidden secrets (`***`) in a guard with those of the guard that it replaces. */
 function withSecrets(given: z.output<typeof newGuard>, present: Guard | undefined): JsonObject {
-  const match = withKeptSecrets(given.match as Json | undefined, present?.match)
+  const match = restoreHiddenSecrets(given.match as Json | undefined, present?.match)
   return { ...given, ...(match !== undefined && { match }) } as JsonObject
 }
 

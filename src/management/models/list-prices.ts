@@ -49,7 +49,7 @@ export interface AppliedPrice {
 }
 
 /** Whether built-in data that were last checked on this day (YYYY-MM-DD) may be outdated. */
-export function isOldData(date: string, nowMs: number): boolean {
+export function isOutdatedPriceData(date: string, nowMs: number): boolean {
   return nowMs - Date.parse(date) > MAX_AGE_DAYS * DAY_MS
 }
 
@@ -85,7 +85,7 @@ function appliedPrice(
     vendor,
     channels: settings().channels.filter(({ models }) => models.includes(name)),
     price: source === 'built-in' ? known : undefined,
-  }).map((one) => ({ ...one, old: isOldData(one.date, nowMs()) }))
+  }).map((one) => ({ ...one, old: isOutdatedPriceData(one.date, nowMs()) }))
   const differences =
     model.price && known.price && source !== 'built-in' ? differencesOf(model.price, known.price) : []
   return {

@@ -4,10 +4,10 @@ import type { ProtocolName } from '@sluice/wire/protocols'
 import { type Decimal, decimalText, isMore } from '../../domain/decimal.ts'
 import { endpointsFor, endpointTypes } from '../../domain/endpoints.ts'
 import { FREE_PRICE, type ImagePrices, isDecimal, type Price, serviceTexts } from '../../domain/price.ts'
-import { shownService } from '../../domain/served-rate.ts'
+import { servicePricesToShow } from '../../domain/service-rate.ts'
 import { ratiosOf } from '../../domain/ratios.ts'
 import type { ModelCatalogue, Settings } from '../../domain/settings.ts'
-import { kindsOf, LISTED_TOOLS, priceOfUse, toolVendor } from '../../domain/tool-price.ts'
+import { toolKindsOfVendor, LISTED_TOOLS, priceOfUse, toolVendor } from '../../domain/tool-price.ts'
 import type { User } from '../../domain/records/user.ts'
 import type { ModelEnds } from '../../upstreams/model-ends.ts'
 import { usableGroups } from '../users/user-object.ts'
@@ -171,7 +171,7 @@ export function servicePrices(
   channels: readonly Channel[],
 ): Pick<z.output<typeof model>, 'service' | 'regions'> {
   const [first] = channels.toSorted((one, other) => other.priority - one.priority)
-  const { service, regions } = shownService(price, first, first?.model_mapping.get(name) ?? name)
+  const { service, regions } = servicePricesToShow(price, first, first?.model_mapping.get(name) ?? name)
   return {
     service: Object.fromEntries(
       Object.entries(service).map(([tier, one]) => [
@@ -203,7 +203,7 @@ function toolPrices(
         offered: [],
         priceOf: (one: string) => models.get(one).price,
       }
-      for (const kind of kindsOf(inputs)) {
+      for (const kind of toolKindsOfVendor(inputs)) {
         const each = priceOfUse({ kind }, inputs)
         const before = dearest.get(kind)
         if (!before || isMore(each, before)) dearest.set(kind, each)

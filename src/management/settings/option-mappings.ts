@@ -5,7 +5,7 @@ import type { Options } from '../../domain/options.ts'
 import { type RatioName, type Ratios, ratiosJson, ratiosOf, readRatios } from '../../domain/ratios.ts'
 import { decimalTexts } from '../../domain/price.ts'
 import { type Group, GROUP_SETTINGS } from '../../domain/records/group.ts'
-import { keepingTime } from '../../domain/records/duration.ts'
+import { retentionField } from '../../domain/records/duration.ts'
 import { type Model, MODEL_SETTINGS } from '../../domain/records/model.ts'
 import { fieldsWith, type NamesWith } from '../../domain/records/record.ts'
 import type { Settings, StoredConfiguration, StoredSection } from '../../domain/settings.ts'
@@ -195,7 +195,7 @@ export const SECTION_OPTIONS = new Map<string, (options: Options) => JsonObject 
     'cache',
     ({ cache }) =>
       cache && {
-        ttl: keepingTime.toJson(cache.ttl),
+        ttl: retentionField.toJson(cache.ttl),
         max_ttl: durationText(cache.max_ttl),
         scope: cache.scope,
         most: cache.most,
@@ -204,7 +204,7 @@ export const SECTION_OPTIONS = new Map<string, (options: Options) => JsonObject 
   ],
   [
     'idempotency',
-    ({ idempotency: { keep, most_answer } }) => ({ keep: keepingTime.toJson(keep), most_answer }),
+    ({ idempotency: { keep, most_answer } }) => ({ keep: retentionField.toJson(keep), most_answer }),
   ],
 ])
 

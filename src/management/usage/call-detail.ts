@@ -2,14 +2,14 @@ import { z } from 'zod'
 import type { StoredError } from '../../domain/failure-cause.ts'
 import { restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { costOf, roundedCost } from '../../domain/charge.ts'
-import { servedPrice } from '../../domain/served-rate.ts'
+import { servedPrice } from '../../domain/service-rate.ts'
 import { decimalText, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import { priceSetFrom } from '../../domain/price.ts'
 import type { PricedTool } from '../../domain/tool-use.ts'
 import { GatewayError } from '../../errors.ts'
 import type { CallDetail } from '../../store/operations/usage-log.ts'
 import type { AdministrationServices } from '../services.ts'
-import { withContent } from './list-usage.ts'
+import { withContentState } from './list-usage.ts'
 import { refusedCall, type refusedDetailSchema } from './refused-calls.ts'
 import { ownUsageObject, ownUsageSchema, usageObject, usageSchema } from './usage-object.ts'
 
@@ -89,7 +89,7 @@ export async function ownCall(
 ): Promise<z.output<typeof ownCallSchema> | z.output<typeof refusedDetailSchema>> {
   const detail = await services.store.read('callDetail', { id, userId })
   if (!detail) return (await refusedCall(services, id, userId)) ?? refuseUnknown()
-  const [entry = detail.entry] = await withContent(services.content, [detail.entry])
+  const [entry = detail.entry] = await withContentState(services.content, [detail.entry])
   return { ...ownUsageObject(entry), ...explained(detail) }
 }
 
@@ -101,7 +101,7 @@ export async function callOfAnyUser(
   const detail = await services.store.read('callDetail', { id })
   if (!detail) return (await refusedCall(services, id)) ?? refuseUnknown()
   const attempts = (detail.attempts ?? []).map((attempt) => ({ message: '', ...attempt }))
-  const [entry = detail.entry] = await withContent(services.content, [detail.entry])
+  const [entry = detail.entry] = await withContentState(services.content, [detail.entry])
   return { ...usageObject(entry), ...explained(detail), attempts }
 }
 

@@ -22,7 +22,7 @@ export type LogServices = Pick<AdministrationServices, 'store' | 'content'>
 const FIND_MS = 1_000
 
 /** Adds to each call the address and digest of its content, if the content log answers in time. */
-export async function withContent<Entry extends UsageEntry>(
+export async function withContentState<Entry extends UsageEntry>(
   content: LogServices['content'],
   entries: readonly Entry[],
 ): Promise<readonly (Entry & Pick<ShownCall, 'content'>)[]> {
@@ -54,7 +54,7 @@ export async function listUsage<Shown>(
     limit: page.pageSize,
     order: sort === 'created_at' && order === 'desc' ? undefined : { by: sort, isAscending: order === 'asc' },
   })
-  return pageObject(page, total, (await withContent(content, entries)).map(shown))
+  return pageObject(page, total, (await withContentState(content, entries)).map(shown))
 }
 
 interface Batch {
@@ -85,7 +85,7 @@ export async function* usageCsv<Shown extends Readonly<Record<string, Cell>>>(
   let after: UsageCursor | null = null
   do {
     const batch: Batch = await store.read('scanUsage', { filter, after, maxRows: BATCH_ROWS })
-    for (const entry of await withContent(content, batch.entries)) {
+    for (const entry of await withContentState(content, batch.entries)) {
       const row = shown(entry)
       const { ended_ms, quota, reason } = entry
       const more = [calendar.format(ended_ms), usdOf(quota), STATUS_WORDS[reason]]
@@ -199,7 +199,7 @@ export function filterOf(
   if ((query.type ?? 0) !== 0 && query.type !== CONSUMED) return null
   return {
     ...callFilterOf(query, userId),
-    ...timesOf(query),
+    ...periodOfQuery(query),
     session: query.session,
     cache_break: query.cache_break,
     id: query.request_id,
@@ -209,7 +209,7 @@ export function filterOf(
 }
 
 /** The period of a query. An end of 0 counts as missing, because consoles of older gateways send it. */
-export function timesOf(query: {
+export function periodOfQuery(query: {
   readonly start_timestamp?: number | undefined
   readonly end_timestamp?: number | undefined
 }): Pick<UsageFilter, 'fromMs' | 'beforeMs'> {

@@ -3,7 +3,7 @@ import { heldBytes, requestMemory, usedUp } from '../../../test/request-memory.t
 import { SETTLED_CALL } from '../../../test/settled-call.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
 import { LiveCalls, LiveCallBroadcast, type OtherProcesses } from './live-calls.ts'
-import { LiveReader } from './live-reader.ts'
+import { LiveStreamClient } from './live-stream-client.ts'
 import type { LiveCallBatch, LiveQuery } from './live-source.ts'
 
 const TURN_MS = 250
@@ -84,7 +84,7 @@ test('clients that leave with many different filters leave no more views than th
   expect(Math.max(...follow.map(({ length }) => length))).toBe(3)
 })
 
-test('other processes learn what is read here, and are sent what they requested, once a turn', async () => {
+test('processes tell each other which live calls they want, and are sent these once a turn', async () => {
   const { follow, open, followed, settle, sent, asked, turn } = started()
   const readers = [open(1), open(2)]
   expect(follow).toEqual([[{ scope: 'all', filter: { model: undefined } }]])
@@ -108,7 +108,7 @@ test('other processes learn what is read here, and are sent what they requested,
   for (const text of texts) expect((await text.next()).value).toContain('id: elsewhere\n')
 })
 
-test('events that wait or are kept are in the memory of the user who reads them, as long as they exist', async () => {
+test('events of live calls count as memory of the user who reads them, as long as they exist', async () => {
   const { open, memory, settle } = started()
   const reader = open(1)
   expect(memory.held).toBe(0)
@@ -127,7 +127,7 @@ test('events that wait or are kept are in the memory of the user who reads them,
 })
 
 function opened(broadcast: LiveCallBroadcast, lastId?: string) {
-  const reader = new LiveReader(() => {}, heldBytes())
+  const reader = new LiveStreamClient(() => {}, heldBytes())
   broadcast.add(reader, lastId)
   const text = reader.text()
   /** The waiting events, as `call ID` and `gap NUMBER`. */

@@ -4,14 +4,14 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 import { GatewayError } from '../../errors.ts'
 import { ResizableAllocation, type RequestMemory } from '../../limits/request-memory.ts'
 import type { Store } from '../../store/store.ts'
-import { missedCallsEvent, type LivePiece, LiveReader, sumOf } from './live-reader.ts'
+import { missedCallsEvent, type LiveEventBatch, LiveStreamClient, sumOf } from './live-stream-client.ts'
 import {
   LiveSource,
   type LiveCallBatch,
   type LiveQuery,
   nameOf,
   CallsPerSecond,
-  RowTexts,
+  RowJsonCache,
 } from './live-source.ts'
 
 /** Milliseconds between two batches of settled calls that are sent to readers. */
@@ -77,7 +77,7 @@ interface RetainedBroadcast {
 export class LiveCalls {
   readonly #dependencies: LiveCallsDependencies
   /** The readers, with the ids of their users. */
-  readonly #readers = new Map<LiveReader, number>()
+  readonly #readers = new Map<LiveStreamClient, number>()
   /** Broadcasts to readers of this process, by the name of the query. */
   readonly #broadcasts = new Map<string, RetainedBroadcast>()
   /** Queries of readers in other processes, by name. */
@@ -104,7 +104,7 @@ export class LiveCalls {
    * Opens a reader. Throws `rate_limited` if the user or this process already has the maximum number of
    * readers.
    */
-  open({ userId, scope, filter, lastId }: Wanted): LiveReader {
+  open({ userId, scope, filter, lastId }: Wanted): LiveStreamClient {
     const own = [...this.#readers.values()].filter((one) => one === userId).length
     if (own >= MAX_PER_USER) throw tooMany(`${MAX_PER_USER} live streams of this user are open`)
     const max = this.#dependencies.maxReaders()
@@ -112,7 +112,7 @@ export class LiveCalls {
     const memory = (): ResizableAllocation =>
       new ResizableAllocation(this.#dependencies.memory, { client: userId, key: '' })
     const kept = filter ? this.#broadcastOf({ scope, filter }, max, memory) : undefined
-    const reader: LiveReader = new LiveReader(() => {
+    const reader: LiveStreamClient = new LiveStreamClient(() => {
       this.#readers.delete(reader)
       kept?.broadcast.readers.delete(reader)
       if (kept) kept.leftMs = this.#dependencies.nowMs()
@@ -211,19 +211,19 @@ export class LiveCalls {
    * Reads the names of the calls' users and tokens, and the ids of their channels. Without names if the
    * database is unavailable.
    */
-  async #rowsOf(calls: readonly SettledCall[]): Promise<RowTexts> {
-    if (calls.length === 0) return new RowTexts(new Map())
+  async #rowsOf(calls: readonly SettledCall[]): Promise<RowJsonCache> {
+    if (calls.length === 0) return new RowJsonCache(new Map())
     try {
       const tokenIds = [...new Set(calls.map(({ token_id: tokenId }) => tokenId))]
       const found = await this.#dependencies.store.read('tokenNames', { tokenIds })
       const channels = [...new Set(calls.map(({ channel }) => channel))].filter((name) => name !== '')
       const channelIds = await this.#dependencies.store.read('channelIds', { names: channels })
-      return new RowTexts(
+      return new RowJsonCache(
         new Map(found.map(({ token_id: tokenId, ...names }) => [tokenId, names])),
         channelIds,
       )
     } catch {
-      return new RowTexts(new Map())
+      return new RowJsonCache(new Map())
     }
   }
 }
@@ -248,7 +248,7 @@ interface Event {
 
 /** Sends calls to all readers with the same query. Each event is made only once. */
 export class LiveCallBroadcast {
-  readonly readers = new Set<LiveReader>()
+  readonly readers = new Set<LiveStreamClient>()
   readonly #memory: ResizableAllocation
   readonly #budget = new CallsPerSecond()
   /** Events that are kept, the oldest first. */
@@ -268,7 +268,7 @@ export class LiveCallBroadcast {
   }
 
   /** Adds a reader. If it has read before, sends it the kept events after the last call that it received. */
-  add(reader: LiveReader, lastId: string | undefined): void {
+  add(reader: LiveStreamClient, lastId: string | undefined): void {
     // Calls that were missed before concern only readers that are already connected.
     this.#send(this.#gap())
     if (lastId !== undefined) this.#catchUp(reader, lastId)
@@ -317,7 +317,7 @@ export class LiveCallBroadcast {
     this.#kept.push(event)
   }
 
-  #catchUp(reader: LiveReader, lastId: string): void {
+  #catchUp(reader: LiveStreamClient, lastId: string): void {
     const at = this.#kept.findLastIndex(({ id }) => id === lastId)
     if (at === -1) return reader.miss(null)
     const since = this.#kept.slice(at + 1)
@@ -327,7 +327,7 @@ export class LiveCallBroadcast {
   }
 }
 
-function pieceOf(events: readonly Event[]): LivePiece {
+function pieceOf(events: readonly Event[]): LiveEventBatch {
   return {
     text: events.map(({ text }) => text).join(''),
     events: events.length,

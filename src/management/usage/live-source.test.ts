@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { SETTLED_CALL } from '../../../test/settled-call.ts'
 import type { UsageFilter } from '../../domain/usage-filter.ts'
 import type { SettledCall } from '../../domain/records/usage.ts'
-import { LiveSource, nameOf, RowTexts } from './live-source.ts'
+import { LiveSource, nameOf, RowJsonCache } from './live-source.ts'
 
 const NAMES = new Map([[3, { username: 'ann', token_name: 'one' }]])
 const many = (count: number): SettledCall[] =>
@@ -15,7 +15,7 @@ function shown(
   { names = NAMES, hasLost = false, nowMs = 5000 } = {},
 ) {
   const asked = source.begin(calls, hasLost, nowMs).map(({ id }) => id)
-  const turn = source.end(new RowTexts(names))
+  const turn = source.end(new RowJsonCache(names))
   return { asked, ids: turn.calls.map(({ id }) => id), missed: turn.missed }
 }
 const sourceOf = (filter: UsageFilter = {}): LiveSource => new LiveSource({ scope: 'all', filter })
@@ -68,7 +68,7 @@ describe('a source of live calls', () => {
 
 describe('the row of a live call', () => {
   test('the row of a live call is written once for all readers that see the same fields', () => {
-    const rows = new RowTexts(NAMES)
+    const rows = new RowJsonCache(NAMES)
     let written = 0
     const counted = {
       ...SETTLED_CALL,
@@ -87,7 +87,7 @@ describe('the row of a live call', () => {
     const texts = (['all', 'own'] as const).map((scope) => {
       const source = new LiveSource({ scope, filter: {} })
       source.begin([SETTLED_CALL], false, 5000)
-      return source.end(new RowTexts(NAMES)).calls[0]?.text
+      return source.end(new RowJsonCache(NAMES)).calls[0]?.text
     })
     expect(texts).toEqual([
       expect.stringContaining('"channel":"c"'),

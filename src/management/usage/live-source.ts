@@ -1,5 +1,5 @@
 import type { UserAndTokenNames, SettledCall } from '../../domain/records/usage.ts'
-import { type OneOrMore, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
+import { type FilterValues, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import { ownUsageObject, usageObject } from './usage-object.ts'
 
 /** Which calls readers want. All readers with the same query get the same events. */
@@ -22,7 +22,7 @@ export interface LiveCallBatch {
 }
 
 /** The calls of one batch as JSON texts. Each text is made once for all readers that see the same fields. */
-export class RowTexts {
+export class RowJsonCache {
   readonly #names: ReadonlyMap<number, UserAndTokenNames>
   readonly #channelIds: ReadonlyMap<string, number>
   readonly #texts = { all: new Map<SettledCall, string>(), own: new Map<SettledCall, string>() }
@@ -84,7 +84,7 @@ export class LiveSource {
   }
 
   /** Ends the batch, and returns the calls to be shown. */
-  end(rows: RowTexts): LiveCallBatch {
+  end(rows: RowJsonCache): LiveCallBatch {
     const calls: { id: string; text: string }[] = []
     let missed = this.#missed
     for (const call of this.#candidates) {
@@ -129,7 +129,7 @@ function nameMatchOf({
   token_name,
 }: UsageFilter): ((names: UserAndTokenNames) => boolean) | undefined {
   if (username === undefined && token_name === undefined) return undefined
-  const has = (wanted: OneOrMore<string> | undefined, name: string): boolean =>
+  const has = (wanted: FilterValues<string> | undefined, name: string): boolean =>
     wanted === undefined || valuesOf(wanted).includes(name)
   return (names) => has(username, names.username) && has(token_name, names.token_name)
 }

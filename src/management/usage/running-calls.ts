@@ -112,7 +112,7 @@ export async function stopCall(
 }
 
 /** Answers other nodes that ask for this node's running calls, or ask it to stop one. */
-export function answerCallQuestions(
+export function answerRunningCallRequests(
   reports: NonNullable<AdministrationServices['otherNodes']>,
   services: RunningCallServices,
 ): void {

@@ -6,7 +6,7 @@ import { GatewayError } from '../../errors.ts'
 import type { Store } from '../../store/store.ts'
 import { readInput, equalityFilterField, wholeNumber } from '../input-fields.ts'
 import type { ManagementServices } from '../services.ts'
-import { timesOf } from './list-usage.ts'
+import { periodOfQuery } from './list-usage.ts'
 import { countsObject, type usageStatSchema } from './usage-object.ts'
 
 /** Number of rows that are read from the database at a time, so that other reads can run in between. */
@@ -157,7 +157,7 @@ export async function usageByDay(
   filter: UsageFilter,
   username: string | undefined,
 ): Promise<z.output<typeof usageDaySchema>[]> {
-  const { fromMs, beforeMs } = timesOf(query)
+  const { fromMs, beforeMs } = periodOfQuery(query)
   const last = Math.floor(((beforeMs ?? nowMs() + 1) - 1) / DAY_MS)
   const first = fromMs === undefined ? last - DEFAULT_DAYS + 1 : Math.floor(fromMs / DAY_MS)
   if (last - first >= MAX_DAYS) {

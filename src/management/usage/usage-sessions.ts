@@ -4,7 +4,7 @@ import type { User } from '../../domain/records/user.ts'
 import { idsFilter, textsFilter, wholeNumber } from '../input-fields.ts'
 import { offsetOf, pageObject, pageOf, pageQuery } from '../page.ts'
 import type { ManagementServices } from '../services.ts'
-import { timesOf } from './list-usage.ts'
+import { periodOfQuery } from './list-usage.ts'
 import { breaksSchema } from './usage-series.ts'
 
 const count = z.int()
@@ -50,7 +50,7 @@ export async function usageSessions(
   const { session, user_id, username } = query
   const whose = user.role >= Role.admin ? { user_id, username } : { user_id: user.id }
   const { total, sessions } = await store.read('usageSessions', {
-    filter: { ...timesOf(query), session, ...whose },
+    filter: { ...periodOfQuery(query), session, ...whose },
     offset: offsetOf(page),
     limit: page.pageSize,
   })

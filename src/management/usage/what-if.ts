@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { type CallParticulars, restoreUnstoredCounts } from '../../domain/call-detail.ts'
+import { type CallExtraFacts, restoreUnstoredCounts } from '../../domain/call-detail.ts'
 import { charge } from '../../domain/charge.ts'
 import { type Decimal, parseDecimal, ZERO } from '../../domain/decimal.ts'
 import type { Json } from '../../domain/json.ts'
 import { type Price, priceSetFrom, type Rate, rateOf } from '../../domain/price.ts'
 import type { UsageEntry } from '../../domain/records/usage.ts'
-import { type ServedTerms, servedPrice } from '../../domain/served-rate.ts'
+import { type ServicePriceTerms, servedPrice } from '../../domain/service-rate.ts'
 import { type ChargedCounts, chargeAt } from '../../domain/reprice.ts'
 import { GatewayError } from '../../errors.ts'
 import type { UsageCursor } from '../../store/operations/usage-log.ts'
@@ -228,7 +228,7 @@ class RecordedRates {
 }
 
 /** The rate for the service tier and region in which a call was served. */
-function servedBy(rate: Rate, served: ServedTerms | undefined): Rate {
+function servedBy(rate: Rate, served: ServicePriceTerms | undefined): Rate {
   return served ? rateOf(servedPrice(rate.price, served), rate.ratio, rate.quotaPerUnit) : rate
 }
 
@@ -236,8 +236,8 @@ function servedBy(rate: Rate, served: ServedTerms | undefined): Rate {
 function countsOf({
   usage,
   particulars,
-}: UsageEntry): ChargedCounts & { readonly served: ServedTerms | undefined } {
-  const stored = particulars === null ? {} : (JSON.parse(particulars) as CallParticulars)
+}: UsageEntry): ChargedCounts & { readonly served: ServicePriceTerms | undefined } {
+  const stored = particulars === null ? {} : (JSON.parse(particulars) as CallExtraFacts)
   const { size, quality, tools = [], served } = stored
   return {
     served,

@@ -1,11 +1,11 @@
 import { CharacterClasses } from './character-classes.ts'
-import { NEWLINE, type Ranges, WORD_CHARACTERS } from './code-points.ts'
-import { ASSERT, distances, type Instruction, type Program } from './program.ts'
+import { NEWLINE, type CodePointRanges, WORD_CHARACTERS } from './code-points.ts'
+import { ASSERTIONS, distancesToMatch, type Instruction, type Program } from './program.ts'
 
 /** Mask for the low bits of a transition, which contain the number of the next state. */
-export const STATE = 0xff_ffff
+export const STATE_MASK = 0xff_ffff
 /** The state from which no match can be reached. */
-export const DEAD = 1
+export const DEAD_STATE = 1
 /** Bit of a transition: a match ends before the character that the transition reads. */
 export const MATCH_BEFORE = 1 << 28
 /** Bit of a transition: a match ends after the character that the transition reads. */
@@ -76,9 +76,9 @@ export class Automaton {
     this.classes = new CharacterClasses(program)
     this.edge = this.classes.count
     this.width = this.edge + 1
-    this.#distances = distances(program)
+    this.#distances = distancesToMatch(program)
     this.farthest = this.#distances.reduce((most, d) => (Number.isFinite(d) ? Math.max(most, d) : most), 0)
-    const sets = new Map<Ranges, Uint8Array>()
+    const sets = new Map<CodePointRanges, Uint8Array>()
     this.#accepts = program.instructions.map((instruction) => {
       if (!('set' in instruction)) return undefined
       const within = sets.get(instruction.set) ?? this.classes.within(instruction.set)
@@ -196,13 +196,14 @@ export class Automaton {
   }
 
   #holds(flags: number, previous: number, next: number): boolean {
-    if (flags & ASSERT.textStart && previous !== this.edge) return false
-    if (flags & ASSERT.textEnd && next !== this.edge) return false
-    if (flags & ASSERT.lineStart && previous !== this.edge && this.#isNewline[previous] !== 1) return false
-    if (flags & ASSERT.lineEnd && next !== this.edge && this.#isNewline[next] !== 1) return false
+    if (flags & ASSERTIONS.textStart && previous !== this.edge) return false
+    if (flags & ASSERTIONS.textEnd && next !== this.edge) return false
+    if (flags & ASSERTIONS.lineStart && previous !== this.edge && this.#isNewline[previous] !== 1)
+      return false
+    if (flags & ASSERTIONS.lineEnd && next !== this.edge && this.#isNewline[next] !== 1) return false
     const isBoundary = (this.#isWord[previous] === 1) !== (this.#isWord[next] === 1)
-    if (flags & ASSERT.wordBoundary && !isBoundary) return false
-    return !(flags & ASSERT.noWordBoundary && isBoundary)
+    if (flags & ASSERTIONS.wordBoundary && !isBoundary) return false
+    return !(flags & ASSERTIONS.noWordBoundary && isBoundary)
   }
 
   #stateOf(open: readonly number[], lastClass: number, matches: readonly number[]): State {
@@ -233,7 +234,7 @@ export class Automaton {
     this.#known.clear()
     this.#matchesBefore.clear()
     const unused = { id: 0, open: NONE, previous: -1, matches: NONE, distance: Infinity }
-    this.#states.push(unused, { ...unused, id: DEAD })
-    this.#known.set(';-1;', this.#states[DEAD] as State)
+    this.#states.push(unused, { ...unused, id: DEAD_STATE })
+    this.#known.set(';-1;', this.#states[DEAD_STATE] as State)
   }
 }

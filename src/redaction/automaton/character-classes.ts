@@ -1,15 +1,15 @@
-import { contains, LAST_CODE_POINT, NEWLINE, type Ranges, WORD_CHARACTERS } from './code-points.ts'
+import { contains, LAST_CODE_POINT, NEWLINE, type CodePointRanges, WORD_CHARACTERS } from './code-points.ts'
 import type { Program } from './program.ts'
 
 /** Marks a code unit that is one half of a surrogate pair; see {@link CharacterClasses.ofUnit}. */
-export const HALF = 0xffff
+export const HALF_SURROGATE = 0xffff
 
 /**
  * Groups characters into classes: two characters are in the same class if every instruction of the program
  * treats them alike. A state then needs one table entry for each class instead of each character.
  */
 export class CharacterClasses {
-  /** The class of each UTF-16 code unit; `HALF` for halves of surrogate pairs. */
+  /** The class of each UTF-16 code unit; `HALF_SURROGATE` for halves of surrogate pairs. */
   readonly ofUnit = new Uint16Array(0x10000)
   readonly count: number
   readonly #firsts: readonly number[]
@@ -17,7 +17,7 @@ export class CharacterClasses {
   readonly #members: readonly number[]
 
   constructor(program: Program) {
-    const sets = new Set<Ranges>()
+    const sets = new Set<CodePointRanges>()
     for (const instruction of program.instructions) {
       if ('set' in instruction) sets.add(instruction.set)
       if (instruction.op === 'assert') {
@@ -44,7 +44,7 @@ export class CharacterClasses {
       if (first > 0xffff) break
       this.ofUnit.fill(this.#classes[at] as number, first, this.#firsts[at + 1] ?? 0x10000)
     }
-    this.ofUnit.fill(HALF, 0xd800, 0xe000)
+    this.ofUnit.fill(HALF_SURROGATE, 0xd800, 0xe000)
   }
 
   /** The class of any code point, which may be an unpaired half of a surrogate pair. */
@@ -62,13 +62,13 @@ export class CharacterClasses {
    * For each class 1 if its characters are in the set, otherwise 0. The set must be one that the program
    * contains.
    */
-  within(set: Ranges): Uint8Array {
+  within(set: CodePointRanges): Uint8Array {
     return Uint8Array.from(this.#members, (point) => (contains(set, point) ? 1 : 0))
   }
 }
 
 /** For each interval, a text that lists the sets containing it. */
-function signaturesOf(firsts: readonly number[], sets: readonly Ranges[]): readonly string[] {
+function signaturesOf(firsts: readonly number[], sets: readonly CodePointRanges[]): readonly string[] {
   const signatures = firsts.map(() => '')
   const index = new Map(firsts.map((first, at) => [first, at]))
   for (const [number, set] of sets.entries()) {

@@ -2,17 +2,17 @@
  * A set of code points as a flat list of intervals: first, last, first, last, in ascending order and without
  * overlap.
  */
-export type Ranges = readonly number[]
+export type CodePointRanges = readonly number[]
 
 export const LAST_CODE_POINT = 0x10ffff
 
 /** The characters of words, as RE2 defines them for `\w` and `\b`. */
-export const WORD_CHARACTERS: Ranges = [0x30, 0x39, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a]
+export const WORD_CHARACTERS: CodePointRanges = [0x30, 0x39, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a]
 
-export const NEWLINE: Ranges = [0x0a, 0x0a]
+export const NEWLINE: CodePointRanges = [0x0a, 0x0a]
 
 /** Sorts intervals, and joins those that touch or overlap. */
-export function normalized(pairs: Ranges): Ranges {
+export function normalizeRanges(pairs: CodePointRanges): CodePointRanges {
   const sorted: [number, number][] = []
   for (let at = 0; at < pairs.length; at += 2) sorted.push([pairs[at] as number, pairs[at + 1] as number])
   sorted.sort((a, b) => a[0] - b[0])
@@ -29,7 +29,7 @@ export function normalized(pairs: Ranges): Ranges {
  * The code points that a JavaScript regular expression accepts as a whole text. It must have the flag `u` or
  * `v`.
  */
-export function rangesOf(expression: RegExp): Ranges {
+export function rangesOf(expression: RegExp): CodePointRanges {
   const result: number[] = []
   for (let point = 0; point <= LAST_CODE_POINT; point++) {
     // Planes 4 to 13 have no characters yet.
@@ -41,7 +41,7 @@ export function rangesOf(expression: RegExp): Ranges {
   return result
 }
 
-export function contains(ranges: Ranges, point: number): boolean {
+export function contains(ranges: CodePointRanges, point: number): boolean {
   for (let at = 0; at < ranges.length; at += 2)
     if (point >= (ranges[at] as number) && point <= (ranges[at + 1] as number)) return true
   return false
@@ -56,7 +56,7 @@ export function caseVariants(point: number): readonly number[] {
 }
 
 // Blocks that contain all letters with upper and lower case.
-const BLOCKS_WITH_CASE: Ranges = [
+const BLOCKS_WITH_CASE: CodePointRanges = [
   0x41, 0x2fff, 0xa640, 0xabff, 0xff21, 0xff5a, 0x10400, 0x10cff, 0x118a0, 0x118df, 0x16e40, 0x16e7f, 0x1e900,
   0x1e943,
 ]

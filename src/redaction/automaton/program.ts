@@ -1,15 +1,15 @@
 import { RE2JS } from 're2js'
-import { caseVariants, normalized, type Ranges } from './code-points.ts'
+import { caseVariants, normalizeRanges, type CodePointRanges } from './code-points.ts'
 
 /**
  * An instruction of a compiled expression. `next` contains the indexes of the instructions that may follow,
  * in order of preference.
  */
 export type Instruction =
-  | { readonly op: 'take'; readonly set: Ranges; readonly next: readonly [number] }
+  | { readonly op: 'take'; readonly set: CodePointRanges; readonly next: readonly [number] }
   | { readonly op: 'go'; readonly next: readonly number[] }
   | { readonly op: 'assert'; readonly flags: number; readonly next: readonly [number] }
-  | { readonly op: 'notAfter' | 'notBefore'; readonly set: Ranges; readonly next: readonly [number] }
+  | { readonly op: 'notAfter' | 'notBefore'; readonly set: CodePointRanges; readonly next: readonly [number] }
   | { readonly op: 'match'; readonly pattern: number; readonly next: readonly [] }
 
 export interface Program {
@@ -18,7 +18,7 @@ export interface Program {
 }
 
 /** The assertions of RE2, as bits of `flags`. */
-export const ASSERT = {
+export const ASSERTIONS = {
   lineStart: 1,
   lineEnd: 2,
   textStart: 4,
@@ -31,8 +31,8 @@ export const ASSERT = {
 export interface Pattern {
   /** Regular expression in the syntax of RE2. */
   readonly source: string
-  readonly notAfter?: Ranges
-  readonly notBefore?: Ranges
+  readonly notAfter?: CodePointRanges
+  readonly notBefore?: CodePointRanges
 }
 
 /** An expression that cannot be used; the message says why. */
@@ -110,31 +110,31 @@ function translated(read: ReadInstruction, base: number, end: number, source: st
   }
 }
 
-const sets = new Map<string, Ranges>()
-const setsOfRunes = new WeakMap<object, Ranges>()
+const sets = new Map<string, CodePointRanges>()
+const setsOfRunes = new WeakMap<object, CodePointRanges>()
 
 /** Returns the same array for the same characters, so that a program has few different sets. */
-function setOf({ runes, arg }: ReadInstruction): Ranges {
+function setOf({ runes, arg }: ReadInstruction): CodePointRanges {
   const [only] = runes
   if (runes.length === 1 && only !== undefined) {
     const isFolded = (arg & FOLD_CASE) !== 0
     const name = `${only}${isFolded ? 'i' : ''}`
     const known = sets.get(name)
     if (known) return known
-    const set = normalized((isFolded ? caseVariants(only) : [only]).flatMap((point) => [point, point]))
+    const set = normalizeRanges((isFolded ? caseVariants(only) : [only]).flatMap((point) => [point, point]))
     sets.set(name, set)
     return set
   }
   // re2js uses one array of runes for all copies of a repeated class.
   const known = setsOfRunes.get(runes)
   if (known) return known
-  const set = normalized([...runes])
+  const set = normalizeRanges([...runes])
   setsOfRunes.set(runes, set)
   return set
 }
 
 /** Minimum number of characters from each instruction to a match; Infinity if no match can follow. */
-export function distances({ instructions }: Program): readonly number[] {
+export function distancesToMatch({ instructions }: Program): readonly number[] {
   const result = instructions.map(({ op }) => (op === 'match' ? 0 : Infinity))
   for (let changed = true; changed; ) {
     changed = false

@@ -1,5 +1,5 @@
-import { type Automaton, DEAD, MATCH_AFTER, MATCH_BEFORE, STATE, type State } from './automaton.ts'
-import { HALF } from './character-classes.ts'
+import { type Automaton, DEAD_STATE, MATCH_AFTER, MATCH_BEFORE, STATE_MASK, type State } from './automaton.ts'
+import { HALF_SURROGATE } from './character-classes.ts'
 
 /**
  * A match. Positions are UTF-16 code units of the whole text. While `isOpen` is true, `end` may still
@@ -12,28 +12,28 @@ export interface Span {
 }
 
 /**
- * Results of a judge. `NO_MATCH`: this is not a match. `OTHER`: this is something else; it is not reported,
+ * Results of a judge. `NO_MATCH`: this is not a match. `OTHER_MATCH`: this is something else; it is not reported,
  * nor is any match within it.
  */
 export const NO_MATCH = -1
-export const OTHER = -2
+export const OTHER_MATCH = -2
 
 /**
  * Checks the text of a possible match. Returns the position in it at which the match begins, or `NO_MATCH` or
- * `OTHER`.
+ * `OTHER_MATCH`.
  */
-export type Judge = (patterns: readonly number[], text: string) => number
+export type CheckMatch = (patterns: readonly number[], text: string) => number
 
 /** An automaton with the limits by which a scanner uses it. Can be shared by all texts. */
-export interface Search {
+export interface AutomatonSearch {
   readonly automaton: Automaton
   /**
    * Maximum number of characters that an attempt reads without a match. After a match, an attempt may read as
    * many again; with a judge, this is the maximum length of a match.
    */
   readonly most: number
-  readonly judge: Judge | undefined
-  /** Whether the judge can return `OTHER`. A match then becomes certain only when the attempt has ended. */
+  readonly judge: CheckMatch | undefined
+  /** Whether the judge can return `OTHER_MATCH`. A match then becomes certain only when the attempt has ended. */
   readonly canSkip: boolean
 }
 
@@ -52,7 +52,7 @@ const NOTHING = new Int32Array(0)
  * `most` limits their length.
  */
 export class Scanner {
-  readonly #search: Search
+  readonly #search: AutomatonSearch
   /** Matches that were found and that the caller has not removed yet, in ascending order. */
   readonly spans: Span[] = []
 
@@ -82,7 +82,7 @@ export class Scanner {
   #presentLow = 0
   #hasJoined = false
 
-  constructor(search: Search) {
+  constructor(search: AutomatonSearch) {
     this.#search = search
     this.#classBefore = search.automaton.edge
   }
@@ -130,7 +130,7 @@ export class Scanner {
     for (let size = 1; start < length; start += size) {
       let next = units[text.charCodeAt(start - base)] as number
       size = 1
-      if (next === HALF) {
+      if (next === HALF_SURROGATE) {
         if (isIncomplete(text, start - base, isEnd)) break
         size = sizeAt(text, start - base)
         next = automaton.classes.ofPoint(text.codePointAt(start - base) as number)
@@ -139,7 +139,7 @@ export class Scanner {
       if (from === 0) from = automaton.startAfter(before)
       let transition = automaton.table[from * width + next] as number
       if (transition === 0) transition = automaton.step(from, next)
-      if ((transition & STATE) !== DEAD) {
+      if ((transition & STATE_MASK) !== DEAD_STATE) {
         this.#start = start
         this.#classBefore = before
         this.#firstClass = next
@@ -173,7 +173,7 @@ export class Scanner {
       if (position < length) {
         next = units[text.charCodeAt(position - base)] as number
         size = 1
-        if (next === HALF) {
+        if (next === HALF_SURROGATE) {
           if (isIncomplete(text, position - base, isEnd)) return this.#wait(state, position)
           size = sizeAt(text, position - base)
           next = automaton.classes.ofPoint(text.codePointAt(position - base) as number)
@@ -188,11 +188,11 @@ export class Scanner {
         if (this.#generation !== automaton.generation) this.#forget(position)
       }
       if (transition & MATCH_BEFORE) this.#matched(automaton.matchesBefore(state, next), position, text, base)
-      state = transition & STATE
+      state = transition & STATE_MASK
       if (next === edge) break
       position += size
-      if (state === DEAD) {
-        if (!judge) this.#remember(DEAD, position)
+      if (state === DEAD_STATE) {
+        if (!judge) this.#remember(DEAD_STATE, position)
         break
       }
       this.#lastClass = next
@@ -210,7 +210,7 @@ export class Scanner {
           state = this.#farthest[this.#high & this.#mask] as number
           position = this.#high
           this.#hasJoined = true
-          if (state === DEAD) break
+          if (state === DEAD_STATE) break
           this.#lastClass = this.#classEndingAt(text, position - base)
         } else {
           this.#remember(state, position)
@@ -236,7 +236,7 @@ export class Scanner {
     if (verdict === NO_MATCH) return
     this.#matchEnd = end
     this.#classAtMatch = this.#lastClass
-    this.#isOther = verdict === OTHER
+    this.#isOther = verdict === OTHER_MATCH
     this.#spanStart = this.#start + Math.max(0, verdict)
     this.#presentLow = Math.max(this.#presentLow, end)
     if (this.#hasJoined) this.#low = Math.max(this.#low, end)

@@ -1,13 +1,13 @@
-import type { Ranges } from '../automaton/code-points.ts'
+import type { CodePointRanges } from '../automaton/code-points.ts'
 
 /** One way in which the value that a detector looks for can be written. */
-export interface Form {
+export interface DetectorForm {
   /** Regular expression in the syntax of RE2; its matches have a maximum length. */
   readonly source: string
   /** Characters that must not be directly before a match. */
-  readonly notAfter?: Ranges
+  readonly notAfter?: CodePointRanges
   /** Characters that must not be directly after a match. */
-  readonly notBefore?: Ranges
+  readonly notBefore?: CodePointRanges
   /** Checks a text of this form further, for example its checksum; false means that it is not a match. */
   readonly check?: (text: string) => boolean
   /**
@@ -30,5 +30,5 @@ export interface Detector {
   readonly kind: string
   /** Maximum length of a match in characters. A form without a check can match beyond it. */
   readonly most: number
-  readonly forms: readonly Form[]
+  readonly forms: readonly DetectorForm[]
 }

@@ -1,18 +1,18 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import { isIbanChecksum, isLuhn } from './checksums.ts'
-import type { Ranges } from '../automaton/code-points.ts'
+import type { CodePointRanges } from '../automaton/code-points.ts'
 import { CARD_NUMBERS, COUNTRY_CODES, FILE_ENDINGS, IBAN_LENGTHS } from './numbering-plans.ts'
 import type { Detector } from './detector.ts'
 
 export type PII_KIND_NAMES = 'email' | 'phone' | 'credit_card' | 'iban' | 'ip' | 'ssn'
 
-const DIGITS: Ranges = [0x30, 0x39]
-const LETTERS_AND_DIGITS: Ranges = [...DIGITS, 0x41, 0x5a, 0x61, 0x7a]
+const DIGITS: CodePointRanges = [0x30, 0x39]
+const LETTERS_AND_DIGITS: CodePointRanges = [...DIGITS, 0x41, 0x5a, 0x61, 0x7a]
 /** ASCII letters, digits and `_`. */
-const WORD: Ranges = [...DIGITS, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a]
-const DASH: Ranges = [0x2d, 0x2d]
-const DOT: Ranges = [0x2e, 0x2e]
-const COLON: Ranges = [0x3a, 0x3a]
+const WORD: CodePointRanges = [...DIGITS, 0x41, 0x5a, 0x5f, 0x5f, 0x61, 0x7a]
+const DASH: CodePointRanges = [0x2d, 0x2d]
+const DOT: CodePointRanges = [0x2e, 0x2e]
+const COLON: CodePointRanges = [0x3a, 0x3a]
 
 /**
  * The forms of each kind of personal data. The comment at each form names its standard (`docs/matching.md:

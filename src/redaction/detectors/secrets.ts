@@ -1,11 +1,11 @@
-import type { Ranges } from '../automaton/code-points.ts'
+import type { CodePointRanges } from '../automaton/code-points.ts'
 import type { Detector } from './detector.ts'
 import { ASSIGNED_SECRET, BEARER_TOKEN, PRIVATE_KEY, SECRET_FORMS } from './secret-forms.ts'
 
-const LETTERS_AND_DIGITS: Ranges = [0x30, 0x39, 0x41, 0x5a, 0x61, 0x7a]
+const LETTERS_AND_DIGITS: CodePointRanges = [0x30, 0x39, 0x41, 0x5a, 0x61, 0x7a]
 /** `-`, `/` and `_`, which join the parts of a name. */
-const JOINTS: Ranges = [0x2d, 0x2d, 0x2f, 0x2f, 0x5f, 0x5f]
-const WORD_AND_JOINTS: Ranges = [...LETTERS_AND_DIGITS, ...JOINTS]
+const JOINTS: CodePointRanges = [0x2d, 0x2d, 0x2f, 0x2f, 0x5f, 0x5f]
+const WORD_AND_JOINTS: CodePointRanges = [...LETTERS_AND_DIGITS, ...JOINTS]
 
 /**
  * Keys and tokens that are recognized by their form alone. A match may be longer than `most`, as long as the

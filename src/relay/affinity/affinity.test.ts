@@ -4,7 +4,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import { OrderedDigests } from '../digests/ordered-digests.ts'
 import type { Plans } from '../plan.ts'
 import type { Target } from '../request-stages.ts'
-import { Affinity } from './affinity.ts'
+import { SessionAffinity } from './affinity.ts'
 import type { SessionOwner } from './session.ts'
 
 const MINUTE_MS = 60_000
@@ -15,7 +15,7 @@ const OPTIONS = { affinity: { enabled: true, most: 100, cache_key: true } }
 /** Calls of one session, with a clock that the test moves. */
 class SessionCalls {
   nowMs = 0
-  readonly #affinity = new Affinity({
+  readonly #affinity = new SessionAffinity({
     store: new OrderedDigests(() => this.nowMs),
     key: Buffer.alloc(32),
     metrics: { add: () => {} },

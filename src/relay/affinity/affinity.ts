@@ -6,11 +6,11 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Plans } from '../plan.ts'
 import type { ParsedRequest, Plan, Target } from '../request-stages.ts'
-import { type DigestRules, type DigestStore, searchFor } from '../digests/digest-store.ts'
+import { type DigestRules, type DigestStore, searchForOneDigest } from '../digests/digest-store.ts'
 import { RecentCalls } from './recent-calls.ts'
 import type { Session, SessionFinder, SessionOwner } from './session.ts'
 
-/** Services that `Affinity` needs. */
+/** Services that `SessionAffinity` needs. */
 export interface AffinityServices {
   /**
    * Where the bindings of sessions are kept: each is a number, found by the digest of its session and model.
@@ -27,7 +27,7 @@ export interface AffinityServices {
 const MIN_CACHED_TOKENS = 1_024
 /** Lifetimes of providers' prompt caches, the shortest first. */
 export const LIFETIMES_MS = [300_000, 1_800_000, 3_600_000, 43_200_000, 86_400_000] as const
-export const LAST_LIFETIME = LIFETIMES_MS.length - 1
+export const LONGEST_LIFETIME_INDEX = LIFETIMES_MS.length - 1
 /**
  * Number of consecutive answers that read nothing from a cache, after which the binding is followed only
  * within `MAX_SHARES`.
@@ -51,7 +51,7 @@ export const SESSION_DIGESTS: DigestRules = {
 }
 
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
-export class Affinity {
+export class SessionAffinity {
   readonly #services: AffinityServices
   readonly #key: KeyObject
   readonly #recent: RecentCalls
@@ -93,7 +93,7 @@ export class Affinity {
 
 /** The channel and key where a session's prompt is cached. */
 interface Binding {
-  /** Number of the channel and key, from `placeOf`. */
+  /** Number of the channel and key, from `numberOfChannelKey`. */
   readonly place: number
   /** Index in `LIFETIMES_MS` of the longest cache lifetime that was written. */
   readonly lifetime: number
@@ -158,7 +158,7 @@ export class CallAffinity {
   ordered(plan: Plan, channel: Channel, keys: readonly UpstreamKey[]): readonly UpstreamKey[] {
     const binding = this.#bindings.get(plan.request.model)
     if (!binding || keys.length < 2) return keys
-    const at = keys.findIndex((key) => placeOf(channel, key.value) === binding.place)
+    const at = keys.findIndex((key) => numberOfChannelKey(channel, key.value) === binding.place)
     const bound = keys[at]
     if (!bound || this.#isAboveShare(binding, channel, bound, keys.length)) return keys
     return at === 0 ? keys : [bound, ...keys.slice(0, at), ...keys.slice(at + 1)]
@@ -171,7 +171,11 @@ export class CallAffinity {
     if (this.#isCounted) return
     this.#isCounted = true
     const binding = this.#bindings.get(request.model)
-    const result = !binding ? 'new' : binding.place === placeOf(channel, key.value) ? 'kept' : 'moved'
+    const result = !binding
+      ? 'new'
+      : binding.place === numberOfChannelKey(channel, key.value)
+        ? 'kept'
+        : 'moved'
     this.#services.metrics.add('sessionCalls', 1, result)
   }
 
@@ -182,11 +186,11 @@ export class CallAffinity {
   answered({ request }: Plan, { channel, key }: Target, usage: Usage, isReported: boolean): void {
     if (!this.#binds) return
     const old = this.#bindings.get(request.model)
-    const written = writtenLifetime(usage, request.cachesForADay ?? false)
+    const written = longestWrittenLifetime(usage, request.cachesForADay ?? false)
     if (!old && written < 0 && !mayBeCached(usage)) return
     const misses = (old?.misses ?? 0) + (isReported ? 1 : 0)
     const binding: Binding = {
-      place: placeOf(channel, key.value),
+      place: numberOfChannelKey(channel, key.value),
       lifetime: Math.max(old?.lifetime ?? 0, written),
       misses: usage.cacheRead > 0 ? 0 : Math.min(MAX_MISSES, misses),
     }
@@ -204,7 +208,10 @@ export class CallAffinity {
   }
 
   #arrange(plan: Plan): Plan | Promise<Plan> {
-    const found = this.#services.store.find(searchFor(this.#digestOf(plan.request.model)), () => true)
+    const found = this.#services.store.find(
+      searchForOneDigest(this.#digestOf(plan.request.model)),
+      () => true,
+    )
     return found instanceof Promise
       ? found.then((later) => this.#arrangeBy(plan, later?.value))
       : this.#arrangeBy(plan, found?.value)
@@ -226,7 +233,7 @@ export class CallAffinity {
 
   #isAt(binding: Binding, channel: Channel): boolean {
     const keys = channel.keys.length === 0 ? [''] : channel.keys
-    return keys.some((value) => placeOf(channel, value) === binding.place)
+    return keys.some((value) => numberOfChannelKey(channel, value) === binding.place)
   }
 
   #isAboveShare(binding: Binding, channel: Channel, key: UpstreamKey, usable: number): boolean {
@@ -254,11 +261,11 @@ function leavesChoice({ channels }: Plan): boolean {
  * Index in `LIFETIMES_MS` of the longest lifetime with which an answer wrote to a cache; -1 if it wrote
  * nothing.
  */
-export function writtenLifetime(usage: Usage, cachesForADay: boolean): number {
+export function longestWrittenLifetime(usage: Usage, cachesForADay: boolean): number {
   const written = [usage.cacheWrite5m, usage.cacheWrite30m, usage.cacheWrite1h, usage.cacheWrite12h]
   const longest = written.findLastIndex((tokens) => tokens > 0)
   // Providers that keep prompts for a day do not report what they write.
-  return cachesForADay && (longest >= 0 || mayBeCached(usage)) ? LAST_LIFETIME : longest
+  return cachesForADay && (longest >= 0 || mayBeCached(usage)) ? LONGEST_LIFETIME_INDEX : longest
 }
 
 function mayBeCached(usage: Usage): boolean {
@@ -272,7 +279,7 @@ const PLACES = new WeakMap<Channel, Map<string, number>>()
  * Number that stands for a channel and one of its keys. If two of them get the same number, only a cached
  * prompt may be missed.
  */
-export function placeOf(channel: Channel, key: string): number {
+export function numberOfChannelKey(channel: Channel, key: string): number {
   let places = PLACES.get(channel)
   if (!places) PLACES.set(channel, (places = new Map()))
   let place = places.get(key)
@@ -291,7 +298,7 @@ function numberOf({ place, lifetime, misses }: Binding): number {
 function bindingOf(number: number): Binding {
   return {
     place: Math.floor(number / 32),
-    lifetime: Math.min(LAST_LIFETIME, (number >>> 2) & 7),
+    lifetime: Math.min(LONGEST_LIFETIME_INDEX, (number >>> 2) & 7),
     misses: Math.min(MAX_MISSES, number & 3),
   }
 }

@@ -1,11 +1,16 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
-import { type ConversationPrint, conversationPrint } from '@sluice/wire/conversation-print'
-import { type Diagnosis, diagnosedId } from '@sluice/wire/diagnosis'
+import { type ConversationFingerprint, conversationFingerprint } from '@sluice/wire/conversation-fingerprint'
+import { type CacheDiagnosis, idForDiagnosis } from '@sluice/wire/cache-diagnosis'
 import type { Usage } from '@sluice/wire/usage'
 import type { CacheBreak } from '../../domain/cache-break.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import type { Plan, Target } from '../request-stages.ts'
-import { LAST_LIFETIME, LIFETIMES_MS, placeOf, writtenLifetime } from './affinity.ts'
+import {
+  LONGEST_LIFETIME_INDEX,
+  LIFETIMES_MS,
+  numberOfChannelKey,
+  longestWrittenLifetime,
+} from './affinity.ts'
 import type { PreviousCall, PreviousCalls } from './previous-calls.ts'
 
 /** Services that `CacheBreaks` needs. */
@@ -30,8 +35,8 @@ export class CacheBreaks {
   }
 
   /** Begins to compare a call with the previous one of its session; undefined if the call has no session. */
-  of(session: string, startedMs: number): CallBreaks | undefined {
-    return session === '' ? undefined : new CallBreaks(this.#services, session, startedMs)
+  of(session: string, startedMs: number): CallCacheBreaks | undefined {
+    return session === '' ? undefined : new CallCacheBreaks(this.#services, session, startedMs)
   }
 }
 
@@ -40,11 +45,11 @@ export interface CacheAnswer {
   readonly plan: Plan
   readonly target: Target
   readonly usage: Usage
-  readonly diagnosis: Diagnosis | undefined
+  readonly diagnosis: CacheDiagnosis | undefined
 }
 
 /** Compares one call with the previous one of its session. */
-export class CallBreaks {
+export class CallCacheBreaks {
   readonly #services: BreakServices
   readonly #session: string
   readonly #startedMs: number
@@ -83,24 +88,24 @@ export class CallBreaks {
     const cached = cachedTokens(usage, cachesForADay, previous)
     const isBroken = previous !== undefined && 2 * usage.cacheRead < sumOf(previous.cached)
     const isCached = sumOf(cached) > 0
-    const answerId = target.channel.cache_diagnostics ? diagnosedId(diagnosis) : ''
+    const answerId = target.channel.cache_diagnostics ? idForDiagnosis(diagnosis) : ''
     if (!isCached && !previous && answerId === '') return ''
     const { conversation } = plan.request
     const print =
       conversation && (isCached || isBroken)
-        ? conversationPrint(conversation.scan, conversation.form, this.#services.digestKey)
+        ? conversationFingerprint(conversation.scan, conversation.form, this.#services.digestKey)
         : undefined
     const isWhole = conversation?.form.isUnforeseeable?.(conversation.scan) !== true
     const now: PreviousCall = {
       atMs,
       channel: target.channel.name,
-      place: placeOf(target.channel, target.key.value),
+      place: numberOfChannelKey(target.channel, target.key.value),
       model: `${target.request.upstreamModel}${plan.request.serviceTier === 'fast' ? ' fast' : ''}`,
       tools: print?.tools() ?? '',
       system: print?.system() ?? '',
       messages: print && isWhole ? print.messages(print.turns) : '',
       turns: print && isWhole ? print.turns : -1,
-      longest: Math.max(previous?.longest ?? 0, writtenLifetime(usage, cachesForADay)),
+      longest: Math.max(previous?.longest ?? 0, longestWrittenLifetime(usage, cachesForADay)),
       cached,
       answerId,
       isSure: this.#services.previous.isComplete,
@@ -115,7 +120,11 @@ export class CallBreaks {
 }
 
 /** Returns the first reason that applies. */
-function reasonOf(before: PreviousCall, now: PreviousCall, print: ConversationPrint | undefined): CacheBreak {
+function reasonOf(
+  before: PreviousCall,
+  now: PreviousCall,
+  print: ConversationFingerprint | undefined,
+): CacheBreak {
   if (now.channel !== before.channel) return 'channel_moved'
   if (now.place !== before.place) return 'key_moved'
   if (now.model !== before.model) return 'model_changed'
@@ -127,7 +136,11 @@ function reasonOf(before: PreviousCall, now: PreviousCall, print: ConversationPr
   return 2 * sumOf(alive) < sumOf(before.cached) ? 'lifetime_passed' : 'provider'
 }
 
-function haveMessagesChanged(before: PreviousCall, now: PreviousCall, print: ConversationPrint): boolean {
+function haveMessagesChanged(
+  before: PreviousCall,
+  now: PreviousCall,
+  print: ConversationFingerprint,
+): boolean {
   if (before.turns < 0 || now.turns < 0) return false
   return print.messages(before.turns) !== before.messages
 }
@@ -142,7 +155,7 @@ function cachedTokens(usage: Usage, cachesForADay: boolean, previous: PreviousCa
   const tokens = [cacheWrite5m, cacheWrite30m, cacheWrite1h, cacheWrite12h, 0]
   const before = previous?.cached ?? []
   let left = usage.cacheRead
-  for (let lifetime = LAST_LIFETIME; lifetime > 0; lifetime--) {
+  for (let lifetime = LONGEST_LIFETIME_INDEX; lifetime > 0; lifetime--) {
     const read = Math.min(left, before[lifetime] ?? 0)
     tokens[lifetime]! += read
     left -= read

@@ -1,5 +1,5 @@
 import { createHmac, type KeyObject } from 'node:crypto'
-import { type ConversationForm, hashable, openingOf } from '@sluice/wire/conversation-digests'
+import { type ConversationForm, digestInput, conversationOpening } from '@sluice/wire/conversation-digests'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { HeaderName, Headers } from '../../http/request.ts'
 
@@ -58,7 +58,7 @@ export function sessionOf(
   form: ConversationForm,
 ): Session | undefined {
   const id = namedId(headers, scan)
-  const opening = id === undefined ? openingOf(scan, form) : [Buffer.from(id)]
+  const opening = id === undefined ? conversationOpening(scan, form) : [Buffer.from(id)]
   if (!opening) return undefined
   const isNamed = id !== undefined
   return { tag: tagOf(owner, isNamed, opening), name: id, isNamed, hasCacheKey: scan.has('prompt_cache_key') }
@@ -83,7 +83,7 @@ export function sessionFinder(headers: Headers, scan: ScannedObject, form: Conve
 
 function tagOf({ key, userId }: SessionOwner, isNamed: boolean, parts: readonly Buffer[]): string {
   const hmac = createHmac('sha256', key).update(`session ${userId} ${isNamed ? 'named' : 'begins'} `)
-  for (const part of hashable(parts, key)) hmac.update(part)
+  for (const part of digestInput(parts, key)) hmac.update(part)
   return hmac.digest('hex')
 }
 

@@ -1,7 +1,17 @@
-import { eventsIn, type Json, withUsageChunk } from '@sluice/wire/answer-forms'
+import {
+  type AnswerForm,
+  chatAnswers,
+  completionsAnswers,
+  parseEvents,
+  geminiAnswers,
+  type Json,
+  messagesAnswers,
+  responsesAnswers,
+  withUsageChunk,
+} from '@sluice/wire/answer-forms'
 import { parseRecord } from '@sluice/wire/json/record'
 import { newResponseId } from '../responses/response-id.ts'
-import type { AnswerKeeping } from './answer-keeping.ts'
+import type { AnswerStorageRules, FormsName } from './answer-storage-rules.ts'
 
 /**
  * Form in which a client gets an answer: a whole body, server-sent events, or one JSON array of the events.
@@ -9,8 +19,8 @@ import type { AnswerKeeping } from './answer-keeping.ts'
 export type BodyForm = 'whole' | 'events' | 'array'
 
 /** An answer in the form in which one client got it. */
-export interface GivenBody {
-  readonly keeping: AnswerKeeping
+export interface ProducedBody {
+  readonly keeping: AnswerStorageRules
   readonly form: BodyForm
   readonly includeUsage: boolean
   readonly bytes: Buffer
@@ -19,7 +29,7 @@ export interface GivenBody {
 }
 
 /** The form of an answer that a client asks for. */
-export interface WantedBody {
+export interface RequestedBodyForm {
   readonly form: BodyForm
   readonly includeUsage: boolean
 }
@@ -31,14 +41,22 @@ export const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
   array: 'application/json',
 }
 
+const FORMS: Readonly<Record<FormsName, AnswerForm>> = {
+  chat: chatAnswers,
+  completions: completionsAnswers,
+  messages: messagesAnswers,
+  gemini: geminiAnswers,
+  responses: responsesAnswers,
+}
+
 /** Whether an answer that was given in one form can be sent, unchanged, to a client that wants another. */
-export function isSameBody(given: Omit<GivenBody, 'bytes' | 'usage'>, wanted: WantedBody): boolean {
+export function isSameBody(given: Omit<ProducedBody, 'bytes' | 'usage'>, wanted: RequestedBodyForm): boolean {
   if (given.keeping.hasOwnIds) return false
   return given.form === wanted.form && (given.form === 'whole' || given.includeUsage === wanted.includeUsage)
 }
 
 /** Converts an answer to the form that a client wants; undefined if it cannot be converted. */
-export function bodyFor(given: GivenBody, wanted: WantedBody): Buffer | undefined {
+export function convertBody(given: ProducedBody, wanted: RequestedBodyForm): Buffer | undefined {
   const text = given.bytes.toString()
   const converted =
     given.form === wanted.form ? sameForm(given, wanted, text) : otherForm(given, wanted, text)
@@ -56,9 +74,9 @@ export function bodyFor(given: GivenBody, wanted: WantedBody): Buffer | undefine
  * Whether an answer may be kept: it is complete and not a refusal. An answer of an endpoint without streams
  * is complete if it is a JSON object without an error.
  */
-export function mayBeKept(given: GivenBody): boolean {
+export function isKeepableAnswer(given: ProducedBody): boolean {
   const text = given.bytes.toString()
-  const { forms } = given.keeping
+  const forms = formsOf(given.keeping)
   if (forms) {
     const whole = wholeOf(given, text)
     return whole !== undefined && forms.isComplete(whole)
@@ -68,30 +86,37 @@ export function mayBeKept(given: GivenBody): boolean {
 }
 
 function sameForm(
-  { keeping, form, includeUsage: hasUsage, usage }: GivenBody,
-  { includeUsage }: WantedBody,
+  { keeping, form, includeUsage: hasUsage, usage }: ProducedBody,
+  { includeUsage }: RequestedBodyForm,
   text: string,
 ): string {
   if (form === 'whole' || !keeping.hasUsageOption || hasUsage === includeUsage) return text
   return withUsageChunk(text, includeUsage, usage)
 }
 
-function otherForm(given: GivenBody, { form, includeUsage }: WantedBody, text: string): string | undefined {
+function otherForm(
+  given: ProducedBody,
+  { form, includeUsage }: RequestedBodyForm,
+  text: string,
+): string | undefined {
   const whole = wholeOf(given, text)
   if (!whole) return undefined
   if (form === 'whole') return JSON.stringify(whole)
   if (form === 'array') return JSON.stringify([whole])
-  return given.keeping.forms?.frames(whole, { includeUsage })
+  return formsOf(given.keeping)?.frames(whole, { includeUsage })
 }
 
-function wholeOf(
-  { keeping: { forms, hasUsageOption }, form, usage }: GivenBody,
-  text: string,
-): Json | undefined {
+function formsOf({ forms }: AnswerStorageRules): AnswerForm | undefined {
+  return forms && FORMS[forms]
+}
+
+function wholeOf({ keeping, form, usage }: ProducedBody, text: string): Json | undefined {
   if (form === 'whole') return parseRecord(text)
-  const events = form === 'array' ? elementsOf(text) : eventsIn(text)
-  const whole = forms?.whole(events)
-  return whole && hasUsageOption && whole['usage'] === undefined && usage ? { ...whole, usage } : whole
+  const events = form === 'array' ? elementsOf(text) : parseEvents(text)
+  const whole = formsOf(keeping)?.whole(events)
+  return whole && keeping.hasUsageOption && whole['usage'] === undefined && usage
+    ? { ...whole, usage }
+    : whole
 }
 
 function elementsOf(text: string): { readonly name: undefined; readonly data: Json }[] {

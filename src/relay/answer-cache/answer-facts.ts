@@ -28,7 +28,7 @@ export interface AnswerFacts {
 }
 
 /** Facts of a call with a complete answer, for the calls that get it too; undefined for any other call. */
-export function factsOf(
+export function answerFactsOfCall(
   settlement: Settlement | undefined,
   { equal, wanted }: SharableCall,
 ): AnswerFacts | undefined {
@@ -57,7 +57,7 @@ const WHOLE: ReadonlySet<SettlementReason> = new Set(WHOLE_REASONS)
  * The facts stored with a kept answer; undefined if another version of the gateway wrote them in another
  * format.
  */
-export function factsIn({ facts }: KeptAnswer): AnswerFacts | undefined {
+export function factsOfKeptAnswer({ facts }: KeptAnswer): AnswerFacts | undefined {
   const read = parseRecord(facts) as Partial<AnswerFacts> | undefined
   if (!Number.isSafeInteger(read?.quota) || !Number.isSafeInteger(read?.tokens)) return undefined
   return read?.form !== undefined && read.form in CONTENT_TYPES && typeof read.model === 'string'

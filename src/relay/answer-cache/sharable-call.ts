@@ -7,8 +7,8 @@ import type { DialectFacts } from '../dialects/dialect.ts'
 import type { CallGuards } from '../guards/call-guards.ts'
 import type { ParsedRequest } from '../request-stages.ts'
 import type { Routes } from '../routing.ts'
-import type { BodyForm, WantedBody } from './answer-bodies.ts'
-import type { EqualRequest } from './answer-keeping.ts'
+import type { BodyForm, RequestedBodyForm } from './answer-bodies.ts'
+import type { RequestIdentity } from './answer-storage-rules.ts'
 import { configurationVersion } from './configuration-version.ts'
 
 /** A request that was checked, and has passed the limits of its key, its user and its model. */
@@ -28,8 +28,8 @@ export interface AdmittedRequest {
 /** A call whose answer may be kept, or shared with equal calls. */
 export interface SharableCall extends AdmittedRequest {
   readonly options: CacheOptions
-  readonly equal: EqualRequest
-  readonly wanted: WantedBody
+  readonly equal: RequestIdentity
+  readonly wanted: RequestedBodyForm
   /** Time for which the answer is kept, in milliseconds. */
   readonly ttlMs: number
   /** HMAC that is the same for equal calls. */

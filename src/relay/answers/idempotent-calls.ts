@@ -11,7 +11,7 @@ import type { Metrics } from '../../telemetry/metrics.ts'
 import { UpstreamRefusal } from '../failure.ts'
 import type { IncomingCall, RenderedRefusal } from '../request-stages.ts'
 import { RetriedWrites } from '../responses/response-store.ts'
-import { type AnswerEnd, AnswerUnderWay } from './answer-under-way.ts'
+import { type AnswerEnd, RunningAnswer } from './running-answer.ts'
 import type { KeptAnswers } from './kept-answers.ts'
 
 /** Maximum characters of a key. */
@@ -35,7 +35,7 @@ const LASTING_REFUSALS: ReadonlySet<number> = new Set([400, 404, 422])
 const REPLAYED = { 'idempotency-replayed': 'true' } as const
 
 /** Records in the database which process is making which call. */
-export interface Claims {
+export interface IdempotencyClaims {
   readonly rows: Pick<Rows, 'write'>
   /** Name of this process among the processes that share the database. */
   readonly node: string
@@ -45,7 +45,7 @@ export interface Claims {
 
 /** Services that calls with an idempotency key need. */
 interface IdempotentCallServices {
-  readonly claims: Claims
+  readonly claims: IdempotencyClaims
   readonly answers: KeptAnswers
   readonly memory: RequestMemory
   readonly reads: StoreReads
@@ -53,7 +53,7 @@ interface IdempotentCallServices {
 }
 
 /** A request with an idempotency key. A client may send it several times. */
-export interface AttemptOfCall {
+export interface RequestWithIdempotencyKey {
   readonly key: string
   /** Computes the fingerprint of path and body. */
   readonly fingerprint: () => Promise<string>
@@ -79,7 +79,7 @@ interface CallUnderWay {
   readonly over: PromiseWithResolvers<void>
   readonly incoming: IncomingCall
   /** Undefined until the claim is granted. */
-  answer: AnswerUnderWay | undefined
+  answer: RunningAnswer | undefined
   /** The call with the response that records its answer. */
   made: IncomingCall | undefined
   /** Whether the call continues although all its clients have left. */
@@ -110,7 +110,7 @@ export class IdempotentCalls {
   }
 
   /** Answers a request. Rejects with the error for its client. */
-  async answer(attempt: AttemptOfCall): Promise<void> {
+  async answer(attempt: RequestWithIdempotencyKey): Promise<void> {
     const { key, incoming, caller } = attempt
     if (key === '' || key.length > MAX_KEY_LENGTH)
       throw new GatewayError('invalid_request', 'idempotency-key: expected 1 to 255 characters')
@@ -146,7 +146,10 @@ export class IdempotentCalls {
   }
 
   /** Resolves to whether the request got the answer of a call that is running in this process. */
-  async #attached(here: CallUnderWay, { incoming, requirePermission }: AttemptOfCall): Promise<boolean> {
+  async #attached(
+    here: CallUnderWay,
+    { incoming, requirePermission }: RequestWithIdempotencyKey,
+  ): Promise<boolean> {
     await here.decided.promise
     const { answer } = here
     if (!answer) return false
@@ -171,7 +174,11 @@ export class IdempotentCalls {
     return false
   }
 
-  async #claim(lookup: string, call: CallUnderWay, { caller, settings }: AttemptOfCall): Promise<ClaimState> {
+  async #claim(
+    lookup: string,
+    call: CallUnderWay,
+    { caller, settings }: RequestWithIdempotencyKey,
+  ): Promise<ClaimState> {
     const { rows, node } = this.#services.claims
     this.#underWay.set(lookup, call)
     let state: ClaimState | undefined
@@ -197,9 +204,9 @@ export class IdempotentCalls {
   }
 
   /** Makes a call whose claim was granted, and keeps its answer. */
-  async #make(lookup: string, call: CallUnderWay, attempt: AttemptOfCall): Promise<void> {
+  async #make(lookup: string, call: CallUnderWay, attempt: RequestWithIdempotencyKey): Promise<void> {
     const { incoming, allocation, settings } = attempt
-    const answer = new AnswerUnderWay({
+    const answer = new RunningAnswer({
       memory: this.#services.memory,
       owner: allocation.owner,
       maxBytes: settings.options.idempotency.most_answer,
@@ -244,7 +251,7 @@ export class IdempotentCalls {
   async #end(
     lookup: string,
     { claim }: CallUnderWay,
-    { incoming, caller, settings }: AttemptOfCall,
+    { incoming, caller, settings }: RequestWithIdempotencyKey,
     end: AnswerEnd | undefined,
   ): Promise<void> {
     const {
@@ -276,7 +283,10 @@ export class IdempotentCalls {
   }
 
   /** Sends the answer of an earlier call. */
-  async #replay(lookup: string, { incoming, caller, requirePermission }: AttemptOfCall): Promise<void> {
+  async #replay(
+    lookup: string,
+    { incoming, caller, requirePermission }: RequestWithIdempotencyKey,
+  ): Promise<void> {
     const { answers, reads } = this.#services
     const { record, response } = incoming
     const found = await answers.find('idempotency', lookup)
@@ -346,7 +356,7 @@ export class IdempotentCalls {
   }
 }
 
-function newCall(fingerprint: string, { incoming, caller }: AttemptOfCall): CallUnderWay {
+function newCall(fingerprint: string, { incoming, caller }: RequestWithIdempotencyKey): CallUnderWay {
   return {
     fingerprint,
     claim: randomUUID(),

@@ -8,7 +8,12 @@ import { withAcceptedSampling } from '@sluice/wire/sampling'
 import { AnswerToolDecoder, withAnswerAsText } from '@sluice/wire/answer-tool'
 import { withCacheMarks } from '@sluice/wire/cache-marks'
 import { choicesOf, type Reply, replyText } from '@sluice/wire/reply'
-import { type ClientProvider, clientProvider, providerFor, withProvider } from '@sluice/wire/edit-request'
+import {
+  type ProviderMember,
+  readProviderMember,
+  providerMemberFor,
+  withProviderMember,
+} from '@sluice/wire/edit-request'
 import type {
   Dropped,
   ReplyIdentity,
@@ -19,14 +24,14 @@ import type {
   UpstreamModel,
 } from '@sluice/wire/codec'
 import type { ReplyContext, Conversation, MediaPart, Part, RepeatedFields } from '@sluice/wire/conversation'
-import { AnswerNames } from '@sluice/wire/answer-names'
+import { AnswerMetadata } from '@sluice/wire/answer-metadata'
 import { FINISH_REASONS } from '@sluice/wire/chat'
 import { withCutOffStop } from '@sluice/wire/tool-input'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { withoutThinkingSuffix, withSuffixThinking } from '@sluice/wire/messages'
 import { capabilitiesOf } from '@sluice/wire/model-capabilities'
-import type { SentRequest } from '@sluice/wire/unseen-thinking'
+import type { SentRequest } from '@sluice/wire/hidden-thinking'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import { withoutGatedFields, withAcceptedFields } from '@sluice/wire/shared-fields'
 import { statesTier } from '@sluice/wire/upstream-settings'
@@ -38,7 +43,7 @@ import type { SignatureStore } from '../responses/signature-store.ts'
 import { type RetentionOptions, RetainedResponse } from '../responses/retained-response.ts'
 import { type ConversionDialect, type UpstreamDialect, upstreamDialect } from './conversion-dialects.ts'
 import { ConvertingTap } from './converting-tap.ts'
-import type { WholeReply, Reader } from './dialect.ts'
+import type { WholeReply, RequestReaderContext } from './dialect.ts'
 import {
   type AccountConversation,
   type SignedHistory,
@@ -51,7 +56,7 @@ import type { AttemptRequest, ChannelPlan, SentConversation } from '../request-s
 interface DecodeOptions extends Beside {
   /** The maximum of output tokens if the request cannot be decoded. */
   readonly maxTokens: number | undefined
-  readonly reader: Reader
+  readonly reader: RequestReaderContext
   /** The dialects in which the channels receive requests. */
   readonly spoken: ReadonlySet<ProtocolName>
   /** Whether the client reads its stream as one JSON array. */
@@ -175,7 +180,11 @@ export class Conversions {
     const { codec } = upstreamDialect(spoken)
     const dropped: Dropped = new Set(before)
     const inline = await this.#media.inline(conversation, (part) => codec.mustFetch(part), requester)
-    return { inline, body: withProvider(codec.encodeRequest(inline, upstream, dropped), provider), dropped }
+    return {
+      inline,
+      body: withProviderMember(codec.encodeRequest(inline, upstream, dropped), provider),
+      dropped,
+    }
   }
 
   #prepare(
@@ -301,7 +310,7 @@ function fit(
   const hasTiers = UPSTREAM_PROTOCOLS[spoken].vendor === 'openai' && !channel.pass_through
   const stated = hasTiers && statesTier(channel) ? { ...marked, isStandardTier: true as const } : marked
   const conversation = takesAnyTier(channel, spoken) ? { ...stated, takesAnyTier: true as const } : stated
-  const provider = providerFor(given, channel, dropped)
+  const provider = providerMemberFor(given, channel, dropped)
   return { spoken, conversation, upstream: { name, capabilities }, provider, dropped }
 }
 
@@ -392,8 +401,8 @@ function convertedReply(
 }
 
 /** The id, model and finish reasons that a converted reply states; the reasons are chat's. */
-function namesOfReply({ id, model, stop, others = [] }: Reply): AnswerNames {
-  const names = new AnswerNames()
+function namesOfReply({ id, model, stop, others = [] }: Reply): AnswerMetadata {
+  const names = new AnswerMetadata()
   names.note(id, model)
   for (const [choice, { reason }] of [stop, ...others.map((other) => other.stop)].entries())
     names.finish(choice, FINISH_REASONS[reason])
@@ -419,7 +428,7 @@ interface Beside {
 /** A decoded request of a client. */
 interface Decoded {
   readonly conversation: Conversation
-  readonly provider: ClientProvider | undefined
+  readonly provider: ProviderMember | undefined
   readonly dropped: ReadonlySet<string>
 }
 
@@ -434,7 +443,7 @@ function decodeRequest(
     const decoded = { ...codec.decodeRequest(scan, dropped), ...target }
     const repeated = new Map([...(decoded.repeated ?? []), ...repeats])
     const conversation = repeats.size > 0 ? { ...decoded, repeated } : decoded
-    return { conversation, provider: clientProvider(scan), dropped }
+    return { conversation, provider: readProviderMember(scan), dropped }
   } catch (refusal) {
     return { refusal }
   }

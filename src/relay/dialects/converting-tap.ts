@@ -1,20 +1,20 @@
-import { AnswerNames } from '@sluice/wire/answer-names'
+import { AnswerMetadata } from '@sluice/wire/answer-metadata'
 import { FINISH_REASONS } from '@sluice/wire/chat'
-import type { Diagnosis } from '@sluice/wire/diagnosis'
+import type { CacheDiagnosis } from '@sluice/wire/cache-diagnosis'
 import { PROTOCOLS } from '@sluice/wire/protocols'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { StreamDecoder, StreamEncoder } from '@sluice/wire/codec'
-import type { ArrivedMedia } from '@sluice/wire/received-media'
+import type { ReceivedMedia } from '@sluice/wire/received-media'
 import { CopiedText, FrameWriter } from '@sluice/wire/frame-writer'
 import { StreamedCallInputs, CUT_OFF_STOP } from '@sluice/wire/tool-input'
-import { EmittedText } from '@sluice/wire/emitted-text'
+import { TextBuffer } from '@sluice/wire/text-buffer'
 import { asRecord } from '@sluice/wire/json/record'
 import type { ReplyEvent } from '@sluice/wire/reply'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
-import { NO_TOOLS, type SeenTools } from '@sluice/wire/tool-use'
+import { NO_TOOLS, type ReportedToolUses } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
-import type { Served } from '@sluice/wire/service-tier'
+import type { StatedService } from '@sluice/wire/service-tier'
 import type { Call } from '../call.ts'
 import type { RetainedResponse } from '../responses/retained-response.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
@@ -49,13 +49,13 @@ export class ConvertingTap implements Tap {
   /** Always true, because only events are written, never comments. */
   readonly sawEvent = true
   /** The id, model and finish reasons that the upstream has stated; the reasons are chat's. */
-  readonly names = new AnswerNames()
+  readonly names = new AnswerMetadata()
   readonly #decoder: StreamDecoder
   readonly #encoder: StreamEncoder
   readonly #defaults: TapDefaults
   readonly #signatures: StreamSignatures | undefined
   readonly #retained: RetainedResponse | undefined
-  readonly #text = new EmittedText()
+  readonly #text = new TextBuffer()
   readonly #calls = new StreamedCallInputs()
   /** Frames written at the end of the upstream's stream, to be sent with the last one. */
   #lastFrames = ''
@@ -79,7 +79,7 @@ export class ConvertingTap implements Tap {
     this.#retained = retained
   }
 
-  get tools(): SeenTools {
+  get tools(): ReportedToolUses {
     return this.#decoder.tools ?? NO_TOOLS
   }
 
@@ -87,11 +87,11 @@ export class ConvertingTap implements Tap {
     return this.#decoder.usage
   }
 
-  get served(): Served | undefined {
+  get served(): StatedService | undefined {
     return this.#decoder.served
   }
 
-  get diagnosis(): Diagnosis | undefined {
+  get diagnosis(): CacheDiagnosis | undefined {
     return this.#decoder.diagnosis
   }
 
@@ -99,7 +99,7 @@ export class ConvertingTap implements Tap {
     return this.#text.toString()
   }
 
-  get arrived(): ArrivedMedia {
+  get arrived(): ReceivedMedia {
     return this.#decoder.arrived
   }
 

@@ -4,13 +4,13 @@ import { NO_USAGE } from '@sluice/wire/usage'
 import { channelProtocols } from './choose-dialect.ts'
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { parseRecord } from '@sluice/wire/json/record'
-import type { KnownNames } from '@sluice/wire/json/known-names'
+import type { KnownMemberNames } from '@sluice/wire/json/known-names'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { PromptText } from '@sluice/wire/prompt-tokens'
 import type { Headers } from '../../http/request.ts'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import { UpstreamRefusal } from '../failure.ts'
-import { type Dialect, type Reader, throwNoStreams } from './dialect.ts'
+import { type Dialect, type RequestReaderContext, throwNoStreams } from './dialect.ts'
 import type { AttemptRequest, ParsedRequest } from '../request-stages.ts'
 
 /** Thrown if no channel of the model can count tokens; the gateway then counts them itself. */
@@ -48,7 +48,7 @@ export interface CountingContext {
 export interface CountTokensEndpoint {
   readonly protocol: ClientProtocol
   /** Names of the fields of its requests. */
-  readonly names: KnownNames
+  readonly names: KnownMemberNames
   /** Path relative to a channel's base URL. */
   path(upstreamModel: string): string
   /** Checks a request and returns the model for which tokens are counted. */
@@ -60,7 +60,7 @@ export interface CountTokensEndpoint {
   /** Headers for the upstream; names and values alternate. */
   upstreamHeaders(headers: Headers): readonly string[]
   /** Finds the earlier responses to which a checked request refers; absent if the protocol has none. */
-  contextOf?(scan: ScannedObject, reader: Reader): Promise<CountingContext>
+  contextOf?(scan: ScannedObject, reader: RequestReaderContext): Promise<CountingContext>
   /**
    * Returns the text whose tokens the gateway counts. Throws if the request does not contain all of its text.
    * `isComposed`: whether references were already replaced by their content.

@@ -1,5 +1,5 @@
-import type { AnswerNames } from '@sluice/wire/answer-names'
-import type { Diagnosis } from '@sluice/wire/diagnosis'
+import type { AnswerMetadata } from '@sluice/wire/answer-metadata'
+import type { CacheDiagnosis } from '@sluice/wire/cache-diagnosis'
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import type { CallNote } from '../../domain/call-outcome.ts'
 import type { Endpoint } from '../../domain/endpoints.ts'
@@ -11,16 +11,16 @@ import type { Headers } from '../../http/request.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
 import type { ConversationForm } from '@sluice/wire/conversation-digests'
 import type { ScanLimits } from '@sluice/wire/json/json-scan'
-import type { KnownNames } from '@sluice/wire/json/known-names'
+import type { KnownMemberNames } from '@sluice/wire/json/known-names'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import type { ArrivedMedia } from '@sluice/wire/received-media'
+import type { ReceivedMedia } from '@sluice/wire/received-media'
 import type { ReplyFacts } from '@sluice/wire/reply-facts'
 import type { ReportedUsage } from '@sluice/wire/reported-usage'
 import type { StreamError, TapEnd, TapStep } from '@sluice/wire/sse/stream-tap'
-import type { Served } from '@sluice/wire/service-tier'
-import type { SeenTools } from '@sluice/wire/tool-use'
+import type { StatedService } from '@sluice/wire/service-tier'
+import type { ReportedToolUses } from '@sluice/wire/tool-use'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
-import type { AnswerKeeping } from '../answer-cache/answer-keeping.ts'
+import type { AnswerStorageRules } from '../answer-cache/answer-storage-rules.ts'
 import type { FormBody } from '../body-reader.ts'
 import type { Call } from '../call.ts'
 import type { CallGuards } from '../guards/call-guards.ts'
@@ -43,7 +43,7 @@ export interface StorableResponse {
    * the end is known, and resolves to whether that is durable. Called once, before the client receives
    * anything.
    */
-  readonly goOn?: ((target: Target, call: Call) => Promise<boolean>) | undefined
+  readonly continueInBackground?: ((target: Target, call: Call) => Promise<boolean>) | undefined
   /** Special outcome of the response that is noted in the call's row in the usage log. */
   readonly note?: CallNote | undefined
   /** Set by guards: converts bytes for the client to the bytes that are stored. */
@@ -85,13 +85,13 @@ export interface Tap extends StorableResponse {
   /** The last valid usage that the stream has reported. */
   readonly usage: ReportedUsage | undefined
   /** How the provider serves the stream, such as its service tier; absent if only `usage` states it. */
-  readonly served?: Served | undefined
+  readonly served?: StatedService | undefined
   /** What the stream has stated about the prompt cache; absent if its dialect has no such statement. */
-  readonly diagnosis?: Diagnosis | undefined
+  readonly diagnosis?: CacheDiagnosis | undefined
   /** The id, model and finish reasons that the stream has stated; absent if its dialect has none. */
-  readonly names?: AnswerNames
+  readonly names?: AnswerMetadata
   /** Uses of the provider's tools so far. */
-  readonly tools: SeenTools
+  readonly tools: ReportedToolUses
   readonly error: StreamError | undefined
   /** The upstream's error frame, unchanged, if the client speaks the upstream's dialect. */
   readonly errorFrame: Buffer | undefined
@@ -110,7 +110,7 @@ export interface Tap extends StorableResponse {
   /** The generated text so far, for counting tokens. */
   readonly text: string
   /** Audio, images and hidden reasoning so far. */
-  readonly arrived: ArrivedMedia
+  readonly arrived: ReceivedMedia
   push(chunk: Buffer): TapStep
   end(): Pick<TapEnd, 'complete'>
   /**
@@ -133,7 +133,7 @@ export interface Tap extends StorableResponse {
   /**
    * When the stream breaks off: returns the events held back for services that cannot change the response.
    */
-  takeUnjudged?(): Buffer
+  takeUncheckedEvents?(): Buffer
   /**
    * Returns an event that only shows that the reply is in progress; undefined if none can be sent now, or if
    * the dialect has no such event.
@@ -152,7 +152,7 @@ export interface Tap extends StorableResponse {
 }
 
 /** The caller whose request is read, and what reading it needs. */
-export interface Reader {
+export interface RequestReaderContext {
   readonly caller: Caller
   readonly settings: Settings
   /** Allocates memory in addition to the body until the call ends. Throws `overloaded` if none is left. */
@@ -176,7 +176,7 @@ export interface DialectFacts {
    */
   readonly servedBy?: readonly ProtocolName[]
   /** Names of the fields of its requests, which are checked before anything else. */
-  readonly names: KnownNames
+  readonly names: KnownMemberNames
   /** Limits of its requests, if they differ from the common ones. */
   readonly scanLimits?: ScanLimits
   /** Whether a model without a price is free at this endpoint, independent of the operator's setting. */
@@ -191,15 +191,19 @@ export interface Dialect extends DialectFacts {
    * Returns how the answer to a request may be kept for equal requests; undefined if it may not be kept.
    * Absent if no answer of this dialect may be kept.
    */
-  readonly keeping?: (scan: ScannedObject) => AnswerKeeping | undefined
+  readonly keeping?: (scan: ScannedObject) => AnswerStorageRules | undefined
   /** Checks a request. Throws `invalid_request` that names the field. */
-  read(scan: ScannedObject, headers: Headers, reader: Reader): ParsedRequest | Promise<ParsedRequest>
+  read(
+    scan: ScannedObject,
+    headers: Headers,
+    reader: RequestReaderContext,
+  ): ParsedRequest | Promise<ParsedRequest>
 }
 
 /** A dialect whose requests are forms. */
 export interface FormDialect extends DialectFacts {
   /** Checks a request. Throws `invalid_request` that names the field. */
-  read(form: FormBody, reader: Reader): ParsedRequest | Promise<ParsedRequest>
+  read(form: FormBody, reader: RequestReaderContext): ParsedRequest | Promise<ParsedRequest>
 }
 
 /** Placeholder for the stream functions of a dialect without streams. */

@@ -1,4 +1,4 @@
-import type { MediaAnswer } from '@sluice/wire/guarded-media'
+import type { MediaAnswerKind } from '@sluice/wire/guarded-media'
 import type { Usage } from '@sluice/wire/usage'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { ImageForm } from '../../domain/price.ts'
@@ -16,7 +16,7 @@ export interface ChargedUsage {
 }
 
 /** Result of a push. */
-export interface PassedBytes {
+export interface PassthroughOutput {
   /** Bytes that may be forwarded now. */
   readonly forward: Buffer | undefined
   /** Whether the response has reached its protocol's end and should be ended. */
@@ -37,7 +37,7 @@ export interface Passthrough {
   readonly isBlocked?: boolean
   /** The tap of a stream of events. Its clients can be informed why the stream ends. */
   readonly tap?: Tap
-  push(chunk: Buffer): PassedBytes
+  push(chunk: Buffer): PassthroughOutput
   /**
    * Must be called at the end of the upstream's response. Returns whether it is complete and valid for its
    * endpoint.
@@ -59,9 +59,9 @@ export interface Passthrough {
 }
 
 /** The responses of an endpoint that are passed through unchanged. */
-export interface PassedResponses {
+export interface PassthroughResponses {
   /** What the texts of the responses are, for guards that check them; undefined if there are no texts. */
-  readonly about?: MediaAnswer
+  readonly about?: MediaAnswerKind
   /** Media types to request from the upstream. */
   readonly accept: string
   /**

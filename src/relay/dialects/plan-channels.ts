@@ -1,4 +1,4 @@
-import { keepsGoogleThinking } from '@sluice/wire/edit-request'
+import { passesGoogleThinking } from '@sluice/wire/edit-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProtocolName, ServedProtocol } from '@sluice/wire/protocols'
 import type { ProviderTools } from '@sluice/wire/tool-use'
@@ -64,7 +64,7 @@ export function nativeRequest(
       dialect,
       model: channel.model_mapping.get(name) ?? name,
       value: (member) =>
-        member === 'extra_body' && !keepsGoogleThinking(channel) ? undefined : scan.value(member),
+        member === 'extra_body' && !passesGoogleThinking(channel) ? undefined : scan.value(member),
     },
   }
 }

@@ -3,11 +3,11 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { ProtocolName } from '@sluice/wire/protocols'
 import type { Conversation } from '@sluice/wire/conversation'
 import type { ReplyEvent, ReplyPart } from '@sluice/wire/reply'
-import { SignedReply, signedRuns, SignedTurns, SIGNING_DIALECTS } from '@sluice/wire/signatures'
+import { SignedReply, signedPartsOfReply, SignedTurns, SIGNING_DIALECTS } from '@sluice/wire/signatures'
 import type { UpstreamKey } from '../../upstreams/key-ring.ts'
 import type { Call } from '../call.ts'
 import type { FoundSignatures, SignatureStore, SignedEntry } from '../responses/signature-store.ts'
-import type { Reader } from './dialect.ts'
+import type { RequestReaderContext } from './dialect.ts'
 import type { Target } from '../request-stages.ts'
 
 /** The conversation for one account of a channel. */
@@ -67,7 +67,7 @@ export function unsignedHistory(conversation: Conversation): SignedHistory {
 export async function signedHistory(
   conversation: Conversation,
   spoken: ReadonlySet<ProtocolName>,
-  reader: Reader,
+  reader: RequestReaderContext,
   store: SignatureStore,
 ): Promise<SignedHistory> {
   const retentionMs = reader.settings.options.keep_signatures
@@ -134,7 +134,7 @@ class KnownHistory implements SignedHistory {
     call: Call,
   ): Promise<void> => {
     const { store, retentionMs } = this.#found
-    const runs = signedRuns(parts, this.#turns)
+    const runs = signedPartsOfReply(parts, this.#turns)
     if (runs.size === 0) return Promise.resolve()
     const account = { protocol: request.protocol, channel: channel.name, keyTag: store.keyTag(key.value) }
     return store.keep(call.hold.account.user.id, account, runs, retentionMs)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type DigestSearch, LocalDigests, MAX_COMPARED } from './digest-store.ts'
+import { type DigestSearch, LocalDigests, MAX_COMPUTED_DIGESTS } from './digest-store.ts'
 
 const RETENTION = { ms: 1_000_000, most: 1000 }
 
@@ -45,6 +45,6 @@ describe('a search for digests', () => {
     store.remember(digestOf(101, 7), 1, RETENTION)
     const search = searchOf(200, 7)
     expect(store.find(search, () => true)).toBeUndefined()
-    expect(search.computed).toBe(MAX_COMPARED)
+    expect(search.computed).toBe(MAX_COMPUTED_DIGESTS)
   })
 })

@@ -62,15 +62,15 @@ export interface DigestRules {
 }
 
 /** Maximum number of digests that are computed for one search. */
-export const MAX_COMPARED = 8
+export const MAX_COMPUTED_DIGESTS = 8
 
 /** Whether a remembered key belongs to the digest at this position of the search. */
-export function isDigestAt(search: DigestSearch, index: number, key: Uint8Array): boolean {
+export function matchesDigestAt(search: DigestSearch, index: number, key: Uint8Array): boolean {
   return search.digest(index).compare(key, 0, key.length, 0, key.length) === 0
 }
 
 /** Creates a search for one digest. */
-export function searchFor(digest: Buffer): DigestSearch {
+export function searchForOneDigest(digest: Buffer): DigestSearch {
   return { count: 1, mark: () => digest.readUInt32LE(), digest: () => digest }
 }
 
@@ -91,7 +91,7 @@ export class LocalDigests implements OwnDigests {
       if (!this.#table.hasMark(search.mark(index), nowMs)) continue
       const value = this.#table.get(search.digest(index), nowMs)
       if (value !== undefined && isPlausible({ index, value })) return { index, value }
-      if (++compared === MAX_COMPARED) return undefined
+      if (++compared === MAX_COMPUTED_DIGESTS) return undefined
     }
     return undefined
   }

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { searchFor } from './digest-store.ts'
+import { searchForOneDigest } from './digest-store.ts'
 import { OrderedDigests } from './ordered-digests.ts'
 
 const digestOf = (name: string | number): Buffer => createHash('sha256').update(String(name)).digest()
 const MINUTE_MS = 60_000
 const valueOf = (digests: OrderedDigests, digest: Buffer): number | undefined =>
-  digests.find(searchFor(digest), () => true)?.value
+  digests.find(searchForOneDigest(digest), () => true)?.value
 
 test.each([1, 3, 100, 1_000])(
   'of many sessions, exactly the %i that were used last are remembered',

@@ -2,7 +2,7 @@ import { DIGEST_KEY_BYTES, type DigestEntry } from '../../domain/digest-table.ts
 import {
   type DigestSearch,
   type FoundDigest,
-  isDigestAt,
+  matchesDigestAt,
   type OwnDigests,
   type Retention,
 } from './digest-store.ts'
@@ -32,7 +32,7 @@ export class OrderedDigests implements OwnDigests {
   find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined {
     for (let index = 0; index < search.count; index++) {
       const entry = this.#at(search.mark(index))
-      if (!entry || !isDigestAt(search, index, entry.key)) continue
+      if (!entry || !matchesDigestAt(search, index, entry.key)) continue
       const found = { index, value: entry.value }
       if (isPlausible(found)) return found
     }

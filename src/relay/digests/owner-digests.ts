@@ -5,8 +5,8 @@ import {
   type DigestSearch,
   type DigestStore,
   type FoundDigest,
-  isDigestAt,
-  MAX_COMPARED,
+  matchesDigestAt,
+  MAX_COMPUTED_DIGESTS,
   type OwnDigests,
   type Retention,
 } from './digest-store.ts'
@@ -39,7 +39,7 @@ export class OwnerDigests implements DigestStore {
     const entries = await this.#link
       .request<readonly IndexedEntry[]>(`find ${this.#kind}`, marks)
       .catch(() => [])
-    return entries.find((entry) => isDigestAt(search, entry.index, entry.key) && isPlausible(entry))
+    return entries.find((entry) => matchesDigestAt(search, entry.index, entry.key) && isPlausible(entry))
   }
 
   // The owner reads this message before the call's settlement, which is sent later over the same socket.
@@ -52,8 +52,8 @@ export class OwnerDigests implements DigestStore {
 }
 
 /** Answers the requests that a worker sends with `OwnerDigests`. */
-export function answerDigests(link: Link, kind: DigestKind, store: OwnDigests): void {
-  link.answer(`find ${kind}`, (marks: Uint32Array) => store.startingWith(marks, MAX_COMPARED))
+export function answerDigestRequests(link: Link, kind: DigestKind, store: OwnDigests): void {
+  link.answer(`find ${kind}`, (marks: Uint32Array) => store.startingWith(marks, MAX_COMPUTED_DIGESTS))
   link.on(`remember ${kind}`, ([key, value, ms, most]: [Uint8Array, number, number, number]) =>
     store.remember(Buffer.from(key), value, { ms, most }),
   )

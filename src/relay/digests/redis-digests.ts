@@ -9,11 +9,11 @@ import {
   type DigestSearch,
   type DigestStore,
   type FoundDigest,
-  isDigestAt,
-  MAX_COMPARED,
+  matchesDigestAt,
+  MAX_COMPUTED_DIGESTS,
   type OwnDigests,
   type Retention,
-  searchFor,
+  searchForOneDigest,
 } from './digest-store.ts'
 import { ownDigests } from './own-digests.ts'
 
@@ -138,7 +138,7 @@ export class RedisDigests implements DigestStore {
   }
 
   #knownHere(digest: Buffer): number | undefined {
-    return this.#local.find(searchFor(digest), () => true)?.value
+    return this.#local.find(searchForOneDigest(digest), () => true)?.value
   }
 
   get #channel(): string {
@@ -159,12 +159,12 @@ export class RedisDigests implements DigestStore {
       else if (opened.expiresMs > this.#nowMs()) {
         // Another conversation may have the same mark.
         const { digest, value } = opened
-        if (isDigestAt(search, index, digest) && isPlausible({ index, value })) {
+        if (matchesDigestAt(search, index, digest) && isPlausible({ index, value })) {
           // A change by this node must reach the one that wrote it.
           if (this.#changes) this.#learn(opened)
           return { index, value }
         }
-        if (++compared === MAX_COMPARED) return undefined
+        if (++compared === MAX_COMPUTED_DIGESTS) return undefined
       }
     }
     return undefined

@@ -51,14 +51,14 @@ export class GuardBlock extends Error {
 }
 
 /** Where a text was found. */
-export interface TextSpot {
+export interface TextLocation {
   readonly place: GuardPlace
   /** Whether the text is signed reasoning, which must not be changed. */
   readonly isSigned: boolean
 }
 
 /** The text guards of one place in requests or answers, combined so that a text is searched only once. */
-export interface PlaceScreen {
+export interface GuardScreen {
   readonly screen: Screen
   /** The guards, in the order of the screen's rules. */
   readonly guards: readonly ActiveGuard[]
@@ -82,7 +82,7 @@ export class CallGuards {
    */
   readonly services: ServiceChecks | undefined
   readonly #makeScreen: ScreenMaker
-  readonly #screens = new Map<string, PlaceScreen | undefined>()
+  readonly #screens = new Map<string, GuardScreen | undefined>()
 
   constructor(
     all: readonly ActiveGuard[],
@@ -99,13 +99,13 @@ export class CallGuards {
   }
 
   /** Returns the text guards of a place; undefined if there are none. */
-  screenOf({ place, isSigned }: TextSpot): PlaceScreen | undefined {
+  screenOf({ place, isSigned }: TextLocation): GuardScreen | undefined {
     const key = isSigned ? `${place} signed` : place
     if (!this.#screens.has(key)) this.#screens.set(key, this.#screenFor(place, isSigned))
     return this.#screens.get(key)
   }
 
-  #screenFor(place: GuardPlace, isSigned: boolean): PlaceScreen | undefined {
+  #screenFor(place: GuardPlace, isSigned: boolean): GuardScreen | undefined {
     const guards: ActiveGuard[] = []
     const rules: Parameters<ScreenMaker>[0][number][] = []
     for (const active of this.all) {
@@ -121,7 +121,7 @@ export class CallGuards {
    * Checks a whole text of the request. Returns the text to send on, which is the same one if no guard
    * changes it. Throws `GuardBlock`.
    */
-  checkRequest(text: string, spot: TextSpot): string {
+  checkRequest(text: string, spot: TextLocation): string {
     return this.#check(spot, text, ({ screen }) => screen.apply(text, this.pseudonyms))
   }
 
@@ -132,7 +132,7 @@ export class CallGuards {
    */
   requestSteps(
     text: string,
-    spot: TextSpot & { readonly isJson: boolean },
+    spot: TextLocation & { readonly isJson: boolean },
   ): ((end: number) => string) | undefined {
     const place = this.screenOf(spot)
     if (!place) return undefined
@@ -159,18 +159,18 @@ export class CallGuards {
   }
 
   /** Checks the arguments of a tool call in the request, that is the strings in their JSON. */
-  checkRequestJson(text: string, spot: TextSpot): string {
+  checkRequestJson(text: string, spot: TextLocation): string {
     return this.#check(spot, text, ({ screen }) => applyToJson(screen, text, this.pseudonyms))
   }
 
   /** Checks a whole text of the answer, and replaces placeholders with the values of the request. */
-  checkAnswer(text: string, spot: TextSpot): string {
+  checkAnswer(text: string, spot: TextLocation): string {
     const checked = this.#check(spot, text, ({ screen }) => screen.apply(text))
     return this.pseudonyms.size === 0 || spot.isSigned ? checked : this.pseudonyms.restore(checked)
   }
 
   /** Checks the arguments of a tool call in the answer. */
-  checkAnswerJson(text: string, spot: TextSpot): string {
+  checkAnswerJson(text: string, spot: TextLocation): string {
     const checked = this.#check(spot, text, ({ screen }) => applyToJson(screen, text))
     return this.pseudonyms.size === 0 ? checked : this.pseudonyms.restoreJson(checked)
   }
@@ -179,7 +179,7 @@ export class CallGuards {
    * Changes a text of the answer that repeats another one in the same way as that one. Nothing is recorded.
    * Returns undefined if it is blocked.
    */
-  repeat(text: string, spot: TextSpot & { readonly isJson: boolean }): string | undefined {
+  repeat(text: string, spot: TextLocation & { readonly isJson: boolean }): string | undefined {
     const checked = this.screened(text, spot)
     if (checked === undefined) return undefined
     if (this.pseudonyms.size === 0 || spot.isSigned) return checked
@@ -190,19 +190,19 @@ export class CallGuards {
    * Changes a text of the answer as guards require. Nothing is recorded, and placeholders stay. Returns
    * undefined if it is blocked.
    */
-  screened(text: string, spot: TextSpot & { readonly isJson: boolean }): string | undefined {
+  screened(text: string, spot: TextLocation & { readonly isJson: boolean }): string | undefined {
     const screen = this.screenOf(spot)?.screen
     const applied = screen && (spot.isJson ? applyToJson(screen, text) : screen.apply(text))
     return applied?.blockedBy === undefined ? (applied?.text ?? text) : undefined
   }
 
   /** Checks a whole text of the answer, or the arguments of a tool call. */
-  checkAnswerText(text: string, spot: TextSpot & { readonly isJson: boolean }): string {
+  checkAnswerText(text: string, spot: TextLocation & { readonly isJson: boolean }): string {
     return spot.isJson ? this.checkAnswerJson(text, spot) : this.checkAnswer(text, spot)
   }
 
   /** Checks a text of the answer that consists of several parts, such as the lines of subtitles. */
-  checkAnswerParts(parts: readonly string[], spot: TextSpot): readonly string[] {
+  checkAnswerParts(parts: readonly string[], spot: TextLocation): readonly string[] {
     let checked = parts
     this.#check(spot, '', ({ screen }) => {
       const { parts: screened, ...rest } = screenParts(screen, parts)
@@ -216,7 +216,7 @@ export class CallGuards {
    * Changes the parts of a text of the answer in the same way as the whole text. Nothing is recorded. Returns
    * undefined if it is blocked.
    */
-  repeatParts(parts: readonly string[], spot: TextSpot): readonly string[] | undefined {
+  repeatParts(parts: readonly string[], spot: TextLocation): readonly string[] | undefined {
     const screen = this.screenOf(spot)?.screen
     const screened = screen && screenParts(screen, parts)
     return screened?.blockedBy === undefined ? this.#restoredParts(screened?.parts ?? parts) : undefined
@@ -258,7 +258,11 @@ export class CallGuards {
     return this.#ofAnswer.some(({ guard }) => actionOf(guard, false) !== 'flag')
   }
 
-  #check(spot: TextSpot, text: string, apply: (place: PlaceScreen) => ReturnType<Screen['apply']>): string {
+  #check(
+    spot: TextLocation,
+    text: string,
+    apply: (place: GuardScreen) => ReturnType<Screen['apply']>,
+  ): string {
     const place = this.screenOf(spot)
     if (!place) return text
     const beganMs = performance.now()
@@ -274,10 +278,10 @@ export class CallGuards {
    * Records that a text of the answer, or without `spot` all of it, cannot be checked. Returns whether it may be
    * sent nevertheless.
    */
-  failed(spot?: TextSpot): boolean {
+  failed(spot?: TextLocation): boolean {
     let passes = true
     for (const active of spot ? (this.screenOf(spot)?.guards ?? []) : this.#ofAnswer) {
-      const isPassed = passesFailures(active)
+      const isPassed = passesUncheckedText(active)
       active.note(isPassed ? 'failed_passed' : 'failed_blocked', 0)
       passes &&= isPassed
     }
@@ -285,7 +289,7 @@ export class CallGuards {
   }
 
   /** Records the matches that a screen has found in a part of a text. */
-  record({ guards }: PlaceScreen, counts: readonly number[], isSigned: boolean, tookMs: number): void {
+  record({ guards }: GuardScreen, counts: readonly number[], isSigned: boolean, tookMs: number): void {
     for (const [index, active] of guards.entries()) {
       const count = counts[index] ?? 0
       active.hasRun = true
@@ -353,7 +357,7 @@ export function verdictOf(action: GuardAction): GuardVerdict {
 }
 
 /** Whether a text that the guard cannot check may be sent. */
-export function passesFailures({ guard }: ActiveGuard): boolean {
+export function passesUncheckedText({ guard }: ActiveGuard): boolean {
   return actionOf(guard, false) === 'flag' || guard.on_failure === 'pass'
 }
 

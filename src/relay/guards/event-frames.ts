@@ -1,13 +1,13 @@
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { EventText, EventTexts } from '@sluice/wire/guarded-events'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { isEndedBy } from './channel-map.ts'
+import { isChannelEnded } from './text-channel-map.ts'
 
 /**
  * The keys of the channels in an event (a channel is one text that arrives in pieces), and the texts that are
  * the last piece of their channel.
  */
-export function channelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
+export function textChannelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>): {
   readonly own: ReadonlySet<string>
   readonly last: ReadonlySet<EventText>
 } {
@@ -17,19 +17,19 @@ export function channelsOf({ texts, ends }: Pick<EventTexts, 'texts' | 'ends'>):
   for (const text of texts.toReversed()) {
     if (!text.channel) continue
     const { key } = text.channel
-    if (text.isLast === true || (!own.has(key) && isEndedBy(ended, key))) last.add(text)
+    if (text.isLast === true || (!own.has(key) && isChannelEnded(ended, key))) last.add(text)
     own.add(key)
   }
   return { own, last }
 }
 
 /** Writes an element of a JSON array as an event. */
-export function eventOf(element: Buffer): string {
+export function eventOfElement(element: Buffer): string {
   return `data: ${element.toString().replace(/\r\n|\n|\r/g, '\ndata: ')}\n\n`
 }
 
 /** The JSON object in the data of an event; undefined if the data is something else. */
-export function scanned(data: string): ScannedObject | undefined {
+export function scanEventData(data: string): ScannedObject | undefined {
   try {
     return scanObject(Buffer.from(data), RESPONSE_LIMITS)
   } catch {
@@ -47,6 +47,8 @@ export function isTerminator(data: string | undefined): boolean {
 
 /** Returns a frame without comments and fields other than `event` and `data`; empty if nothing is left. */
 export function checkablePart(frame: string): string {
+  const isPlain = frame.startsWith('data: ') && frame.indexOf('\n') === frame.length - 2
+  if (isPlain && !frame.includes('\r')) return frame
   const lines = frame.split(LINE_END)
   const fields = lines.filter((line) => FIELD.test(line))
   if (fields.length === lines.length - 2) return frame
@@ -54,7 +56,7 @@ export function checkablePart(frame: string): string {
 }
 
 /** A frame with other data, in one line; its other fields stay. */
-export function withData(frame: string, data: string): string {
+export function frameWithData(frame: string, data: string): string {
   const others = frame.split(LINE_END).filter((line) => line !== '' && !/^data(?::|$)/.test(line))
   return `${[...others, `data: ${data}`].join('\n')}\n\n`
 }

@@ -2,10 +2,10 @@ import { CLIENT_PROTOCOLS, type ClientProtocol, type ProtocolName } from '@sluic
 import type { EventMemory } from '@sluice/wire/sse/frame-splitter'
 import type { Call } from '../call.ts'
 import type { AttemptRequest } from '../request-stages.ts'
-import { guardedPassed } from './guarded-passed.ts'
+import { guardedPassthrough } from './guarded-passthrough.ts'
 import { guardedReply, restoredReply } from './guarded-reply.ts'
 import { GuardedTap } from './guarded-tap.ts'
-import { HeldTap } from './held-tap.ts'
+import { CheckingTap } from './checking-tap.ts'
 
 /** Whether providers of a protocol sign their reasoning. They refuse changed reasoning in later requests. */
 const SIGNS_REASONING: Readonly<Record<ProtocolName, boolean>> = {
@@ -26,7 +26,7 @@ export function guardedAttempt(
   { guards, plan }: Pick<Call, 'guards' | 'plan'>,
 ): AttemptRequest {
   if (!guards?.concernsAnswer) return request
-  if (request.passed) return { ...request, passed: guardedPassed(request.passed, guards) }
+  if (request.passed) return { ...request, passed: guardedPassthrough(request.passed, guards) }
   const { name } = plan.dialect
   // With a stream type, the stream is one JSON array instead of events.
   const isArray = plan.request.streamType !== undefined
@@ -42,7 +42,7 @@ export function guardedAttempt(
       const [inner, held, outer] = sharedMemory(memory)
       const tap = request.tap(promptTokens, inner)
       const checks = guards.services?.concerns('output', 'tool_arguments') ? guards.services : undefined
-      const checked = checks ? new HeldTap(tap, { checks, guards, ...origin, isArray }, held) : tap
+      const checked = checks ? new CheckingTap(tap, { checks, guards, ...origin, isArray }, held) : tap
       return new GuardedTap(checked, { guards, ...origin, isArray }, outer)
     },
     reply: (bytes) => guardedReply(request.reply(bytes), guards, origin),

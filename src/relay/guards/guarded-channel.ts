@@ -1,5 +1,5 @@
 import { JsonTextStream } from '../../redaction/json-text.ts'
-import type { CallGuards, PlaceScreen, TextSpot } from './call-guards.ts'
+import type { CallGuards, GuardScreen, TextLocation } from './call-guards.ts'
 
 /** Processes a text in pieces. `push` returns what may be sent now, `end` the rest. */
 interface TextStream {
@@ -19,8 +19,8 @@ interface ScreenedStream extends TextStream {
  */
 export class GuardedChannel {
   readonly #guards: CallGuards
-  readonly #spot: TextSpot
-  readonly #place: PlaceScreen | undefined
+  readonly #spot: TextLocation
+  readonly #place: GuardScreen | undefined
   readonly #screened: ScreenedStream | undefined
   readonly #restored: TextStream | undefined
   /** Numbers of matches that were already recorded, in the order of the guards. */
@@ -29,7 +29,7 @@ export class GuardedChannel {
   readonly #isRepeated: boolean
 
   /** @param isRepeated Whether the text repeats another one, so that its matches are not counted again. */
-  constructor(guards: CallGuards, spot: TextSpot & { readonly isJson: boolean }, isRepeated = false) {
+  constructor(guards: CallGuards, spot: TextLocation & { readonly isJson: boolean }, isRepeated = false) {
     this.#isRepeated = isRepeated
     this.#guards = guards
     this.#spot = spot

@@ -1,11 +1,5 @@
-import { callsAndImages } from '@sluice/wire/guarded-calls'
-import {
-  type AnswerOrigin,
-  answerTexts,
-  type TextChange,
-  textAt,
-  withTexts,
-} from '@sluice/wire/guarded-texts'
+import { findToolCallsAndImages } from '@sluice/wire/tool-calls-and-images'
+import { type StreamFacts, answerTexts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { refusalOf, refusedAnswer } from '@sluice/wire/refused-answer'
@@ -17,7 +11,7 @@ import { checkedAnswer } from './services/checked-answer.ts'
 import type { CheckedText, ServiceChecks } from './services/service-checks.ts'
 
 /** Of stored answers, the reasoning is not signed. */
-const STORED: AnswerOrigin = { dialect: 'responses', signsReasoning: false }
+const STORED: StreamFacts = { dialect: 'responses', signsReasoning: false }
 
 /**
  * Checks a stored answer, in the client's dialect, each time it is read. Resolves to the answer to send.
@@ -37,7 +31,7 @@ function withPassed(
   bytes: Buffer,
   passed: readonly string[] | undefined,
   guards: CallGuards,
-  origin: AnswerOrigin,
+  origin: StreamFacts,
 ): Buffer {
   const scan = scanned(bytes)
   if (!scan) return passed === undefined ? refusalOf(origin.dialect) : bytes
@@ -45,7 +39,7 @@ function withPassed(
 }
 
 /** Checks a whole answer, in the client's dialect, before it is charged. */
-export function guardedReply(reply: WholeReply, guards: CallGuards, origin: AnswerOrigin): WholeReply {
+export function guardedReply(reply: WholeReply, guards: CallGuards, origin: StreamFacts): WholeReply {
   const { facts, next } = reply
   if (next)
     return {
@@ -59,7 +53,7 @@ export function guardedReply(reply: WholeReply, guards: CallGuards, origin: Answ
 }
 
 /** Checks a whole answer by what the gateway itself finds. */
-function screenedReply(reply: WholeReply, guards: CallGuards, origin: AnswerOrigin): WholeReply {
+function screenedReply(reply: WholeReply, guards: CallGuards, origin: StreamFacts): WholeReply {
   const checked = checkedTexts(reply.preview?.() ?? reply.body(NO_USAGE), guards, origin)
   const form = (bytes: Buffer): Buffer => withPassed(bytes, checked, guards, origin)
   reply.keptForm = form
@@ -84,7 +78,7 @@ function servedReply(
   reply: WholeReply,
   checks: ServiceChecks,
   guards: CallGuards,
-  origin: AnswerOrigin,
+  origin: StreamFacts,
 ): WholeReply {
   return {
     ...reply,
@@ -120,7 +114,7 @@ async function servedTexts(
   bytes: Buffer,
   checks: ServiceChecks,
   guards: CallGuards,
-  origin: AnswerOrigin,
+  origin: StreamFacts,
   signal?: AbortSignal,
 ): Promise<readonly string[] | undefined> {
   const scan = scanned(bytes)
@@ -129,7 +123,12 @@ async function servedTexts(
     (found): CheckedText => ({ ...found, text: textAt(scan.bytes, found.from, found.to) }),
   )
   try {
-    const answer = { texts, ...callsAndImages(scan), side: 'response', ...(signal && { signal }) } as const
+    const answer = {
+      texts,
+      ...findToolCallsAndImages(scan),
+      side: 'response',
+      ...(signal && { signal }),
+    } as const
     return await checkedAnswer(checks, guards, answer)
   } catch (error) {
     if (error instanceof GuardBlock) return undefined
@@ -138,11 +137,7 @@ async function servedTexts(
 }
 
 /** The texts of an answer in order, as guards have changed them; undefined if one of them blocks. */
-function checkedTexts(
-  bytes: Buffer,
-  guards: CallGuards,
-  origin: AnswerOrigin,
-): readonly string[] | undefined {
+function checkedTexts(bytes: Buffer, guards: CallGuards, origin: StreamFacts): readonly string[] | undefined {
   const scan = scanned(bytes)
   if (!scan) return guards.failed() ? [] : undefined
   try {
@@ -160,7 +155,7 @@ function withChecked(
   scan: ScannedObject,
   checked: readonly string[],
   guards: CallGuards,
-  origin: AnswerOrigin,
+  origin: StreamFacts,
 ): Buffer {
   const changes: TextChange[] = []
   const { texts, repeating } = answerTexts(scan, origin)

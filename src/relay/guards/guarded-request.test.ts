@@ -6,7 +6,7 @@ import { Pseudonyms } from '../../redaction/pseudonyms.ts'
 import { compileRule } from '../../redaction/rule.ts'
 import { Screen } from '../../redaction/screen.ts'
 import { ActiveGuard, CallGuards } from './call-guards.ts'
-import { guardedScan } from './guarded-request.ts'
+import { applyGuardsToScan } from './guarded-request.ts'
 import { KnownTexts } from './known-texts.ts'
 
 const MEMORY = new RequestMemory(
@@ -78,11 +78,11 @@ test.each([
       ],
     },
   ],
-])('%s of two megabytes whose values are replaced shares the event loop', async (_, body) => {
+])('replacing values in two megabytes does not block the event loop: %s', async (_, body) => {
   const guards = replacing()
   const scan = scanObject(Buffer.from(JSON.stringify(body)))
   let next = scan
-  const turns = await turnsOf(async () => (next = await guardedScan(guards, scan)))
+  const turns = await turnsOf(async () => (next = await applyGuardsToScan(guards, scan)))
   expect(turns).toBeGreaterThan(20)
   expect(guards.pseudonyms.size).toBe(2)
   const sent = next.bytes.toString()
@@ -100,7 +100,7 @@ const ask = async (known: KnownTexts, ...contents: string[]) => {
   const guards = replacing(known)
   const messages = contents.map((content) => ({ role: 'user', content }))
   const scan = scanObject(Buffer.from(JSON.stringify({ messages })))
-  const next = await guardedScan(guards, scan)
+  const next = await applyGuardsToScan(guards, scan)
   return { sent: next.bytes.toString(), verdicts: guards.text, tookMs: guards.all[0]?.tookMs }
 }
 

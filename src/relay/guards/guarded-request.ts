@@ -4,8 +4,8 @@ import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { FormPart } from '@sluice/wire/multipart'
 import { TURN_BUDGET } from '../../limits/event-loop.ts'
 import type { Body, FormBody } from '../body-reader.ts'
-import { type CallGuards, GuardBlock, type TextSpot } from './call-guards.ts'
-import { checkedParts, checkedScan } from './services/checked-request.ts'
+import { type CallGuards, GuardBlock, type TextLocation } from './call-guards.ts'
+import { checkFormTexts, checkRequestTexts } from './services/checked-request.ts'
 import { CheckRefused } from './services/service-checks.ts'
 
 /** Number of characters that are checked before other calls may run. */
@@ -15,12 +15,12 @@ const TURN_CHARACTERS = 16_384
  * Checks the texts of a request. Resolves to the request with the texts that guards have changed; all other
  * bytes stay. Resolves to the same object if nothing changes. Rejects with `guard_blocked`.
  */
-export async function guardedScan(guards: CallGuards, scan: ScannedObject): Promise<ScannedObject> {
+export async function applyGuardsToScan(guards: CallGuards, scan: ScannedObject): Promise<ScannedObject> {
   const texts = requestTexts(scan).filter((found) => guards.screenOf(found))
   return refusing(guards, async () => {
     const changes = await changesOf(guards, scan.bytes, texts)
     const next = changes.length === 0 ? scan : scanObject(withTexts(scan.bytes, changes))
-    return guards.services ? checkedScan(guards.services, next) : next
+    return guards.services ? checkRequestTexts(guards.services, next) : next
   })
 }
 
@@ -35,7 +35,7 @@ async function guardedParts(guards: CallGuards, parts: readonly FormPart[]): Pro
       const next = isText(part) ? await longText(guards, part.text, { ...INPUT, isJson: false }) : part.text
       checked.push(next === part.text ? part : { ...part, text: next, isChanged: true })
     }
-    return guards.services ? checkedParts(guards.services, checked, isText) : checked
+    return guards.services ? checkFormTexts(guards.services, checked, isText) : checked
   })
 }
 
@@ -53,7 +53,7 @@ export async function guardedRequest(
     return parts.some(({ isChanged }) => isChanged) ? { ...body, parts } : body
   }
   const scan = scanObject(body.bytes, limits)
-  const { bytes } = await guardedScan(guards, scan)
+  const { bytes } = await applyGuardsToScan(guards, scan)
   if (guards.pseudonyms.bytes > 0) body.hold(guards.pseudonyms.bytes)
   if (bytes === body.bytes) return body
   body.hold(bytes.length)
@@ -133,7 +133,7 @@ async function longChange(
 async function longText(
   guards: CallGuards,
   text: string,
-  spot: TextSpot & { isJson: boolean },
+  spot: TextLocation & { isJson: boolean },
 ): Promise<string> {
   const step = guards.requestSteps(text, spot)
   if (!step) return text

@@ -1,18 +1,25 @@
 import { createHash, type Hash } from 'node:crypto'
 import { ArrayElements, JsonArray } from '@sluice/wire/gemini'
-import { eventTexts, type Channel, type EventText } from '@sluice/wire/guarded-events'
-import { type AnswerOrigin, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { eventTexts, type TextChannel, type EventText } from '@sluice/wire/guarded-events'
+import { type StreamFacts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ClientProtocol } from '@sluice/wire/protocols'
-import { type BegunStream, begunStream } from '@sluice/wire/refused-answer'
+import { type RefusableStream, refusableStream } from '@sluice/wire/refused-answer'
 import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
 import type { TapStep } from '@sluice/wire/sse/stream-tap'
 import type { ErrorContent } from '@sluice/wire/upstream-error'
 import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
-import { ChannelMap, MAX_CHANNELS } from './channel-map.ts'
-import { channelsOf, checkablePart, eventOf, isTerminator, scanned, withData } from './event-frames.ts'
+import { TextChannelMap, MAX_CHANNELS } from './text-channel-map.ts'
+import {
+  textChannelsOf,
+  checkablePart,
+  eventOfElement,
+  isTerminator,
+  scanEventData,
+  frameWithData,
+} from './event-frames.ts'
 import { GuardedChannel } from './guarded-channel.ts'
 import { WrappedTap } from './wrapped-tap.ts'
 
@@ -43,7 +50,7 @@ const BYTE_ORDER_MARK = '\ufeff'
 const SAME = Symbol('same')
 
 /** What is needed to check the stream of a call. */
-export interface GuardedStream extends AnswerOrigin {
+export interface GuardedStream extends StreamFacts {
   readonly guards: CallGuards
   /** Whether the client reads its stream as one JSON array. */
   readonly isArray: boolean
@@ -55,7 +62,7 @@ export interface GuardedStream extends AnswerOrigin {
  */
 interface OpenChannel {
   readonly guarded: GuardedChannel
-  channel: Channel
+  channel: TextChannel
   /** Digest of what has arrived of the text, in a dialect whose events repeat it. */
   readonly digest: Hash | undefined
 }
@@ -67,10 +74,10 @@ interface OpenChannel {
 export class GuardedTap extends WrappedTap {
   readonly #stream: GuardedStream
   readonly #frames: FrameSplitter
-  readonly #begun: BegunStream
+  readonly #begun: RefusableStream
   /** The sequence number of the next event, in a dialect that numbers events. */
   #sequence = 0
-  readonly #open = new ChannelMap<OpenChannel>()
+  readonly #open = new TextChannelMap<OpenChannel>()
   /**
    * Results for texts that may be repeated, by digest: a changed text, `SAME`, or undefined if the text is
    * blocked.
@@ -102,7 +109,7 @@ export class GuardedTap extends WrappedTap {
     this.#stream = stream
     this.#memory = memory
     this.#frames = new FrameSplitter(MAX_EVENT_BYTES, { resize: (bytes) => this.#account(bytes) })
-    this.#begun = begunStream(stream.dialect)
+    this.#begun = refusableStream(stream.dialect)
     inner.keptForm = (bytes) => Buffer.from(this.#guardLast(bytes))
     if (stream.isArray)
       this.#array = { elements: inner.heldFrames ? undefined : new ArrayElements(), writer: new JsonArray() }
@@ -135,7 +142,7 @@ export class GuardedTap extends WrappedTap {
   }
 
   failureFrame(error: ErrorContent): Buffer {
-    const unjudged = this.takeUnjudged()
+    const unjudged = this.takeUncheckedEvents()
     const rest = this.#isBlocked ? '' : this.#endAll()
     const last = this.#lastWritten(rest + this.#framesOf(this.inner.failureFrame(error)))
     return unjudged.length > 0 ? Buffer.concat([unjudged, last]) : last
@@ -145,8 +152,8 @@ export class GuardedTap extends WrappedTap {
    * When the stream breaks off: returns the events that were held back for services that cannot change the
    * answer, checked by the other guards.
    */
-  takeUnjudged(): Buffer {
-    const held = this.inner.takeUnjudged?.()
+  takeUncheckedEvents(): Buffer {
+    const held = this.inner.takeUncheckedEvents?.()
     if (!held || held.length === 0) return NO_BYTES
     const sent = this.#guard(held)
     return this.#written(this.#isBlocked ? sent : sent + this.#endAll())
@@ -157,7 +164,7 @@ export class GuardedTap extends WrappedTap {
     if (this.#isBlocked) return
     this.#isBlocked = true
     for (const frame of this.inner.heldFrames?.() ?? []) {
-      const scan = scanned(dataOf(frame) ?? '')
+      const scan = scanEventData(dataOf(frame) ?? '')
       if (scan) this.#begun.noteBlocked?.(scan)
     }
   }
@@ -206,7 +213,7 @@ export class GuardedTap extends WrappedTap {
   /** Converts bytes of the other tap to events. */
   #framesOf(bytes: Buffer): string {
     const elements = this.#array?.elements
-    return elements ? elements.push(bytes).map(eventOf).join('') : bytes.toString()
+    return elements ? elements.push(bytes).map(eventOfElement).join('') : bytes.toString()
   }
 
   #guard(bytes: Buffer): string {
@@ -230,7 +237,7 @@ export class GuardedTap extends WrappedTap {
     const given = bytes.toString()
     const whole = given.startsWith(BYTE_ORDER_MARK) ? given.slice(1) : given
     const data = dataOf(whole)
-    const scan = data === undefined ? undefined : scanned(data)
+    const scan = data === undefined ? undefined : scanEventData(data)
     const { withholds } = this.#stream.guards
     const frame = withholds ? checkablePart(whole) : whole
     if (scan) return this.#guardEvent(frame, scan)
@@ -240,7 +247,7 @@ export class GuardedTap extends WrappedTap {
 
   #guardEvent(frame: string, scan: ScannedObject): string {
     const { texts, ends, repeating, sequence } = eventTexts(scan, this.#stream)
-    const { own, last } = channelsOf({ texts, ends })
+    const { own, last } = textChannelsOf({ texts, ends })
     let before = ''
     for (const [key, open] of this.#open.endedBy(ends)) if (!own.has(key)) before += this.#endOf(key, open)
     if (this.#isBlocked) return before
@@ -269,7 +276,7 @@ export class GuardedTap extends WrappedTap {
       scan.bytes,
       changes.toSorted((a, b) => a.from - b.from),
     ).toString()
-    return before + withData(frame, data)
+    return before + frameWithData(frame, data)
   }
 
   #checked(given: string, text: EventText, isLast: boolean): string {
@@ -283,14 +290,10 @@ export class GuardedTap extends WrappedTap {
       if (open.guarded.isBlocked) this.#isBlocked = true
       return sent
     }
-    if (text.isRepeated) {
-      const known = this.#repeatedOf(given, text)
-      if (known === undefined) this.#isBlocked = true
-      return known ?? ''
-    }
-    const whole = this.#checkedWhole(given, text)
-    if (whole === undefined) this.#isBlocked = true
-    return whole ?? ''
+    // Some providers repeat whole texts in each event, such as citations.
+    const known = this.#repeatedOf(given, text)
+    if (known === undefined) this.#isBlocked = true
+    return known ?? ''
   }
 
   /** Checks a text that arrived in one piece. Returns undefined if it is blocked. */
@@ -339,7 +342,7 @@ export class GuardedTap extends WrappedTap {
   }
 
   /** Returns the channel's entry, creating it if necessary; undefined if there are already `MAX_CHANNELS`. */
-  #channelOf(channel: Channel): OpenChannel | undefined {
+  #channelOf(channel: TextChannel): OpenChannel | undefined {
     let open = this.#open.get(channel.key)
     if (!open && this.#open.size >= MAX_CHANNELS) return undefined
     if (!open)
@@ -379,16 +382,16 @@ export class GuardedTap extends WrappedTap {
    * Adds an event to the stream with further text of a channel. The sequence numbers of later events
    * increase.
    */
-  #addedFrame(channel: Channel, text: string): string {
+  #addedFrame(channel: TextChannel, text: string): string {
     const frame = channel.frame(text)
-    const scan = scanned(dataOf(frame) ?? '')
+    const scan = scanEventData(dataOf(frame) ?? '')
     const number = scan?.span('sequence_number')
     if (!scan || !number) return frame
     // The added event takes the number of the event before which it is inserted.
     this.#added += 1
     const next = this.#sequence + this.#added - 1
     const changed = withTexts(scan.bytes, [{ from: number.start, to: number.end, text: String(next) }])
-    return withData(frame, changed.toString())
+    return frameWithData(frame, changed.toString())
   }
 }
 

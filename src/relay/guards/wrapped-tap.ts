@@ -74,8 +74,8 @@ export abstract class WrappedTap implements Tap {
     return this.inner.arrived
   }
 
-  get goOn(): Tap['goOn'] {
-    return this.inner.goOn
+  get continueInBackground(): Tap['continueInBackground'] {
+    return this.inner.continueInBackground
   }
 
   get note(): Tap['note'] {

@@ -123,7 +123,7 @@ export class CallPrompts {
     })
     if (refusal) return refusal
     this.#heldBound = bound
-    call.goOnWith(raised)
+    call.switchModel(raised)
     return undefined
   }
 

@@ -1,15 +1,15 @@
-import { particularsText } from '../../domain/call-detail.ts'
+import { callExtraFactsText } from '../../domain/call-detail.ts'
 import { cacheSavings, charge } from '../../domain/charge.ts'
 import type { Hold } from '../../domain/hold.ts'
-import { servedRate } from '../../domain/served-rate.ts'
-import type { Served } from '@sluice/wire/service-tier'
-import { priceSetFrom, type Rate, rateOf, type SentService } from '../../domain/price.ts'
+import { serviceRate } from '../../domain/service-rate.ts'
+import type { StatedService } from '@sluice/wire/service-tier'
+import { priceSetFrom, type Rate, rateOf, type RequestedTierAndRegion } from '../../domain/price.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { SettlementReason } from '../../domain/call-outcome.ts'
 import { type StoredResponse, countStreamedTokens } from '../../domain/stored-response.ts'
 import { pricedTools } from '../../domain/tool-price.ts'
-import { usesExcept, usesOf, type ToolUse } from '@sluice/wire/tool-use'
+import { usesOfOtherKinds, countUsesOfKind, type ToolUse } from '@sluice/wire/tool-use'
 import { NO_USAGE, promptTokens, type Usage } from '@sluice/wire/usage'
 import type { Ledger } from '../../accounts/ledger/ledger.ts'
 import type { OpenHold } from '../../accounts/ledger/open-hold.ts'
@@ -73,7 +73,7 @@ interface OpenCall {
   readonly response: StoredResponse
   readonly rate: Rate
   /** The requested tier and region; absent for a response that an earlier version stored. */
-  readonly sent?: SentService | undefined
+  readonly sent?: RequestedTierAndRegion | undefined
   /** Trace and session of the request; absent if an earlier run of the process began the call. */
   readonly origin?: CallOrigin | undefined
   /** Whether this node is still reading the response's stream. */
@@ -109,7 +109,7 @@ export class BackgroundCalls {
   /** Resumes the calls that an earlier run left open. Must be called once, before any call. */
   async takeUp(): Promise<void> {
     const { ledger, log } = this.#services
-    const holds = await ledger.takeUpParked((call) =>
+    const holds = await ledger.resumeParkedHolds((call) =>
       log.warn({ call }, 'a call in the background is charged to nobody: its API key is gone'),
     )
     if (holds.length === 0) return
@@ -369,20 +369,20 @@ function priceOutcome(
   { rate, response, sent }: Pick<OpenCall, 'rate' | 'response' | 'sent'>,
   reported: Usage,
   uses: readonly ToolUse[],
-  served: Served | undefined,
+  served: StatedService | undefined,
 ): OutcomeCharge {
   const channel = settings.channels.find(({ name }) => name === response.channel)
   const model = channel?.model_mapping.get(response.model) ?? response.model
-  const searches = Math.max(reported.webSearches, usesOf(uses, 'web_search'))
+  const searches = Math.max(reported.webSearches, countUsesOfKind(uses, 'web_search'))
   // The response repeats the configuration of the tools that it used, so the request's is not needed.
   const pricing = toolPricingInputs(settings, rate, channel, { dialect: 'responses', model, offered: [] })
-  const tools = pricedTools(searches, usesExcept(uses, 'web_search'), pricing)
+  const tools = pricedTools(searches, usesOfOtherKinds(uses, 'web_search'), pricing)
   const usage = { ...reported, webSearches: searches }
   const tier = served?.tier ?? sent?.tier
   const region = served?.region ?? sent?.region
   const at =
     channel &&
-    servedRate(rate, channel, model, {
+    serviceRate(rate, channel, model, {
       ...(tier !== undefined && { tier }),
       ...(region !== undefined && { region }),
     })
@@ -394,7 +394,7 @@ function priceOutcome(
     service_tier: at?.tier ?? '',
     region: at?.region ?? '',
     ...((at?.isUnpriced || isGuessed) && { price_incomplete: true }),
-    particulars: particularsText(usage, { form: undefined, tools, served: at?.terms }, NO_DELAYS, []),
+    particulars: callExtraFactsText(usage, { form: undefined, tools, served: at?.terms }, NO_DELAYS, []),
   }
 }
 
@@ -411,7 +411,7 @@ interface Outcome {
   /** Uses of the provider's tools. */
   readonly tools: readonly ToolUse[]
   /** How the response states that it was served, such as the service tier; absent if it does not. */
-  readonly served?: Served
+  readonly served?: StatedService
 }
 
 /** Reads the end of a response from its upstream's answer; undefined while it is still being generated. */

@@ -1,6 +1,6 @@
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import {
-  hasForeignThoughts,
+  hasThoughtsOfOtherDialects,
   hasOnlyMessages,
   inputForProvider,
   itemReferences,
@@ -10,8 +10,8 @@ import {
 } from '@sluice/wire/responses'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
-import type { Reader } from '../dialects/dialect.ts'
-import { guardedScan } from '../guards/guarded-request.ts'
+import type { RequestReaderContext } from '../dialects/dialect.ts'
+import { applyGuardsToScan } from '../guards/guarded-request.ts'
 import type { ParsedRequest } from '../request-stages.ts'
 import { findOrigin, type Origin } from './reasoning-origin.ts'
 import { type PreviousResponse, findPreviousResponse } from './resolve-previous-response.ts'
@@ -19,7 +19,7 @@ import { itemSource, type ItemPosition, itemPositions, textAt } from './response
 import type { ResponseStore } from './response-store.ts'
 
 /** Earlier responses to which a request refers. */
-export interface References {
+export interface ResponseReferences {
   /** Whether the request refers to nothing and its input contains only messages. */
   readonly isPlain?: true
   readonly continued?: PreviousResponse | undefined
@@ -34,8 +34,8 @@ export interface References {
   readonly composed?: ScannedObject | undefined
 }
 
-const PLAIN: References = { isPlain: true }
-const NOTHING: References = {}
+const PLAIN: ResponseReferences = { isPlain: true }
+const NOTHING: ResponseReferences = {}
 
 /**
  * Finds what a request refers to. `previousId` is the response that it continues. Rejects like
@@ -44,9 +44,9 @@ const NOTHING: References = {}
 export async function findReferences(
   scan: ScannedObject,
   previousId: string | undefined,
-  reader: Reader,
+  reader: RequestReaderContext,
   responses: ResponseStore,
-): Promise<References> {
+): Promise<ResponseReferences> {
   if (previousId === undefined && hasOnlyMessages(scan)) return PLAIN
   // A continued response already determines the account.
   const origin = previousId === undefined ? findOrigin(scan, reader, responses) : undefined
@@ -56,7 +56,7 @@ export async function findReferences(
   // A provider that stores the continued response looks up its items too.
   const stored =
     continued?.kind === 'native' ? scan : await withStoredItems(continued?.scan ?? scan, reader, responses)
-  const whole = stored !== scan && reader.guards ? await guardedScan(reader.guards, stored) : stored
+  const whole = stored !== scan && reader.guards ? await applyGuardsToScan(reader.guards, stored) : stored
   const items = await findItems(reader.caller.user.id, referredIds(whole), responses)
   const account = (await origin) ?? items?.responses[0]
   return { continued, account, items, composed: whole === scan ? undefined : whole }
@@ -78,14 +78,14 @@ const UNCHANGED: ProviderRequest = { replace: new Map(), dropped: [] }
  */
 export function toProviderRequest(
   scan: ScannedObject,
-  { isPlain, continued, composed }: References,
+  { isPlain, continued, composed }: ResponseReferences,
 ): ProviderRequest {
   if (isPlain) return UNCHANGED
   const replace = new Map<string, string>()
   if (continued?.kind === 'native')
     replace.set('previous_response_id', JSON.stringify(continued.response.upstreamId))
   const whole = composed ?? scan
-  const isForeign = hasForeignThoughts(whole)
+  const isForeign = hasThoughtsOfOtherDialects(whole)
   if (composed || isForeign) replace.set('input', inputForProvider(whole))
   return { replace, dropped: isForeign ? ['input.reasoning'] : [] }
 }
@@ -130,7 +130,7 @@ const MAX_REFERRED_RESPONSES = 1_000
  */
 export async function withStoredItems(
   scan: ScannedObject,
-  { caller: { user }, settings: { options }, readStore }: Reader,
+  { caller: { user }, settings: { options }, readStore }: RequestReaderContext,
   responses: ResponseStore,
 ): Promise<ScannedObject> {
   const references = itemReferences(scan)
@@ -183,9 +183,9 @@ const NONE: readonly StoredResponse[] = []
  * continues or whose items it uses, and whether there are parts of unknown size. Together, items count at
  * most as much as a prompt can have: the model's context, or the largest of these responses.
  */
-export function namedPrompt(
+export function sizeOfReferredPrompt(
   { namesPrompt }: Pick<ResponsesRequest, 'namesPrompt'>,
-  { continued, items }: References,
+  { continued, items }: ResponseReferences,
   modelContext: number,
 ): Pick<ParsedRequest, 'contextTokens' | 'namesPrompt'> {
   const previous = continued?.kind === 'native' ? continued.response : undefined

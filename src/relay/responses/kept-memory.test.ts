@@ -5,7 +5,7 @@ import { openedStore } from '../../../test/store-rows.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { Rows } from '../../store/store.ts'
-import type { Reader } from '../dialects/dialect.ts'
+import type { RequestReaderContext } from '../dialects/dialect.ts'
 import { findPreviousResponse } from './resolve-previous-response.ts'
 import { withStoredItems } from './item-references.ts'
 import type { Guards } from '../guards/guards.ts'
@@ -69,7 +69,7 @@ async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}
     settings: { options: { keep_responses: 1, body_limit: bodyLimit } },
     readStore: () => reading,
     holdCopies: () => Promise.resolve(steps.push('copies')),
-  } as unknown as Reader
+  } as unknown as RequestReaderContext
   return { responses, reader, reading, steps, rows }
 }
 

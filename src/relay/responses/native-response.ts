@@ -7,7 +7,7 @@ import { NATIVE_RETENTION_MS, type Provenance, type StoredResponse } from '../..
 import type { Call } from '../call.ts'
 import type { WholeReply } from '../dialects/dialect.ts'
 import type { Target } from '../request-stages.ts'
-import { sentService } from '../served-price.ts'
+import { serviceToCharge } from '../service-tier-rates.ts'
 import type { BackgroundCalls } from './background-calls.ts'
 import { RenamingTap } from './renaming-tap.ts'
 import { newResponseId } from './response-id.ts'
@@ -80,7 +80,7 @@ export class NativeResponse {
       facts,
       body: () => this.ids.whole(bytes),
       provenance: (target, call, charged) => this.provenance(facts, target, call, charged),
-      goOn: goesOn ? (target, call) => this.goOn(target, call, facts.id) : undefined,
+      continueInBackground: goesOn ? (target, call) => this.goOn(target, call, facts.id) : undefined,
     }
   }
 
@@ -96,7 +96,7 @@ export class NativeResponse {
     const response = {
       ...this.#row(target, call, upstreamId, await call.countChargedPrompt()),
       callId: call.incoming.id,
-      rate: priceSetText(call.plan.rate, sentService(call, target)),
+      rate: priceSetText(call.plan.rate, serviceToCharge(call, target)),
       priceIncomplete: call.noteUnlisted(target),
     }
     return this.#services.background.begin(call, response)

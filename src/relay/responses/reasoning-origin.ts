@@ -2,7 +2,7 @@ import type { Channel } from '../../domain/records/channel.ts'
 import type { Settings } from '../../domain/settings.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { encryptedInput } from '@sluice/wire/responses'
-import type { Reader } from '../dialects/dialect.ts'
+import type { RequestReaderContext } from '../dialects/dialect.ts'
 import type { ResponseStore } from './response-store.ts'
 
 /** The provider account that created what a request contains. */
@@ -17,7 +17,7 @@ export interface Origin {
  */
 export function findOrigin(
   scan: ScannedObject,
-  { caller, settings }: Reader,
+  { caller, settings }: RequestReaderContext,
   responses: ResponseStore,
 ): Promise<Origin | undefined> | undefined {
   const encrypted = hasSeveralAccounts(settings) ? encryptedInput(scan) : []

@@ -1,11 +1,11 @@
 import type { Channel } from '../../domain/records/channel.ts'
-import { MAX_CHAIN, type StoredResponse } from '../../domain/stored-response.ts'
+import { MAX_PREVIOUS_RESPONSES, type StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import { applyEdits } from '@sluice/wire/json/json-edit'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { inputItems } from '@sluice/wire/responses'
-import type { Reader } from '../dialects/dialect.ts'
+import type { RequestReaderContext } from '../dialects/dialect.ts'
 import { truncateName } from '../truncate-name.ts'
 import { type ItemSource, itemSource, textOfItems } from './response-items.ts'
 import type { ResponseStore } from './response-store.ts'
@@ -23,7 +23,7 @@ export type PreviousResponse =
 export async function findPreviousResponse(
   scan: ScannedObject,
   id: string,
-  { caller: { user }, settings: { options }, readStore, holdCopies }: Reader,
+  { caller: { user }, settings: { options }, readStore, holdCopies }: RequestReaderContext,
   responses: ResponseStore,
 ): Promise<PreviousResponse> {
   const known = await responses.facts(user.id, id)
@@ -36,7 +36,7 @@ export async function findPreviousResponse(
     await reading.begin()
     const links = await responses.chain(user.id, id, bodyLimit)
     const bytes = links.reduce((sum, link) => sum + (link.bytes ?? 0), 0)
-    if (links.length > MAX_CHAIN || bytes > bodyLimit) throw tooLong(id, bodyLimit)
+    if (links.length > MAX_PREVIOUS_RESPONSES || bytes > bodyLimit) throw tooLong(id, bodyLimit)
     if (links.at(-1)?.previousId !== null || links.some((link) => link.bytes === null))
       throw new GatewayError(
         'previous_response_not_found',
@@ -90,7 +90,7 @@ export function channelsToContinue(
 function tooLong(id: string, bodyLimit: number): GatewayError {
   return new GatewayError(
     'previous_response_not_found',
-    `Previous response with id '${shown(id)}' ends a conversation that is too long to be continued here: more than ${MAX_CHAIN} responses, or ${bodyLimit} bytes with this request; send the messages that matter instead.`,
+    `Previous response with id '${shown(id)}' ends a conversation that is too long to be continued here: more than ${MAX_PREVIOUS_RESPONSES} responses, or ${bodyLimit} bytes with this request; send the messages that matter instead.`,
   )
 }
 

@@ -1,4 +1,4 @@
-import { type ItemQuery, type ItemSpan, ItemSpans } from '@sluice/wire/responses'
+import { type ItemPageQuery, type ItemSpan, ItemSpans } from '@sluice/wire/responses'
 import { GatewayError } from '../../errors.ts'
 import type { StoredTextPart } from '../../store/operations/stored-responses.ts'
 import type { ResponseStore } from './response-store.ts'
@@ -42,7 +42,7 @@ export interface ItemPosition extends ItemSpan {
  */
 export async function* storedItemPage(
   sources: readonly ItemSource[],
-  query: ItemQuery,
+  query: ItemPageQuery,
 ): AsyncGenerator<string, void, undefined> {
   const { limit, order } = query
   const places = await (order === 'asc' ? firstPlaces(sources, query) : lastPlaces(sources, query))
@@ -63,7 +63,7 @@ export async function* storedItemPage(
  */
 async function firstPlaces(
   sources: readonly ItemSource[],
-  { limit, after }: ItemQuery,
+  { limit, after }: ItemPageQuery,
 ): Promise<readonly ItemPosition[] | undefined> {
   let found: ItemPosition[] | undefined = after === undefined ? [] : undefined
   for (const source of sources)
@@ -81,7 +81,7 @@ async function firstPlaces(
  */
 async function lastPlaces(
   sources: readonly ItemSource[],
-  { limit, after }: ItemQuery,
+  { limit, after }: ItemPageQuery,
 ): Promise<readonly ItemPosition[] | undefined> {
   let found: ItemPosition[] | undefined = after === undefined ? [] : undefined
   for (const source of sources.toReversed()) {

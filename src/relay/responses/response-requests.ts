@@ -3,11 +3,11 @@ import { readItemQuery, RenamedIds, usageOfResponse } from '@sluice/wire/respons
 import type { Caller } from '../../accounts/authentication/caller.ts'
 import { OperatorHold } from '../../accounts/ledger/operator-hold.ts'
 import type { Settings } from '../../domain/settings.ts'
-import { MAX_CHAIN, type StoredResponse } from '../../domain/stored-response.ts'
+import { MAX_PREVIOUS_RESPONSES, type StoredResponse } from '../../domain/stored-response.ts'
 import { GatewayError } from '../../errors.ts'
 import { idHeaders } from '../../http/id-headers.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
-import { exchangePieces } from '../../upstreams/exchange.ts'
+import { exchangeStreamed } from '../../upstreams/exchange.ts'
 import type { UpstreamClient } from '../../upstreams/upstream-client.ts'
 import type { CallLimits } from '../call-limits.ts'
 import { failureOfStatus } from '../failure.ts'
@@ -180,7 +180,7 @@ export class ResponseRequests {
       )
     const wanted = readItemQuery(query)
     const links = await this.#services.responses.chain(response.userId, response.id, Number.MAX_SAFE_INTEGER)
-    const withContent = links.slice(0, MAX_CHAIN).filter(({ bytes }) => bytes !== null)
+    const withContent = links.slice(0, MAX_PREVIOUS_RESPONSES).filter(({ bytes }) => bytes !== null)
     const { responses } = this.#services
     const sources = withContent.toReversed().flatMap(({ id }) => {
       const input = itemSource(responses, response.userId, id, 'input')
@@ -383,7 +383,7 @@ export async function openAtUpstream(
   incoming.response.needsUpstream()
   const hold = new OperatorHold(incoming.id)
   const path = `/responses/${encodeURIComponent(response.upstreamId)}${below}${forwardedQuery(request.query)}`
-  const came = await exchangePieces(
+  const came = await exchangeStreamed(
     upstreams,
     { hold, ...account },
     { method, protocol: 'responses', path, headers: ['accept', 'application/json'], body: NOTHING },

@@ -93,7 +93,7 @@ export class ResponseStore {
 
   /**
    * A response of this user and all responses that it continues, the latest first. If there are too many,
-   * `MAX_CHAIN` + 1 are returned; if together they are larger than `maxBytes`, only the first one.
+   * `MAX_PREVIOUS_RESPONSES` + 1 are returned; if together they are larger than `maxBytes`, only the first one.
    */
   chain(userId: number, id: string, maxBytes: number): Promise<readonly ChainLink[]> {
     return this.#rows.read('responseChain', { id, userId, nowMs: Date.now(), maxBytes })

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache'
 import type { StoredSignature } from '../../domain/stored-response.ts'
 import type { Metrics } from '../../telemetry/metrics.ts'
 import { parseRecord } from '@sluice/wire/json/record'
-import { readSignedRun, type SignedRun, signedRunText } from '@sluice/wire/signatures'
+import { readSignedParts, type SignedParts, signedPartsText } from '@sluice/wire/signatures'
 import type { UserSignatures } from '../../store/operations/signatures-and-response-parts.ts'
 import type { Rows } from '../../store/store.ts'
 import type { StorageLimit } from './storage-limit.ts'
@@ -35,7 +35,7 @@ export interface SigningAccount {
 
 /** Signed parts and the account that signed them. */
 export interface SignedEntry extends SigningAccount {
-  readonly run: SignedRun
+  readonly run: SignedParts
   /** Characters of its text. */
   readonly size: number
 }
@@ -91,12 +91,12 @@ export class SignatureStore {
   keep(
     userId: number,
     account: SigningAccount,
-    runs: ReadonlyMap<string, SignedRun>,
+    runs: ReadonlyMap<string, SignedParts>,
     retentionMs: number,
   ): Promise<void> {
     const storedMs = Date.now()
     const expiresMs = storedMs + retentionMs
-    const entries = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedRunText(run) }))
+    const entries = [...runs].map(([anchor, run]) => ({ anchor, run, text: signedPartsText(run) }))
     if (entries.length === 0 || entries.reduce((sum, { text }) => sum + text.length, 0) > MAX_REPLY)
       return Promise.resolve()
     const signatures = entries.map(({ anchor, run, text }): StoredSignature => {
@@ -176,7 +176,7 @@ function entryOf(content: string): SignedEntry | undefined {
   const { protocol, channel, keyTag, run } = parseRecord(content) ?? {}
   if (typeof protocol !== 'string' || typeof channel !== 'string') return undefined
   if (typeof keyTag !== 'string' || typeof run !== 'string') return undefined
-  const read = readSignedRun(run)
+  const read = readSignedParts(run)
   return read && { protocol: protocol as ProtocolName, channel, keyTag, run: read, size: run.length }
 }
 

@@ -1,4 +1,4 @@
-import type { AnswerNames } from '@sluice/wire/answer-names'
+import type { AnswerMetadata } from '@sluice/wire/answer-metadata'
 import { genAiProvider } from '../../domain/gen-ai-provider.ts'
 import type { Settlement } from '../../domain/records/usage.ts'
 import type { TracedCall } from '../../telemetry/telemetry.ts'
@@ -14,7 +14,7 @@ export function tracedCall(
   call: Call,
   target: Target | undefined,
   settlement: Settlement,
-  names: AnswerNames | undefined,
+  names: AnswerMetadata | undefined,
 ): TracedCall {
   const { hold, plan, incoming } = call
   const { account, facts } = hold

@@ -2,7 +2,7 @@ import type { Origin } from '../../domain/audit.ts'
 import type { Db } from '../operations/operation.ts'
 import * as writes from '../operations/writes.ts'
 import { type Secrets, hashSession } from '../secrets.ts'
-import { appendEntries, type NewEntry } from './append.ts'
+import { appendAuditEntries, type NewAuditEntry } from './append-audit-entries.ts'
 import { entriesBetween, type ObjectReference, objectStates } from './object-states.ts'
 import type { DeclaredRow } from '../row-types.ts'
 import { liveTokens } from '../account-rows.ts'
@@ -29,7 +29,7 @@ type AnyAudited =
         input: unknown,
         db: Db,
         secrets: Secrets,
-      ) => Promise<(output: unknown) => Iterable<NewEntry>>
+      ) => Promise<(output: unknown) => Iterable<NewAuditEntry>>
     }
   | null
 
@@ -45,7 +45,7 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
   if ('entries' in audited) {
     const entriesOf = await audited.entries(input, db, secrets)
     const output = await run()
-    await appendEntries(db, origin, entriesOf(output))
+    await appendAuditEntries(db, origin, entriesOf(output))
     return output
   }
   const touched = (await audited.touches?.(input, db, secrets)) ?? []
@@ -53,7 +53,7 @@ export async function auditedWrite(db: Db, name: string, input: unknown, secrets
   const output = await run()
   const references = output === null ? [] : [...touched, ...(audited.makes?.(output, input) ?? [])]
   const after = await objectStates(db, references, secrets)
-  if (references.length > 0) await appendEntries(db, origin, entriesBetween(before, after))
+  if (references.length > 0) await appendAuditEntries(db, origin, entriesBetween(before, after))
   return output
 }
 
@@ -78,7 +78,7 @@ interface ReportsEntries<Input, Output> {
     input: Input,
     db: Db,
     secrets: Secrets,
-  ) => Promise<(output: Output) => Iterable<NewEntry>>
+  ) => Promise<(output: Output) => Iterable<NewAuditEntry>>
 }
 
 type Name = keyof typeof writes
@@ -168,12 +168,15 @@ export const AUDIT_RULES: {
   releaseClaim: null,
   renewClaims: null,
   pruneAnswerParts: null,
+  pruneAnswerRemovals: null,
   pruneAnswers: null,
   removeAnswerParts: null,
+  recordAnswerRemoval: null,
   removeAnswers: null,
   storeAnswer: null,
   storeAnswerPart: null,
   removeOldestStored: null,
+  removeStoredSum: null,
   storeSignatures: null,
   linkIdentity: { touches: ({ userId }) => [user(userId)] },
   consumeState: null,
@@ -231,8 +234,8 @@ export const AUDIT_RULES: {
 function sessionEntry(
   action: string,
   person: { readonly id: number; readonly name: string },
-  changes: NewEntry['changes'] = [],
-): NewEntry {
+  changes: NewAuditEntry['changes'] = [],
+): NewAuditEntry {
   return { action, object: { kind: 'session', id: null, name: person.name }, changes, actor: person }
 }
 

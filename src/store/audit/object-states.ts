@@ -4,7 +4,7 @@ import { liveTokens, liveUsers } from '../account-rows.ts'
 import { channelFromRow, entryFromRow } from '../channel-rows.ts'
 import { type Db, inChunks } from '../operations/operation.ts'
 import type { Secrets } from '../secrets.ts'
-import type { NewEntry } from './append.ts'
+import type { NewAuditEntry } from './append-audit-entries.ts'
 import {
   channelFields,
   entryFields,
@@ -111,7 +111,7 @@ const SETTINGS: ReadonlySet<string> = new Set(['option', 'group', 'model', 'pric
  * Yields an entry for each object that differs between two states. Objects are compared one by one, as the
  * caller requests entries.
  */
-export function* entriesBetween(before: ObjectStates, after: ObjectStates): Iterable<NewEntry> {
+export function* entriesBetween(before: ObjectStates, after: ObjectStates): Iterable<NewAuditEntry> {
   for (const identity of new Set([...before.keys(), ...after.keys()])) {
     const [old, next] = [before.get(identity), after.get(identity)]
     const object = (next ?? old)?.object

@@ -1,7 +1,7 @@
 import type { AuditEntry, AuditFilter, DeclaredSetting, ObjectKind, Origin } from '../../domain/audit.ts'
 import type { BudgetName } from '../../domain/budget.ts'
 import type { AuditLogRow } from '../row-types.ts'
-import { appendEntries } from '../audit/append.ts'
+import { appendAuditEntries } from '../audit/append-audit-entries.ts'
 import { declaredRows, isSameRows } from '../audit/declared-rows.ts'
 import { liveUsers, ownTokens } from '../account-rows.ts'
 import type { Secrets } from '../secrets.ts'
@@ -206,7 +206,7 @@ export async function recordRefusedSignIn(db: Db, { username = '', origin }: Ref
     object: { kind: 'session', id: null, name },
     changes: [],
   } as const
-  await appendEntries(db, origin, [{ ...entry, actor: { id: user?.id ?? 0, name } }])
+  await appendAuditEntries(db, origin, [{ ...entry, actor: { id: user?.id ?? 0, name } }])
 }
 
 /** Secrets that are about to be shown. */
@@ -237,7 +237,7 @@ export async function recordReveal(db: Db, { kind, ids, userId, origin }: Reveal
     object: { kind, id, name },
     changes: [],
   }))
-  await appendEntries(db, origin, entries)
+  await appendAuditEntries(db, origin, entries)
 }
 
 /** Cached answers that somebody removed: the filter that was given, and the number of answers. */
@@ -260,14 +260,14 @@ export async function recordCacheRemoval(
     before === undefined ? [] : [{ field, before, after: null }],
   )
   const object = { kind: 'cache', id: null, name: 'answers' } as const
-  await appendEntries(db, origin, [{ action: 'cache.delete', object, changes }])
+  await appendAuditEntries(db, origin, [{ action: 'cache.delete', object, changes }])
 }
 
 /** Records in the audit log that somebody read the content of another user's call. */
 export async function recordContentRead(db: Db, { callId, origin }: Stop): Promise<void> {
   if (!origin) return
   const object = { kind: 'content', id: null, name: callId } as const
-  await appendEntries(db, origin, [{ action: 'content.read', object, changes: [] }])
+  await appendAuditEntries(db, origin, [{ action: 'content.read', object, changes: [] }])
 }
 
 /**
@@ -295,7 +295,7 @@ export async function recordContentDeletion(
   const changes = Object.entries(given).flatMap(([field, before]) =>
     before === undefined ? [] : [{ field, before, after: null }],
   )
-  await appendEntries(db, origin, [{ action: 'content.delete', object, changes }])
+  await appendAuditEntries(db, origin, [{ action: 'content.delete', object, changes }])
 }
 
 /** A running call that somebody stopped. */
@@ -308,5 +308,5 @@ interface Stop {
 export async function recordStop(db: Db, { callId, origin }: Stop): Promise<void> {
   if (!origin) return
   const object = { kind: 'call', id: null, name: callId } as const
-  await appendEntries(db, origin, [{ action: 'call.stop', object, changes: [] }])
+  await appendAuditEntries(db, origin, [{ action: 'call.stop', object, changes: [] }])
 }

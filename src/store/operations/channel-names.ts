@@ -1,5 +1,5 @@
 import { declaredId } from '../../domain/channel-id.ts'
-import type { OneOrMore, UsageFilter } from '../../domain/usage-filter.ts'
+import type { FilterValues, UsageFilter } from '../../domain/usage-filter.ts'
 import { valuesOf } from '../../domain/usage-filter.ts'
 import { smallestSumKind } from '../sum-kinds.ts'
 import { type Db, inChunks } from './operation.ts'
@@ -15,14 +15,14 @@ type PresentNames = ReadonlyMap<string, string>
  * Reads the former names of channels. For each, returns the channel's present name, or its last name if it
  * was deleted.
  */
-export async function presentNames(db: Db): Promise<PresentNames> {
+export async function presentChannelNames(db: Db): Promise<PresentNames> {
   const rows = await db.selectFrom('former_channel_names').selectAll().execute()
   return new Map(rows.map(({ name, present }) => [name, present]))
 }
 
 /** Records that a channel was renamed. */
-export async function noteRename(db: Db, before: string, after: string): Promise<void> {
-  await takeName(db, after)
+export async function recordChannelRename(db: Db, before: string, after: string): Promise<void> {
+  await recordChannelName(db, after)
   await db.updateTable('former_channel_names').set({ present: after }).where('present', '=', before).execute()
   await db.insertInto('former_channel_names').values({ name: before, present: after }).execute()
 }
@@ -30,7 +30,7 @@ export async function noteRename(db: Db, before: string, after: string): Promise
 /**
  * Records that a channel now has this name. If it was a former name of another channel, that is forgotten.
  */
-export async function takeName(db: Db, name: string): Promise<void> {
+export async function recordChannelName(db: Db, name: string): Promise<void> {
   await db.deleteFrom('former_channel_names').where('name', '=', name).execute()
 }
 
@@ -62,7 +62,7 @@ export async function namesOfChannels(
     .where('kind', '=', kind)
     .execute()
   const stored = await db.selectFrom('channels').select('name').where('id', 'in', ids).execute()
-  const present = await presentNames(db)
+  const present = await presentChannelNames(db)
   const names = [
     ...called.map(({ channel }) => present.get(channel) ?? channel),
     ...stored.map(({ name }) => name),
@@ -72,7 +72,7 @@ export async function namesOfChannels(
 }
 
 /** Returns all names under which calls of these channels may have been logged. */
-export function loggedNames(names: readonly string[], present: PresentNames): string[] {
+export function loggedChannelNames(names: readonly string[], present: PresentNames): string[] {
   const former = [...present].flatMap(([name, now]) => (names.includes(now) ? [name] : []))
   // The filter may also contain a former name.
   return [...new Set([...names, ...former])]
@@ -84,12 +84,16 @@ export function loggedNames(names: readonly string[], present: PresentNames): st
 export async function withChannels<Filter extends Pick<UsageFilter, 'channel' | 'channel_id'>>(
   db: Db,
   filter: Filter,
-): Promise<(Filter & { readonly channel?: OneOrMore<string> | undefined }) | null> {
+): Promise<(Filter & { readonly channel?: FilterValues<string> | undefined }) | null> {
   const { channel, channel_id: ids } = filter
   if (channel === undefined && ids === undefined) return filter
   const named = channel === undefined ? undefined : valuesOf(channel)
   const ofIds = ids === undefined ? undefined : await namesOfChannels(db, { ids: valuesOf(ids) })
   const wanted = named && ofIds ? named.filter((name) => ofIds.includes(name)) : (named ?? ofIds ?? [])
   if (wanted.length === 0) return null
-  return { ...filter, channel_id: undefined, channel: loggedNames(wanted, await presentNames(db)) }
+  return {
+    ...filter,
+    channel_id: undefined,
+    channel: loggedChannelNames(wanted, await presentChannelNames(db)),
+  }
 }

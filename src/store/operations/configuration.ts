@@ -9,7 +9,7 @@ import {
 } from '../channel-rows.ts'
 import type { StoredPriceSet } from '../ledger-writes.ts'
 import type { Secrets } from '../secrets.ts'
-import { noteRename, takeName } from './channel-names.ts'
+import { recordChannelRename, recordChannelName } from './channel-names.ts'
 import type { Db } from './operation.ts'
 import { requireVersion } from '../../domain/object-version.ts'
 import type { Json } from '../../domain/json.ts'
@@ -108,7 +108,7 @@ export async function createChannels(
   const ids: number[] = []
   for (const channel of channels) {
     await refuseTaken(db, channel.name)
-    await takeName(db, channel.name)
+    await recordChannelName(db, channel.name)
     const { id } = await db
       .insertInto('channels')
       .values({
@@ -147,7 +147,7 @@ export async function changeChannel(
   if (!before) return null
   requireVersion(version, channelFromRow(before, secrets).version)
   await refuseTaken(db, channel.name, id)
-  if (before.name !== channel.name) await noteRename(db, before.name, channel.name)
+  if (before.name !== channel.name) await recordChannelRename(db, before.name, channel.name)
   await db
     .updateTable('channels')
     .set({ ...CHANNEL.toRow(openDefinition(channel)), keys_cipher: sealedKeys(secrets, channel, id) })

@@ -6,8 +6,8 @@ import type { Secrets } from '../secrets.ts'
 import { channelIds } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
 import { type Db, namesOf } from './operation.ts'
-import { resolved } from './usage-log.ts'
-import { COLUMN_OF, rankedKeys, readPlannedSums } from './usage-sum-queries.ts'
+import { resolveFilterNames } from './usage-log.ts'
+import { DIMENSION_COLUMN, rankedKeys, readPlannedSums } from './usage-sum-queries.ts'
 
 /** Dimensions by which failed calls can be divided. */
 export const FAILURE_DIMENSIONS = ['cause', 'model', 'token', 'user', 'channel', 'none'] as const
@@ -45,7 +45,7 @@ export async function failedCalls(
 }> {
   const { by, top, withOwners, steps, plan } = query
   const none = Array.from({ length: steps }, () => 0)
-  const filter = await resolved(db, query.filter)
+  const filter = await resolveFilterNames(db, query.filter)
   if (!filter) return { all: none, lines: [], more: false }
   const columns = ['failed', ...(by === 'cause' ? CAUSE_COLUMNS : [])]
   const sums = (await readPlannedSums(db, { filter, columns }, plan, steps)).get(null) ?? []
@@ -55,7 +55,7 @@ export async function failedCalls(
     const ranked = linesByCause(sums).toSorted((one, other) => totalOf(other) - totalOf(one))
     return { all, lines: ranked.slice(0, top), more: ranked.length > top }
   }
-  const column = COLUMN_OF[by]
+  const column = DIMENSION_COLUMN[by]
   const ranked = await rankedKeys(db, filter, column, plan, ['failed'])
   const keys = ranked.slice(0, top)
   const ofKeys =

@@ -2,11 +2,12 @@ import { describe, expect, test } from 'vitest'
 import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engines.ts'
 import {
   idPrefix,
-  MAX_CHAIN,
+  MAX_PREVIOUS_RESPONSES,
   NATIVE_RETENTION_MS,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
-import type { ProvenCall } from './stored-responses.ts'
+import { removeStoredOfUser } from '../stored-of-user.ts'
+import type { CallProvenance } from './stored-responses.ts'
 
 const NOW = 1_760_000_000_000
 const DAY_MS = 24 * 3_600_000
@@ -34,7 +35,7 @@ function response(id: string, of: Partial<StoredResponse> = {}): StoredResponse 
 const kept = (id: string, previousId: string | null = null): StoredResponse =>
   response(id, { previousId, upstreamId: '', content: { input: `["${id}"]`, response: '{"output":[]}' } })
 
-const reasoned = (channel: string, endedMs: number): ProvenCall => ({
+const reasoned = (channel: string, endedMs: number): CallProvenance => ({
   user_id: 2,
   model: 'm',
   group: 'default',
@@ -92,12 +93,12 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
 
   test('a chain of stored responses that is too long is read up to the first one above the maximum', async () => {
     const { store } = await openedRows(engine)
-    for (let n = 0; n < MAX_CHAIN + 3; n += 1)
+    for (let n = 0; n < MAX_PREVIOUS_RESPONSES + 3; n += 1)
       await store.write('storeResponse', kept(`r${n}`, n === 0 ? null : `r${n - 1}`))
-    const chain = (maxBytes: number, id = `r${MAX_CHAIN + 2}`) =>
+    const chain = (maxBytes: number, id = `r${MAX_PREVIOUS_RESPONSES + 2}`) =>
       store.read('responseChain', { id, userId: 2, nowMs: NOW, maxBytes })
-    expect(await chain(1_000_000)).toHaveLength(MAX_CHAIN + 1)
-    expect(await chain(1_000_000, `r${MAX_CHAIN - 1}`)).toHaveLength(MAX_CHAIN)
+    expect(await chain(1_000_000)).toHaveLength(MAX_PREVIOUS_RESPONSES + 1)
+    expect(await chain(1_000_000, `r${MAX_PREVIOUS_RESPONSES - 1}`)).toHaveLength(MAX_PREVIOUS_RESPONSES)
     const [link] = await chain(1_000_000)
     expect(await chain((link?.bytes ?? 0) * 2)).toHaveLength(3)
   })
@@ -122,7 +123,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
   test('stored responses of native calls are pruned in the order of their ids, and kept ones beside them stay', async () => {
     const { store, database } = await openedRows(engine)
     // A call takes time, so it ends after its id was issued.
-    const call = (issuedMs: number, index: number): ProvenCall => ({
+    const call = (issuedMs: number, index: number): CallProvenance => ({
       ...reasoned('c', issuedMs + 500),
       provenance: {
         keyTag: 't',
@@ -152,6 +153,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', { ...kept('a'), userId })
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
+    await removeStoredOfUser(store, userId)
     await store.write('storeResponse', { ...kept('b'), userId })
     await store.write('storeResponse', response('c', { userId, callId: 'call', rate: '{}' }))
     expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'c' }])

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import {
   idPrefix,
   NATIVE_RETENTION_MS,
-  MAX_CHAIN,
+  MAX_PREVIOUS_RESPONSES,
   addStreamedPart,
   type ContentPartCounts,
   type StoredContent,
@@ -261,7 +261,7 @@ export async function responseFacts(
 
 /**
  * Lists a response and all responses that it continues, latest first, without their contents. The list ends
- * before a missing response, and after the response with which the list exceeds `MAX_CHAIN` entries or
+ * before a missing response, and after the response with which the list exceeds `MAX_PREVIOUS_RESPONSES` entries or
  * `maxBytes` in total.
  */
 export async function responseChain(
@@ -276,7 +276,7 @@ export async function responseChain(
       union all
       select response.id, response.previous_id, kept_bytes, links + 1, total + coalesce(kept_bytes, 0)
         from chain join stored_responses as response on response.id = chain.previous_id
-        where ${found} and links <= ${sql.lit(MAX_CHAIN)} and total <= ${maxBytes})
+        where ${found} and links <= ${sql.lit(MAX_PREVIOUS_RESPONSES)} and total <= ${maxBytes})
     select id, previous_id as "previousId", bytes from chain order by links`.execute(db)
   return rows
 }
@@ -378,7 +378,7 @@ function streamedParts(json: string | null): readonly StreamedPart[] {
  * Provenance of a settled call (which channel and key answered), with the other values stored in the same
  * rows.
  */
-export interface ProvenCall {
+export interface CallProvenance {
   readonly user_id: number
   readonly model: string
   readonly group: string
@@ -393,7 +393,7 @@ export interface ProvenCall {
  */
 export async function storeProvenance(
   db: Db,
-  { calls }: { readonly calls: readonly ProvenCall[] },
+  { calls }: { readonly calls: readonly CallProvenance[] },
 ): Promise<void> {
   const responses = byKey(calls.flatMap(responseRow), ({ id }) => id)
   if (responses.length > 0)
@@ -428,7 +428,7 @@ export async function storeProvenance(
       .execute()
 }
 
-function responseRow({ provenance, ...call }: ProvenCall) {
+function responseRow({ provenance, ...call }: CallProvenance) {
   const { response, keyTag } = provenance
   if (!response) return []
   return [
@@ -448,7 +448,7 @@ function responseRow({ provenance, ...call }: ProvenCall) {
   ]
 }
 
-function originRows({ channel, ended_ms, provenance: { keyTag, reasoning } }: ProvenCall) {
+function originRows({ channel, ended_ms, provenance: { keyTag, reasoning } }: CallProvenance) {
   const expiresMs = ended_ms + NATIVE_RETENTION_MS
   return reasoning.map((hash) => ({ hash, channel, key_tag: keyTag, expires_ms: expiresMs }))
 }

@@ -1,9 +1,9 @@
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
-import type { AttemptEntry, CallParticulars } from '../../domain/call-detail.ts'
+import type { AttemptEntry, CallExtraFacts } from '../../domain/call-detail.ts'
 import { type CALL_ORDERS, USAGE, type UsageEntry, type UsageLogRow } from '../../domain/records/usage.ts'
-import { type OneOrMore, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
+import { type FilterValues, type UsageFilter, valuesOf } from '../../domain/usage-filter.ts'
 import { usageFromRow } from '../usage-row.ts'
-import { channelIds, presentNames, withChannels } from './channel-names.ts'
+import { channelIds, presentChannelNames, withChannels } from './channel-names.ts'
 import type { Db } from './operation.ts'
 import type { Database } from '../row-types.ts'
 import { firstIdOf } from '../usage-id.ts'
@@ -151,7 +151,7 @@ export interface CallDetail {
   readonly entry: UsageEntry
   /** Attempts of the call; undefined if they were not recorded, because the first attempt succeeded. */
   readonly attempts: readonly AttemptEntry[] | undefined
-  readonly particulars: CallParticulars
+  readonly particulars: CallExtraFacts
   /** The prices of the call as text (`PriceSet`); undefined for the estimated charge of a lost node. */
   readonly priceSet: string | undefined
 }
@@ -174,7 +174,7 @@ export async function callDetail(
   return {
     entry,
     attempts: entry.attempts === null ? undefined : (JSON.parse(entry.attempts) as AttemptEntry[]),
-    particulars: entry.particulars === null ? {} : (JSON.parse(entry.particulars) as CallParticulars),
+    particulars: entry.particulars === null ? {} : (JSON.parse(entry.particulars) as CallExtraFacts),
     priceSet: set?.content,
   }
 }
@@ -231,7 +231,7 @@ async function entriesFromRows(
   db: Db,
   rows: readonly (UsageLogRow & { readonly username: string; readonly token_name: string })[],
 ): Promise<UsageEntry[]> {
-  const present = await presentNames(db)
+  const present = await presentChannelNames(db)
   const nameOf = (name: string): string => present.get(name) ?? name
   const idOf = await channelIds(db, { names: [...new Set(rows.map(({ channel }) => nameOf(channel)))] })
   return rows.map((row) => {
@@ -283,7 +283,7 @@ type Rows = ExpressionBuilder<Pick<Database, 'tokens' | 'usage_log'>, 'usage_log
  * unknown.
  */
 export async function boundScan(db: Db, scan: UsageScan): Promise<BoundedScan | null> {
-  const filter = await resolved(db, scan.filter)
+  const filter = await resolveFilterNames(db, scan.filter)
   if (!filter) return null
   const open: BoundedScan = { ...scan, filter, end: null }
   let query = db
@@ -312,7 +312,7 @@ export function matchingRows(db: Db, scan: BoundedScan) {
 export async function withUser<Filter extends Pick<UsageFilter, 'user_id' | 'username'>>(
   db: Db,
   filter: Filter,
-): Promise<(Filter & { readonly user_id?: OneOrMore<number> | undefined }) | null> {
+): Promise<(Filter & { readonly user_id?: FilterValues<number> | undefined }) | null> {
   const { user_id: given, username } = filter
   const wanted = given === undefined ? undefined : valuesOf(given)
   if (username === undefined) return wanted ? { ...filter, user_id: oneOrMore(wanted) } : filter
@@ -329,12 +329,12 @@ export async function withUser<Filter extends Pick<UsageFilter, 'user_id' | 'use
  * Replaces usernames and channels in a filter by what the usage log contains; null if there is no such user
  * or channel.
  */
-export async function resolved(db: Db, filter: UsageFilter): Promise<UsageFilter | null> {
+export async function resolveFilterNames(db: Db, filter: UsageFilter): Promise<UsageFilter | null> {
   const ofUser = await withUser(db, filter)
   return ofUser && withChannels(db, ofUser)
 }
 
-const oneOrMore = (ids: readonly number[]): OneOrMore<number> => {
+const oneOrMore = (ids: readonly number[]): FilterValues<number> => {
   const [first] = ids
   return ids.length === 1 && first !== undefined ? first : ids
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import { type BreakCounts, breakCounts } from '../../domain/cache-break.ts'
-import type { Coverage, SeriesPlan } from '../../domain/series-plan.ts'
+import type { SumsCoverage, SeriesPlan } from '../../domain/series-plan.ts'
 import { type UsageFilter, type UsageTotals, type UsageDimension } from '../../domain/usage-filter.ts'
 import {
   BREAK_COLUMNS,
@@ -11,12 +11,12 @@ import {
   SLOTS_PER_DAY,
 } from '../sum-kinds.ts'
 import type { Secrets } from '../secrets.ts'
-import { channelIds, loggedNames, presentNames } from './channel-names.ts'
+import { channelIds, loggedChannelNames, presentChannelNames } from './channel-names.ts'
 import { keyLabels } from './key-labels.ts'
 import { type Db, namesOf } from './operation.ts'
 import { readSums, type SumsQuery, type SumsRow } from './read-sums.ts'
 import {
-  resolved as resolvedFilter,
+  resolveFilterNames as resolvedFilter,
   matchingRows,
   boundScan,
   type UsageCursor,
@@ -41,7 +41,7 @@ export const SERIES_DIMENSIONS = [
 export type SeriesDimension = (typeof SERIES_DIMENSIONS)[number]
 
 /** Column of each dimension. */
-export const COLUMN_OF = {
+export const DIMENSION_COLUMN = {
   model: 'model',
   token: 'token_id',
   key: 'token_id',
@@ -121,7 +121,7 @@ interface SeriesQuery {
 }
 
 /** Reads from which day on there are sums. */
-export async function usageCoverage(db: Db): Promise<Coverage> {
+export async function usageCoverage(db: Db): Promise<SumsCoverage> {
   const firstOf = (unit: 'slot' | 'day') =>
     sql`(select min(start) from usage_sums where kind = ${sql.lit(smallestSumKind(unit, ['model']).kind)})`
   const { rows } = await sql<{ slot: number | null; day: number | null }>`
@@ -176,7 +176,7 @@ async function seriesLines(
   secrets: Secrets,
 ): Promise<SeriesLine[]> {
   if (by === 'none') return [{ key: null, label: '', ranks: {}, points: totals }]
-  const column = COLUMN_OF[by]
+  const column = DIMENSION_COLUMN[by]
   const { keys, places, isWhole } = await rankedByEach(db, filter, column, { plan, ranks, top })
   const sums =
     keys.length === 0
@@ -285,7 +285,7 @@ export async function totalsByKey(
   columns: readonly string[],
 ): Promise<ReadonlyMap<string | number, readonly number[]>> {
   const totals = new Map<string | number, number[]>()
-  const present = by === 'channel' ? await presentNames(db) : undefined
+  const present = by === 'channel' ? await presentChannelNames(db) : undefined
   const add = async (of: Pick<SumsQuery, 'unit' | 'starts'>, sign: number): Promise<void> => {
     for (const { key: logged, sums } of await readSums(db, { filter, by, columns, ...of })) {
       const key = present?.get(String(logged)) ?? logged ?? ''
@@ -316,9 +316,9 @@ export async function readPlannedSums(
 ): Promise<ReadonlyMap<string | number | null, number[][]>> {
   const { firstDay, days, moved } = plan
   const lines = new Map<string | number | null, number[][]>()
-  const present = given.by === 'channel' ? await presentNames(db) : undefined
+  const present = given.by === 'channel' ? await presentChannelNames(db) : undefined
   const query =
-    present && given.keys ? { ...given, keys: loggedNames(given.keys.map(String), present) } : given
+    present && given.keys ? { ...given, keys: loggedChannelNames(given.keys.map(String), present) } : given
   const add = (logged: string | number | null, sums: Sums, step: number | undefined, sign: number): void => {
     if (step === undefined || step < 0) return
     const key = present?.get(String(logged)) ?? logged
@@ -458,7 +458,7 @@ export async function usageGroups(
       .toSorted((one, other) => (one.at ?? 0) - (other.at ?? 0))
       .map((row) => ({ name: dateOf(row.at ?? 0), id: undefined, ...totalsOf(row) }))
   }
-  const rows = await readSums(db, { ...query, by: COLUMN_OF[by] })
+  const rows = await readSums(db, { ...query, by: DIMENSION_COLUMN[by] })
   const hasIds = by === 'user' || by === 'key'
   const names = await namesOf(
     db,

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { BANKS } from '../../../test/bank-fixture.ts'
 import { behindProxy } from '../../../test/behind-proxy.ts'
 import type { FaultProxy } from '../../../test/fixtures/fault-proxy.ts'
-import { NameTaken, StoreUnavailable } from '../store-unavailable.ts'
+import { NodeNameTaken, StoreUnavailable } from '../store-unavailable.ts'
 import { BankConnection } from './bank-connection.ts'
 
 /**
@@ -72,7 +72,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       const second = named(place, 'a')
       await one(first)
       await one(named(place, 'b'))
-      await expect(one(second)).rejects.toBeInstanceOf(NameTaken)
+      await expect(one(second)).rejects.toBeInstanceOf(NodeNameTaken)
       await one(first)
       await first.close()
       await expect.poll(() => one(second).catch(() => [])).toHaveLength(1)

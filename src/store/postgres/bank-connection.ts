@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { Client, type QueryResult } from 'pg'
-import { NameTaken, StoreUnavailable } from '../store-unavailable.ts'
+import { NodeNameTaken, StoreUnavailable } from '../store-unavailable.ts'
 import { isLockTimeout, mapDatabaseError } from './failure.ts'
 import { RELAY_ROLE } from './relay-role.ts'
 import { withLivenessProbe } from './liveness-probe.ts'
@@ -50,7 +50,7 @@ export class BankConnection {
 
   /**
    * Runs one statement. A statement with a name is prepared only once. Rejects with `StoreUnavailable` within
-   * two seconds if the server is unreachable, and with `NameTaken` while another process has the name of this
+   * two seconds if the server is unreachable, and with `NodeNameTaken` while another process has the name of this
    * node.
    */
   async query<Row extends object>(text: string, values: readonly unknown[], name?: string): Promise<Row[]> {
@@ -138,7 +138,7 @@ export class BankConnection {
       await withLivenessProbe(client, this.#url, client.query(statements))
     } catch (error) {
       if (!isLockTimeout(error)) throw error
-      throw new NameTaken(
+      throw new NodeNameTaken(
         'another gateway runs as this node: one of their data folders is a copy of the other',
         {
           cause: error,

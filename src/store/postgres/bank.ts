@@ -23,6 +23,8 @@ interface LoanRow {
   readonly token_amount: number
   readonly user_amount: number
   readonly budgets: readonly AccountState[]
+  readonly place: number | null
+  readonly returnable: boolean
 }
 
 /** Result for accounts that another database session has locked. */
@@ -40,14 +42,14 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
       return rows.map(({ said }) => said)
     })
   return {
-    async acquire(requests) {
-      const wanted = JSON.stringify(requests.map(wantedOf))
+    async acquire(requests, left = []) {
+      const wanted = JSON.stringify([...left.map((ticket) => ({ left: ticket })), ...requests.map(wantedOf)])
       const rows = await run<LoanRow | LockedRow<readonly AccountName[]>>(
         'bank_borrow($1, $2::jsonb, $3::text[])',
         [node, wanted, [...locked]],
         'borrow',
       )
-      return rows.map((row) => {
+      return rows.slice(left.length).map((row) => {
         if (!('locked' in row)) return loanOf(row)
         for (const account of row.locked) locked.add(account)
         return 'locked'
@@ -92,8 +94,9 @@ export function postgresBank(connection: BankConnection, node: string): Bank {
 }
 
 // Quota is at most 2^53, up to which JSON numbers are exact.
-function wantedOf({ token, need, max, budgets = [] }: LoanRequest): object {
+function wantedOf({ token, need, max, budgets = [], place }: LoanRequest): object {
   return {
+    ...(place && { ticket: place.ticket, place: place.order, amount: place.amount, waits: place.waits }),
     ...(typeof token === 'number' ? { token } : { hash: token.keyHash }),
     token_need: need.token,
     token_most: max.token,
@@ -110,6 +113,8 @@ function loanOf({
   token_amount,
   user_amount,
   budgets,
+  place,
+  returnable,
 }: LoanRow): LoanResponse | undefined {
   if (!token) return undefined
   return {
@@ -119,6 +124,8 @@ function loanOf({
     tokenState: accountStateOf(`t:${token.id}`, token, token.remain_quota, token_amount),
     userState: accountStateOf(`u:${user.id}`, user, user.quota, user_amount),
     budgetStates: budgets,
+    order: place ?? undefined,
+    isReturnable: returnable,
   }
 }
 

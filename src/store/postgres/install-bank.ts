@@ -8,20 +8,20 @@ import type { FieldType } from '../../domain/records/field-types.ts'
 import type { Column } from '../../domain/records/record.ts'
 import { SETTLEMENT_FIELDS, USAGE } from '../../domain/records/usage.ts'
 import {
-  RECALLING_TOKEN_COLUMNS,
-  RECALLING_USER_COLUMNS,
+  LEASE_ENDING_TOKEN_COLUMNS,
+  LEASE_ENDING_USER_COLUMNS,
   TOKEN_COLUMNS,
   USER_COLUMNS,
 } from '../account-columns.ts'
 import {
   DIMENSION_COLUMNS,
-  LATENCY_TIMES,
+  LATENCY_SOURCE_COLUMNS,
   NO_DIMENSION,
   SLOTS_PER_DAY,
   SUM_COLUMNS,
   SUM_KEY,
   SUM_KINDS,
-  WHOLE_REASONS,
+  COMPLETE_REASONS,
 } from '../sum-kinds.ts'
 import { COUNT_COLUMNS, ROW_COLUMNS } from '../usage-row.ts'
 
@@ -59,10 +59,10 @@ const VALUES: readonly string[] = [
   ...COUNT_COLUMNS.map((column) => `sum(${column})`),
   ...BUCKETS.map(
     (bucket) =>
-      `count(*) filter (where reason in (${list(WHOLE_REASONS)}) and ${within(LATENCY_TIMES.total, bucket)})`,
+      `count(*) filter (where reason in (${list(COMPLETE_REASONS)}) and ${within(LATENCY_SOURCE_COLUMNS.total, bucket)})`,
   ),
   ...BUCKETS.map(
-    (bucket) => `count(*) filter (where requests > 0 and ${within(LATENCY_TIMES.first, bucket)})`,
+    (bucket) => `count(*) filter (where requests > 0 and ${within(LATENCY_SOURCE_COLUMNS.first, bucket)})`,
   ),
   ...FAILURE_CAUSES.map(
     (cause) => `count(*) filter (where reason in (${list(FAILED_REASONS)}) and cause = '${cause}')`,
@@ -108,9 +108,9 @@ const PARTS: Readonly<Record<string, string>> = {
   call_values: CALL_COLUMNS.map(statedValue).join(', '),
   row_columns: ROW_COLUMNS.join(', '),
   user_changed: differs(USER_COLUMNS),
-  user_recalled: differs(RECALLING_USER_COLUMNS),
+  user_recalled: differs(LEASE_ENDING_USER_COLUMNS),
   token_changed: differs(TOKEN_COLUMNS),
-  token_recalled: differs(RECALLING_TOKEN_COLUMNS),
+  token_recalled: differs(LEASE_ENDING_TOKEN_COLUMNS),
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import {
-  RECALLING_TOKEN_COLUMNS,
-  RECALLING_USER_COLUMNS,
+  LEASE_ENDING_TOKEN_COLUMNS,
+  LEASE_ENDING_USER_COLUMNS,
   TOKEN_COLUMNS,
   USER_COLUMNS,
 } from '../account-columns.ts'
@@ -29,8 +29,8 @@ export class AccountChanges {
 
   constructor(db: DatabaseSync) {
     db.exec('CREATE TEMP TABLE account_changes (account TEXT, recalls INTEGER, recalls_budgets INTEGER)')
-    db.exec(trigger('users', 'u', 'quota', USER_COLUMNS, RECALLING_USER_COLUMNS))
-    db.exec(trigger('tokens', 't', 'remain_quota', TOKEN_COLUMNS, RECALLING_TOKEN_COLUMNS))
+    db.exec(trigger('users', 'u', 'quota', USER_COLUMNS, LEASE_ENDING_USER_COLUMNS))
+    db.exec(trigger('tokens', 't', 'remain_quota', TOKEN_COLUMNS, LEASE_ENDING_TOKEN_COLUMNS))
     this.#list = db.prepare(
       'SELECT account, max(recalls) AS recalls, max(recalls_budgets) AS recallsBudgets ' +
         'FROM temp.account_changes GROUP BY account',

@@ -4,7 +4,7 @@ import type { SerializedError } from './messages.ts'
 
 /** Converts errors that concern the whole database to `StoreUnavailable`; returns other errors unchanged. */
 export function mapDatabaseError(error: unknown): unknown {
-  const fault = faultOf(error)
+  const fault = databaseFaultOf(error)
   if (!fault) return error
   const message = `the database ${fault.symptom}: ${fault.remedy}`
   const { lasting, refusesWrites = false } = fault
@@ -17,7 +17,7 @@ export function mapDatabaseError(error: unknown): unknown {
  */
 export function mapOpeningError(error: unknown, path: string): unknown {
   const cause = error instanceof StoreUnavailable ? error.cause : error
-  const fault = faultOf(cause)
+  const fault = databaseFaultOf(cause)
   if (!fault) return error
   const message = `the database ${path} ${fault.symptom} (${withCauses(cause)}): ${fault.remedy}`
   return new StoreUnavailable(message, { cause: error, lasting: fault.lasting })
@@ -134,7 +134,7 @@ const SYSTEM_CODES: ReadonlyMap<string, DatabaseFault> = new Map([
  * Returns the problem of the whole database that an error means; undefined if the error concerns only one
  * statement.
  */
-export function faultOf(error: unknown): DatabaseFault | undefined {
+export function databaseFaultOf(error: unknown): DatabaseFault | undefined {
   const code = sqliteCode(error)
   if (code !== undefined) return EXTENDED_CODES.get(code) ?? PRIMARY_CODES.get(code & 0xff)
   return error instanceof Error && 'syscall' in error && 'code' in error

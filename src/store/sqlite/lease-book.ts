@@ -5,6 +5,8 @@ import type { AccountName } from '../bank.ts'
 interface Lease {
   /** Amount that was lent and is not spent yet. */
   amount: number
+  /** Part of it that was lent since the borrower last stated what it needs. */
+  spare: number
   /** Charges that the borrower has not been told of yet. */
   unreported: number
 }
@@ -50,7 +52,17 @@ export class LeaseBook {
     if (amount === 0) return
     const lent = this.#lent(account)
     lent.leased += amount
-    leaseOf(lent, borrower).amount += amount
+    const lease = leaseOf(lent, borrower)
+    lease.amount += amount
+    lease.spare += amount
+  }
+
+  /** What others have borrowed on an account and may not need. */
+  spareOfOthers(account: AccountName, borrower: string): number {
+    let sum = 0
+    for (const [name, { spare }] of this.#accounts.get(account)?.leases ?? [])
+      if (name !== borrower) sum += spare
+    return sum
   }
 
   /** Pays a charge from the borrower's lease, as far as it is large enough. */
@@ -67,6 +79,7 @@ export class LeaseBook {
     const lease = lent?.leases.get(borrower)
     if (!lent || !lease) return
     reduce(lent, lease, Math.min(lease.amount, Math.max(0, amount)))
+    lease.spare = 0
   }
 
   /** Moves up to `most` quota units of a lease to another borrower. */
@@ -76,6 +89,7 @@ export class LeaseBook {
     if (!lent || !lease) return
     const amount = Math.min(lease.amount, most)
     lease.amount -= amount
+    lease.spare = Math.min(lease.spare, lease.amount)
     if (amount > 0) leaseOf(lent, to).amount += amount
     this.#tidy(account, lent)
   }
@@ -127,11 +141,12 @@ export class LeaseBook {
 
 function leaseOf(lent: LentAccount, borrower: string): Lease {
   let lease = lent.leases.get(borrower)
-  if (!lease) lent.leases.set(borrower, (lease = { amount: 0, unreported: 0 }))
+  if (!lease) lent.leases.set(borrower, (lease = { amount: 0, spare: 0, unreported: 0 }))
   return lease
 }
 
 function reduce(lent: LentAccount, lease: Lease, to: number): void {
   lent.leased -= lease.amount - to
   lease.amount = to
+  lease.spare = Math.min(lease.spare, to)
 }

@@ -18,6 +18,7 @@ import { tokenFromRow, userFromRow } from '../account-rows.ts'
 import type { AccountChange } from './account-changes.ts'
 import { BudgetRows } from './budget-rows.ts'
 import { LeaseBook } from './lease-book.ts'
+import { LoanQueue } from './loan-queue.ts'
 
 /** A loan is at most one eighth of the free quota, unless more is needed. */
 const LOAN_SHARE = 8
@@ -40,6 +41,7 @@ export type BankOperations = {
 export class LocalBank implements BankOperations {
   readonly #rows: AccountRows
   readonly #book = new LeaseBook()
+  readonly #queue = new LoanQueue()
   readonly #announce: (account: AccountName, epoch: number) => void
   readonly #nowMs: () => number
 
@@ -54,7 +56,12 @@ export class LocalBank implements BankOperations {
     this.#nowMs = nowMs
   }
 
-  acquire(borrower: string, requests: readonly LoanRequest[]): (LoanResponse | undefined)[] {
+  acquire(
+    borrower: string,
+    requests: readonly LoanRequest[],
+    left: readonly number[] = [],
+  ): (LoanResponse | undefined)[] {
+    for (const ticket of left) this.#queue.remove(borrower, ticket)
     return requests.map((request) => {
       const pair = this.#rows.pair(request.token)
       return pair && this.#lend(borrower, request, pair)
@@ -87,6 +94,7 @@ export class LocalBank implements BankOperations {
   }
 
   leave(borrower: string): void {
+    this.#queue.drop(borrower)
     for (const account of this.#book.accountsOf(borrower)) this.#book.keep(account, borrower, 0)
   }
 
@@ -105,6 +113,7 @@ export class LocalBank implements BankOperations {
 
   /** Ends all leases of a borrower whose process has ended. */
   drop(borrower: string): void {
+    this.#queue.drop(borrower)
     this.#book.drop(borrower)
   }
 
@@ -122,7 +131,8 @@ export class LocalBank implements BankOperations {
     }
   }
 
-  #lend(borrower: string, { need, max, budgets = [] }: LoanRequest, pair: AccountPair): LoanResponse {
+  #lend(borrower: string, request: LoanRequest, pair: AccountPair): LoanResponse {
+    const { need, max, budgets = [], place } = request
     for (const budget of budgets) this.#setBudget(budget, budgetAmount(budget, pair))
     const { token, user } = pair
     const wanted: Wanted[] = [
@@ -132,13 +142,22 @@ export class LocalBank implements BankOperations {
         : []),
       ...budgets,
     ]
-    const granted =
-      this.#isUsable(pair) && wanted.every((one) => one.need <= 0 || this.#free(one.account) >= one.need)
-    if (granted)
-      for (const one of wanted)
-        this.#book.lend(one.account, borrower, share(this.#free(one.account), one.need, one.max))
+    const needed = wanted.filter((one) => one.need > 0)
+    const isFree = this.#isUsable(pair) && needed.every((one) => this.#free(one.account) >= one.need)
+    const granted = isFree && !(place && this.#queue.isBehind(place, needed, this.#freeNow()))
+    if (granted) {
+      if (place) this.#queue.remove(borrower, place.ticket)
+      for (const { account, need: least, max: most } of wanted) {
+        // What is free beyond that is for the calls that wait.
+        const useful = this.#queue.isAwaited(account) ? least : most
+        this.#book.lend(account, borrower, share(this.#free(account), least, useful))
+      }
+    }
+    const short = needed.map(({ account }) => account)
     return {
       granted,
+      order: granted || !place ? undefined : this.#queue.put(borrower, place, short),
+      isReturnable: !isFree && needed.every((one) => this.#returnable(borrower, one.account) >= one.need),
       token: tokenFromRow(token),
       user: userFromRow(user),
       tokenState: this.#state(borrower, `t:${token.id}`, token.remain_quota),
@@ -157,6 +176,20 @@ export class LocalBank implements BankOperations {
 
   #free(account: AccountName): number {
     return (this.#rows.remain(account) ?? 0) - this.#book.leased(account)
+  }
+
+  #returnable(borrower: string, account: AccountName): number {
+    return this.#free(account) + this.#book.spareOfOthers(account, borrower)
+  }
+
+  // Reads each account once.
+  #freeNow(): (account: AccountName) => number {
+    const known = new Map<AccountName, number>()
+    return (account) => {
+      const free = known.get(account) ?? this.#free(account)
+      known.set(account, free)
+      return free
+    }
   }
 
   #states(borrower: string, accounts: readonly AccountName[]): AccountState[] {

@@ -6,8 +6,8 @@ import {
   type ParkedHold,
   type SettledCall,
 } from '../../domain/records/usage.ts'
-import type { NodeWrites, OutboxEntry, UnsharedCall } from '../node-file.ts'
-import type { ProvenCall } from '../operations/stored-responses.ts'
+import type { NodeWrites, OutboxEntry, UnsharedProvenance } from '../node-file.ts'
+import type { CallProvenance } from '../operations/stored-responses.ts'
 import { StoreUnavailable } from '../store-unavailable.ts'
 import { outboxRow } from '../usage-row.ts'
 import { boundValues } from './bound-values.ts'
@@ -169,9 +169,9 @@ class NodeRows implements NodeWrites {
     this.#reported.run(JSON.stringify(places))
   }
 
-  unshared({ limit }: Parameters<NodeWrites['unshared']>[0]): UnsharedCall[] {
+  unshared({ limit }: Parameters<NodeWrites['unshared']>[0]): UnsharedProvenance[] {
     const rows = this.#unshared.all(limit) as { place: number; call: string }[]
-    return rows.map(({ place, call }) => ({ place, call: JSON.parse(call) as ProvenCall }))
+    return rows.map(({ place, call }) => ({ place, call: JSON.parse(call) as CallProvenance }))
   }
 
   shared({ place }: Parameters<NodeWrites['shared']>[0]): void {
@@ -193,6 +193,6 @@ class NodeRows implements NodeWrites {
   }
 }
 
-function provenCall({ user_id, model, group, channel, ended_ms, provenance }: ProvenCall): string {
-  return JSON.stringify({ user_id, model, group, channel, ended_ms, provenance } satisfies ProvenCall)
+function provenCall({ user_id, model, group, channel, ended_ms, provenance }: CallProvenance): string {
+  return JSON.stringify({ user_id, model, group, channel, ended_ms, provenance } satisfies CallProvenance)
 }

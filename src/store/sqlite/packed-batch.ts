@@ -1,5 +1,5 @@
 import type { Usage } from '@sluice/wire/usage'
-import type { Provenance, ProvenResponse } from '../../domain/stored-response.ts'
+import type { Provenance, NativeResponseRecord } from '../../domain/stored-response.ts'
 import {
   SETTLEMENT_FIELDS,
   HOLD,
@@ -40,7 +40,7 @@ const USAGE_FORM = formOf<Usage>(USAGE_COUNTS)
 const NO_REASONING: Provenance['reasoning'] = []
 
 /** Fields of a response. The id is first, because it shows whether there is a response. */
-const RESPONSE_FORM = formOf<ProvenResponse>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
+const RESPONSE_FORM = formOf<NativeResponseRecord>({ id: 0, upstreamId: 0, tokens: 0, previousId: 0 })
 
 /** Packs operations for posting them to a thread. */
 export function packBatch(operations: Iterable<QueuedOperation>): PackedBatch {
@@ -78,7 +78,7 @@ export function unpackBatch(values: PackedBatch): QueuedOperation[] {
         continue
       }
       const reasoning = (values[position++] as Provenance['reasoning'] | undefined) ?? NO_REASONING
-      const response = values[position] === undefined ? null : next<ProvenResponse>(RESPONSE_FORM)
+      const response = values[position] === undefined ? null : next<NativeResponseRecord>(RESPONSE_FORM)
       if (!response) position++
       operations.push([name, { ...call, usage, provenance: { keyTag, reasoning, response } }])
     } else operations.push([name, values[position++]])

@@ -4,8 +4,8 @@ import { BatchLogRecordProcessor, LoggerProvider } from '@opentelemetry/sdk-logs
 import type { ExportCounts } from '../export-counts.ts'
 import type { QueueSettings, SignalSettings } from '../telemetry-settings.ts'
 import { logExporter } from './exporters.ts'
-import type { Said } from './said.ts'
-import { SpanRoom } from './span-room.ts'
+import type { MessageAttributes } from './message-attributes.ts'
+import { SpanQueueLimit } from './span-queue-limit.ts'
 
 const EVENT = 'gen_ai.client.inference.operation.details'
 const ID = 'sluice.request_id'
@@ -19,11 +19,11 @@ const REPEATED = /^(?:gen_ai\.|server\.|error\.type$|sluice\.request_id$)/
 export class CallEvents {
   readonly #provider: LoggerProvider
   readonly #logger: Logger
-  readonly #room: SpanRoom
+  readonly #room: SpanQueueLimit
   /** Length of the content in each queued event, in characters, by the id of its call. */
   readonly #lengths: Map<string, number>
 
-  private constructor(provider: LoggerProvider, room: SpanRoom, lengths: Map<string, number>) {
+  private constructor(provider: LoggerProvider, room: SpanQueueLimit, lengths: Map<string, number>) {
     this.#provider = provider
     this.#logger = provider.getLogger('sluice')
     this.#room = room
@@ -36,7 +36,7 @@ export class CallEvents {
     resource: Resource,
     counts: ExportCounts,
   ): Promise<CallEvents> {
-    const room = new SpanRoom(maxQueueSize, (events) => counts.dropped('LOGS', events))
+    const room = new SpanQueueLimit(maxQueueSize, (events) => counts.dropped('LOGS', events))
     const lengths = new Map<string, number>()
     const exporter = await logExporter(options, counts, (records) => {
       room.leave(records.length)
@@ -59,7 +59,7 @@ export class CallEvents {
    * Adds the event of a call within the trace of the call. If the queue is full, the event is dropped and
    * counted.
    */
-  add(attributes: Attributes, said: Said, endedMs: number, context: Context): void {
+  add(attributes: Attributes, said: MessageAttributes, endedMs: number, context: Context): void {
     if (!this.#room.has(1)) return
     const all: Attributes = {}
     for (const [name, value] of Object.entries(attributes)) if (REPEATED.test(name)) all[name] = value

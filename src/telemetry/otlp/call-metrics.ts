@@ -2,7 +2,7 @@ import type { Attributes, Counter, Histogram, Meter } from '@opentelemetry/api'
 import { secondsToFirstByte } from '../../domain/records/usage.ts'
 import { commonAttributes, costOf, errorType, type Modalities, tokenCounts } from '../gen-ai.ts'
 import type { TracedCall } from '../telemetry.ts'
-import { present } from './present.ts'
+import { definedAttributes } from './defined-attributes.ts'
 
 /** Bounds of the histogram buckets in seconds, as the conventions recommend. */
 const BOUNDARIES = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
@@ -44,7 +44,7 @@ export class CallMetrics {
 
   record(call: TracedCall): void {
     const { facts, settlement, chunkGapsMs } = call
-    const attributes = present({
+    const attributes = definedAttributes({
       ...commonAttributes(call),
       'gen_ai.response.model': settlement.upstream_model,
     })

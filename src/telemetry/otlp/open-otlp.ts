@@ -34,9 +34,9 @@ import type { CallContent, Telemetry, TelemetryServices, TracedCall, TracedReque
 import { CallEvents } from './call-events.ts'
 import { CallMetrics } from './call-metrics.ts'
 import { metricExporter, spanExporter } from './exporters.ts'
-import { present } from './present.ts'
-import { lengthOfContent, type Said, saidIn } from './said.ts'
-import { SpanRoom } from './span-room.ts'
+import { definedAttributes } from './defined-attributes.ts'
+import { lengthOfContent, type MessageAttributes, messageAttributesOf } from './message-attributes.ts'
+import { SpanQueueLimit } from './span-queue-limit.ts'
 
 /** Number of calls that are converted to spans before the event loop continues with other work. */
 const CALLS_AT_A_TIME = 16
@@ -51,7 +51,7 @@ export async function otlpTelemetry(
 ): Promise<Telemetry> {
   const counts = new ExportCounts(settings.signals, services.metrics, services.warn)
   const resource = resourceOf(services.worker)
-  const room = new SpanRoom(settings.maxQueueSize, (spans) => counts.dropped('TRACES', spans))
+  const room = new SpanQueueLimit(settings.maxQueueSize, (spans) => counts.dropped('TRACES', spans))
   const tracing = await openTracing(settings, resource, counts, room)
   const metering = await openMetering(settings, resource, counts)
   const logging = settings.signals.get('LOGS')
@@ -63,12 +63,19 @@ export async function otlpTelemetry(
 
   const take = (call: FinishedCall): void => {
     metering?.calls.record(call)
-    const said = call.content && saidIn(call.facts.kind, call.content, call.facts.stream, finishReasons(call))
+    const said =
+      call.content &&
+      messageAttributesOf(call.facts.kind, call.content, call.facts.stream, finishReasons(call))
     if (said) room.giveContent(contentBytes(call))
     const context = tracing && traceCall(tracing.tracer, room, call, said)
     // A call whose trace is not sampled has no event either.
     if (said && events && (context || !tracing))
-      events.add(present(callAttributes(call)), said, call.settlement.ended_ms, context ?? ROOT_CONTEXT)
+      events.add(
+        definedAttributes(callAttributes(call)),
+        said,
+        call.settlement.ended_ms,
+        context ?? ROOT_CONTEXT,
+      )
   }
   const takeSome = (): void => {
     for (const call of waiting.splice(0, CALLS_AT_A_TIME)) take(call)
@@ -139,7 +146,7 @@ async function openTracing(
   { signals, sampler, maxQueueSize, maxBatchSize, batchDelayMs }: TelemetrySettings,
   resource: Resource,
   counts: ExportCounts,
-  room: SpanRoom,
+  room: SpanQueueLimit,
 ): Promise<{ readonly provider: TracerProvider; readonly tracer: Tracer } | undefined> {
   const options = signals.get('TRACES')
   if (!options) return undefined
@@ -194,14 +201,14 @@ function contextOf(traceparent: string | undefined): Context {
   return parent ? trace.setSpanContext(ROOT_CONTEXT, { ...parent, isRemote: true }) : ROOT_CONTEXT
 }
 
-function traceRequest(tracer: Tracer, room: SpanRoom, traced: TracedRequest): void {
+function traceRequest(tracer: Tracer, room: SpanQueueLimit, traced: TracedRequest): void {
   if (!room.has(1)) return
   const span = tracer.startSpan(
     `${traced.method} ${traced.route ?? 'unknown'}`,
     {
       kind: SpanKind.SERVER,
       startTime: traced.startedMs,
-      attributes: present(requestAttributes(traced)),
+      attributes: definedAttributes(requestAttributes(traced)),
     },
     contextOf(traced.traceparent),
   )
@@ -214,13 +221,13 @@ function traceRequest(tracer: Tracer, room: SpanRoom, traced: TracedRequest): vo
  */
 function traceCall(
   tracer: Tracer,
-  room: SpanRoom,
+  room: SpanQueueLimit,
   call: FinishedCall,
-  said: Said | undefined,
+  said: MessageAttributes | undefined,
 ): Context | undefined {
   const { facts, settlement, attempts } = call
   if (!room.has(1 + attempts.length)) return undefined
-  const attributes = present(callAttributes(call))
+  const attributes = definedAttributes(callAttributes(call))
   const parent = contextOf(call.traceparent)
   const span = tracer.startSpan(
     `${String(attributes['gen_ai.operation.name'])} ${String(attributes['gen_ai.request.model'])}`,
@@ -233,7 +240,7 @@ function traceCall(
       const startTime = facts.started_ms + attempt.started_ms
       const child = tracer.startSpan(
         'POST',
-        { kind: SpanKind.CLIENT, startTime, attributes: present(attemptAttributes(attempt)) },
+        { kind: SpanKind.CLIENT, startTime, attributes: definedAttributes(attemptAttributes(attempt)) },
         within,
       )
       end(child, room, startTime + attempt.duration_ms, attempt.cause !== null)
@@ -248,7 +255,7 @@ function traceCall(
  * Adds the messages of a call to its span. Until the span is sent, their length counts against the limit on
  * content.
  */
-function addContent(span: Span, room: SpanRoom, said: Said): void {
+function addContent(span: Span, room: SpanQueueLimit, said: MessageAttributes): void {
   for (const [name, value] of Object.entries(said)) {
     const text = JSON.stringify(value)
     if (room.takeContent(text.length)) span.setAttribute(name, text)
@@ -259,7 +266,7 @@ function contentBytes({ content }: Pick<FinishedCall, 'content'>): number {
   return content ? content.request.length + (content.answer?.length ?? 0) : 0
 }
 
-function end(span: Span, room: SpanRoom, endedMs: number, isFailed: boolean): void {
+function end(span: Span, room: SpanQueueLimit, endedMs: number, isFailed: boolean): void {
   if (isFailed) span.setStatus({ code: SpanStatusCode.ERROR })
   if (span.isRecording()) room.enter(1)
   span.end(endedMs)

@@ -1,4 +1,4 @@
-import { headError } from '../../../packages/http1/src/server/request-errors.ts'
+import { errorOfRequestHead } from '../../../packages/http1/src/server/request-errors.ts'
 import { type RequestHead, RequestReader } from '../../../packages/http1/src/server/request-reader.ts'
 import { toOriginForm } from '../../../packages/http1/src/server/request-target.ts'
 import { HEADER_NAMES } from '../../../src/http/request.ts'
@@ -53,7 +53,7 @@ function readAll(reader: RequestReader, chunks: readonly Buffer[]): ParsedConnec
       if (reader.unreadable) return { requests, ending: reader.unreadable }
       const { head } = reader
       if (!head) continue
-      const error = headError(head)
+      const error = errorOfRequestHead(head)
       if (error) return { requests, ending: `refused with ${error.status}` }
       const meant = toOriginForm(head)
       if (!meant) return { requests, ending: 'refused for its address' }

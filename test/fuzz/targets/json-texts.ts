@@ -1,4 +1,4 @@
-import { JsonProgress } from '../../../packages/wire/src/chat/decode/tool-call-decoder.ts'
+import { JsonEndDetector } from '../../../packages/wire/src/chat/decode/tool-call-decoder.ts'
 import { parseExact } from '@sluice/wire/json/exact-json'
 import { JsonOutline } from '@sluice/wire/json/json-outline'
 import { inputObject, StreamedInputs } from '@sluice/wire/tool-input'
@@ -82,7 +82,7 @@ function checkInput(text: string, random: () => number): void {
   if (object === undefined) return
   const { value } = parsed(object) ?? {}
   invariant(typeof value === 'object' && value !== null && !Array.isArray(value), 'an object is one')
-  const progress = [new JsonProgress(), new JsonProgress()] as const
+  const progress = [new JsonEndDetector(), new JsonEndDetector()] as const
   progress[0].feed(object)
   invariant(progress[0].isComplete, 'an object that is whole is seen to be')
   progress[1].feed(object.slice(0, -1))

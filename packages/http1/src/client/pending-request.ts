@@ -1,6 +1,6 @@
 import type { UpstreamResponseListener, UpstreamRequest } from './upstream-request.ts'
 import type { OutgoingBody } from './outgoing-body.ts'
-import type { QueuedRequest } from './turn-end.ts'
+import type { QueuedRequest } from './event-loop-turn.ts'
 
 /** A request to send, and its timeouts in milliseconds. */
 export interface RequestToSend {

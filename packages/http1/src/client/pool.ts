@@ -2,7 +2,7 @@ import { type UpstreamResponseListener, type UpstreamRequest, TransportError } f
 import { PendingRequest, type RequestToSend } from './pending-request.ts'
 import { UpstreamConnection, type UpstreamConnectionOwner } from './upstream-connection.ts'
 import type { Destination } from './destination.ts'
-import { sendAtTurnEnd } from './turn-end.ts'
+import { sendAtTurnEnd } from './event-loop-turn.ts'
 
 /** The owner of a pool: the methods that the pool calls. */
 export interface PoolOwner<Target extends Destination> {

@@ -6,7 +6,7 @@ import { type ReadResult, ResponseReader } from './response-reader.ts'
 import type { PendingRequest, RequestCarrier } from './pending-request.ts'
 import type { Origin } from './origin.ts'
 import { openTunnel } from './tunnel.ts'
-import { type UsedConnection, notifyAfterTurn } from './turn-end.ts'
+import { type ReusableConnection, notifyAfterTurn } from './event-loop-turn.ts'
 import type { OutgoingBody } from './outgoing-body.ts'
 
 /**
@@ -42,7 +42,7 @@ export interface UpstreamConnectionOwner {
 }
 
 /** Connection to an upstream; carries one request at a time. */
-export class UpstreamConnection implements RequestCarrier, UsedConnection {
+export class UpstreamConnection implements RequestCarrier, ReusableConnection {
   readonly #owner: UpstreamConnectionOwner
   #socket: Socket
   readonly #reader: ResponseReader

@@ -1,4 +1,4 @@
-import type { Peer } from './connection-limiter.ts'
+import type { ConnectionPeer } from './connection-limiter.ts'
 import type { ClientConnection } from './client-connection.ts'
 import type { HeaderNames } from './header-names.ts'
 import type { RequestError } from './request-errors.ts'
@@ -16,7 +16,7 @@ export interface Refusal {
 export interface ClientConnectionOwner {
   /** Headers of a request that are read. */
   readonly headerNames: HeaderNames<string>
-  onRequest(request: Request, response: Response, peer: Peer): void
+  onRequest(request: Request, response: Response, peer: ConnectionPeer): void
   /** Renders the response to an unusable request; `url` is its target, if the head could be read. */
   refusalFor(error: RequestError, url: string | undefined): Refusal
   onClosed(connection: ClientConnection): void

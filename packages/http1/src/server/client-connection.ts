@@ -2,9 +2,14 @@ import { Socket, type SocketConstructorOpts } from 'node:net'
 import type { CountedConnection } from './address-blocks.ts'
 import { StepTimeout } from './client-timeouts.ts'
 import type { ClientConnectionOwner } from './client-connection-owner.ts'
-import type { Peer } from './connection-limiter.ts'
+import type { ConnectionPeer } from './connection-limiter.ts'
 import { HalfCloseTimeout } from './half-close-timeout.ts'
-import { REQUEST_TIMEOUT, type RequestError, UNREADABLE, headError } from './request-errors.ts'
+import {
+  REQUEST_TIMEOUT,
+  type RequestError,
+  UNREADABLE_REQUEST_ERRORS,
+  errorOfRequestHead,
+} from './request-errors.ts'
 import { type RequestHead, RequestReader } from './request-reader.ts'
 import { Request, type RequestSource } from './request.ts'
 import { Response, type ResponseSink } from './response.ts'
@@ -23,7 +28,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
   index = -1
   /** IP address of the client or its proxy. */
   readonly remoteAddress: string
-  readonly peer: Peer
+  readonly peer: ConnectionPeer
   /** Number of bytes received. */
   bytesRead = 0
   readonly #owner: ClientConnectionOwner
@@ -46,7 +51,12 @@ export class ClientConnection implements RequestSource, ResponseSink {
   #isSending = false
   readonly #stepTimeout = new StepTimeout()
 
-  constructor(accepted: Socket, owner: ClientConnectionOwner, peer: Peer, counted: CountedConnection) {
+  constructor(
+    accepted: Socket,
+    owner: ClientConnectionOwner,
+    peer: ConnectionPeer,
+    counted: CountedConnection,
+  ) {
     this.#owner = owner
     this.#reader = new RequestReader(owner.headerNames)
     this.peer = peer
@@ -131,13 +141,13 @@ export class ClientConnection implements RequestSource, ResponseSink {
       this.#pipelinedBytes += bytes.length - end
     }
     if (reader.hasBegun && this.#stepTimeout.isBetweenRequests) this.#stepTimeout.begin('head')
-    if (reader.unreadable) return this.#refuse(UNREADABLE[reader.unreadable])
+    if (reader.unreadable) return this.#refuse(UNREADABLE_REQUEST_ERRORS[reader.unreadable])
     if (this.#request) return this.#handleBody()
     if (!reader.head) return
-    const error = headError(reader.head)
+    const error = errorOfRequestHead(reader.head)
     const head = error ? undefined : toOriginForm(reader.head)
     if (head) this.#begin(head)
-    else this.#refuse(error ?? UNREADABLE.malformed)
+    else this.#refuse(error ?? UNREADABLE_REQUEST_ERRORS.malformed)
   }
 
   #begin(head: RequestHead): void {
@@ -272,7 +282,7 @@ export class ClientConnection implements RequestSource, ResponseSink {
     if (response && this.#reader.isComplete) this.#halfCloseTimeout.start(response.isHeadSent)
     else if (this.#pipelined.length > 0) return
     else if (this.#reader.hasBegun && !this.#reader.isComplete && !response?.isFinished)
-      this.#refuse(UNREADABLE.malformed)
+      this.#refuse(UNREADABLE_REQUEST_ERRORS.malformed)
     else this.#end()
   }
 

@@ -5,14 +5,21 @@
 export const IDLE_TIMEOUT_SECONDS = 65
 
 /** What a client connection is waiting for. */
-export type Step = 'first request' | 'head' | 'body' | 'response' | 'end of body' | 'next request' | 'close'
+export type ConnectionStep =
+  | 'first request'
+  | 'head'
+  | 'body'
+  | 'response'
+  | 'end of body'
+  | 'next request'
+  | 'close'
 
 /**
  * Seconds that each step may take. The head counts from its first byte, or from the start of the connection.
  * `end of body`: the rest of a body whose response is already sent. `close`: until the client closes a
  * connection that was ended. A response has no limit.
  */
-const TIMEOUT_SECONDS: Readonly<Record<Step, number>> = {
+const TIMEOUT_SECONDS: Readonly<Record<ConnectionStep, number>> = {
   'first request': 10,
   head: 10,
   body: 60,
@@ -24,11 +31,11 @@ const TIMEOUT_SECONDS: Readonly<Record<Step, number>> = {
 
 /** The timeout of the current step of a client connection. */
 export class StepTimeout {
-  #step: Step = 'first request'
+  #step: ConnectionStep = 'first request'
   #secondsLeft = TIMEOUT_SECONDS['first request']
 
   /** The current step. */
-  get step(): Step {
+  get step(): ConnectionStep {
     return this.#step
   }
 
@@ -43,7 +50,7 @@ export class StepTimeout {
   }
 
   /** Begins another step, which gets its full time. */
-  begin(step: Step): void {
+  begin(step: ConnectionStep): void {
     this.#step = step
     this.#secondsLeft = TIMEOUT_SECONDS[step]
   }

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { CountedConnection } from './address-blocks.ts'
-import { ConnectionLimiter, type Peer } from './connection-limiter.ts'
+import { ConnectionLimiter, type ConnectionPeer } from './connection-limiter.ts'
 import { lawRuns } from '../../../../test/tier.ts'
 
 /** Shares under test, with the names of the connections that were closed to make room, in order. */
 function sharesOf(total: number, perBlock: number, reserve: number) {
   const shares = new ConnectionLimiter({ total, perBlock, reserve })
   const closed: string[] = []
-  const openNew = (name: string, peer: Partial<Peer> = {}): CountedConnection | undefined =>
+  const openNew = (name: string, peer: Partial<ConnectionPeer> = {}): CountedConnection | undefined =>
     shares.admit({ block: name.slice(0, 1), isProxy: false, isLoopback: false, ...peer }, () =>
       closed.push(name),
     )

@@ -16,7 +16,7 @@ export interface ConnectionLimits {
 }
 
 /** The other end of a connection: a client or a proxy. */
-export interface Peer {
+export interface ConnectionPeer {
   /** The address block for which the connection counts. */
   readonly block: string
   /** Whether the peer is a trusted proxy, to which no limit per block applies. */
@@ -49,13 +49,16 @@ export class ConnectionLimiter {
   }
 
   /** Whether a new connection fits without closing another one. */
-  hasRoom({ block: name, isProxy }: Peer): boolean {
+  hasRoom({ block: name, isProxy }: ConnectionPeer): boolean {
     const count = isProxy ? 0 : (this.#blocks.get(name)?.count ?? 0)
     return count < this.#limits.perBlock && this.#open < this.#limits.total - this.#limits.reserve
   }
 
   /** Counts a new connection; `close` closes it. Undefined if there is no room. */
-  admit({ block: name, isProxy, isLoopback }: Peer, close: () => void): CountedConnection | undefined {
+  admit(
+    { block: name, isProxy, isLoopback }: ConnectionPeer,
+    close: () => void,
+  ): CountedConnection | undefined {
     const key = isProxy ? `proxy ${name}` : name
     const known = this.#blocks.get(key)
     const { total, reserve } = this.#limits

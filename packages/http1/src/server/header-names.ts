@@ -51,7 +51,7 @@ export class HeaderNames<const Name extends string> {
 }
 
 /** Joins a further value of a repeated header to the value `before`. */
-export function mergedValue(name: string, before: string, value: string): string {
+export function mergeRepeatedHeader(name: string, before: string, value: string): string {
   if (SINGLE_VALUED.has(name)) return before
   return `${before}${name === 'cookie' ? '; ' : ', '}${value}`
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { CountedConnection } from './address-blocks.ts'
 import type { ClientConnectionOwner, Refusal } from './client-connection-owner.ts'
-import { type ConnectionLimits, ConnectionLimiter, type Peer } from './connection-limiter.ts'
+import { type ConnectionLimits, ConnectionLimiter, type ConnectionPeer } from './connection-limiter.ts'
 import { ClientConnection } from './client-connection.ts'
 import type { HeaderNames } from './header-names.ts'
 import { type RequestError, TOO_MANY_REQUESTS } from './request-errors.ts'
@@ -34,7 +34,7 @@ export interface HttpServerOptions<Name extends string = string> {
 /** Determines the address blocks to which limits apply. */
 export interface ClientAddresses<Name extends string = string> {
   /** Returns the peer with the address of a socket. */
-  peerAt(address: string): Peer
+  peerAt(address: string): ConnectionPeer
   /**
    * Returns the address block of the client behind a trusted proxy; undefined if the proxy does not state the
    * client's address.
@@ -54,14 +54,14 @@ export interface ConnectionFigures {
 /** Connections that arrived in one turn of the event loop. */
 class Arrivals {
   readonly connections: CountedConnection[] = []
-  readonly sockets: { readonly socket: Socket; readonly peer: Peer }[] = []
+  readonly sockets: { readonly socket: Socket; readonly peer: ConnectionPeer }[] = []
 
   get isEmpty(): boolean {
     return this.connections.length === 0 && this.sockets.length === 0
   }
 }
 
-const COMMON_PEER: Peer = { block: '', isProxy: false, isLoopback: true }
+const COMMON_PEER: ConnectionPeer = { block: '', isProxy: false, isLoopback: true }
 
 /**
  * An HTTP/1.1 server, without its listening sockets. A client has 10 seconds to begin a request, 10 more for
@@ -116,7 +116,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
     this.#scheduleTurnEnd()
   }
 
-  #serve(socket: Socket, peer: Peer): void {
+  #serve(socket: Socket, peer: ConnectionPeer): void {
     const counted = this.#isClosed ? undefined : this.#shares.admit(peer, () => connection.destroy())
     if (!counted) {
       socket.destroy()
@@ -158,7 +158,7 @@ export class HttpServer<Name extends string = string> implements ClientConnectio
   }
 
   /** Only connections call this. */
-  onRequest(accepted: Request, response: Response, peer: Peer): void {
+  onRequest(accepted: Request, response: Response, peer: ConnectionPeer): void {
     const request = accepted as Request<Name>
     this.requests += 1
     const client = peer.isProxy ? this.#options.clientAddresses?.blockBehindProxy(request) : undefined

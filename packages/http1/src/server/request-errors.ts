@@ -19,7 +19,7 @@ const UNKNOWN_EXPECTATION: RequestError = {
 }
 
 /** Errors of requests that cannot be read. */
-export const UNREADABLE: Readonly<Record<UnreadableReason, RequestError>> = {
+export const UNREADABLE_REQUEST_ERRORS: Readonly<Record<UnreadableReason, RequestError>> = {
   malformed: MALFORMED,
   'headers too large': {
     status: 431,
@@ -48,7 +48,12 @@ export const REQUEST_TIMEOUT: RequestError = {
  * Finds the error of a valid head that must not be served, because it asks for something that HTTP/1 does not
  * have, or because proxies could read it differently.
  */
-export function headError({ method, version, hosts, headers }: RequestHead): RequestError | undefined {
+export function errorOfRequestHead({
+  method,
+  version,
+  hosts,
+  headers,
+}: RequestHead): RequestError | undefined {
   if (version !== '1.1' && version !== '1.0') return MALFORMED
   if (method === 'CONNECT') return CONNECT
   if (hosts > 1 || (hosts === 0 && version !== '1.0')) return HOST_COUNT

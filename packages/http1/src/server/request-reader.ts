@@ -13,7 +13,7 @@ import {
   REJECT,
   SKIP_BODY,
 } from '../parser/llhttp.ts'
-import { type HeaderNames, type Headers, mergedValue } from './header-names.ts'
+import { type HeaderNames, type Headers, mergeRepeatedHeader } from './header-names.ts'
 
 /** Maximum number of headers in one request, trailers included. */
 const MAX_HEADERS = 100
@@ -250,7 +250,7 @@ export class RequestReader implements ParserCallbacks {
     if (name === 'host') this.#hosts += 1
     else if (name === 'transfer-encoding') this.#transferEncodings += 1
     const before = this.#headers[name]
-    this.#headers[name] = before === undefined ? value : mergedValue(name, before, value)
+    this.#headers[name] = before === undefined ? value : mergeRepeatedHeader(name, before, value)
   }
 
   #countHeadBytes(bytes: number): number {

@@ -5,7 +5,7 @@ import {
   type AnswerForm,
   chatAnswers,
   completionsAnswers,
-  eventsIn,
+  parseEvents,
   geminiAnswers,
   type Json,
   messagesAnswers,
@@ -39,18 +39,18 @@ describe.skipIf(folder === undefined)('recorded answers of providers', () => {
         if (!form.isComplete(whole)) continue
         count++
         const expected = withoutQuirks(whole)
-        expect([name, form.whole(eventsIn(form.frames(whole, WITH_USAGE)))]).toEqual([name, expected])
+        expect([name, form.whole(parseEvents(form.frames(whole, WITH_USAGE)))]).toEqual([name, expected])
       }
       expect(count).toBeGreaterThan(3)
     })
 
-    test(`a streamed ${protocol} answer says the same as a whole, and as a stream again`, () => {
+    test(`a streamed ${protocol} answer has the same content as a whole answer and as a stream again`, () => {
       let count = 0
       for (const [name, stream] of recordings(protocol, '.sse')) {
-        const whole = form.whole(eventsIn(stream))
+        const whole = form.whole(parseEvents(stream))
         if (!whole || !form.isComplete(whole)) continue
         count++
-        expect([name, form.whole(eventsIn(form.frames(whole, WITH_USAGE)))]).toEqual([name, whole])
+        expect([name, form.whole(parseEvents(form.frames(whole, WITH_USAGE)))]).toEqual([name, whole])
       }
       expect(count).toBeGreaterThan(3)
     })
@@ -105,7 +105,7 @@ describe('chat', () => {
       chunk({ delta: {}, finish_reason: 'tool_calls' }),
       usageChunk,
     )
-    expect(chatAnswers.whole(eventsIn(`${stream}data: [DONE]\n\n`))).toEqual({
+    expect(chatAnswers.whole(parseEvents(`${stream}data: [DONE]\n\n`))).toEqual({
       id: 'c1',
       object: 'chat.completion',
       created: 7,
@@ -142,7 +142,7 @@ describe('chat', () => {
     expect(chatAnswers.isComplete({ choices: [stop, { ...stop, finish_reason: 'length' }] })).toBe(false)
     expect(chatAnswers.isComplete({ choices: [] })).toBe(false)
     expect(
-      chatAnswers.whole(eventsIn(sse(chunk({ delta: {} }), { error: { message: 'x' } }))),
+      chatAnswers.whole(parseEvents(sse(chunk({ delta: {} }), { error: { message: 'x' } }))),
     ).toBeUndefined()
   })
 
@@ -179,7 +179,7 @@ describe('chat', () => {
         { text: 'Hi', index: 1, logprobs: null, finish_reason: 'stop' },
       ],
     }
-    expect(completionsAnswers.whole(eventsIn(completionsAnswers.frames(whole, WITH_USAGE)))).toEqual(whole)
+    expect(completionsAnswers.whole(parseEvents(completionsAnswers.frames(whole, WITH_USAGE)))).toEqual(whole)
     expect(completionsAnswers.frames(whole, { includeUsage: false })).not.toContain('usage')
     const pieces = sse(
       {
@@ -193,7 +193,7 @@ describe('chat', () => {
         choices: [{ text: 'lo', index: 0, logprobs: null, finish_reason: 'stop' }],
       },
     )
-    expect(completionsAnswers.whole(eventsIn(pieces))?.['choices']).toEqual([whole.choices[0]])
+    expect(completionsAnswers.whole(parseEvents(pieces))?.['choices']).toEqual([whole.choices[0]])
   })
 })
 
@@ -205,7 +205,7 @@ test.each([
   ['refusal', false],
   ['pause_turn', false],
   ['model_context_window_exceeded', false],
-])('a message that stops with %s: complete is %s', (stop_reason, expected) => {
+])('a messages answer counts as complete or not by its stop reason: %s, %s', (stop_reason, expected) => {
   expect(messagesAnswers.isComplete({ type: 'message', content: [], stop_reason })).toBe(expected)
 })
 
@@ -215,7 +215,7 @@ test.each([
   [{ candidates: [{ finishReason: 'SAFETY' }] }, false],
   [{ candidates: [{ finishReason: 'STOP' }], promptFeedback: { blockReason: 'SAFETY' } }, false],
   [{ candidates: [] }, false],
-])('of Gemini, %j: complete is %s', (whole, expected) => {
+])('a Gemini answer counts as complete or not: %j, %s', (whole, expected) => {
   expect(geminiAnswers.isComplete(whole)).toBe(expected)
 })
 
@@ -227,6 +227,6 @@ test.each([
     { status: 'completed', output: [{ type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }] },
     false,
   ],
-])('of responses, %j: complete is %s', (whole, expected) => {
+])('a response counts as complete or not: %j, %s', (whole, expected) => {
   expect(responsesAnswers.isComplete(whole)).toBe(expected)
 })

@@ -1,5 +1,5 @@
 import { asRecord } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, messageFrame, recordsIn, type StreamEvent } from './form.ts'
+import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn, type StreamEvent } from './form.ts'
 
 const DONE = 'data: [DONE]\n\n'
 const MAX_CHOICES = 128
@@ -44,7 +44,7 @@ export const chatAnswers: AnswerForm = {
         { ...head, choices: [{ index, delta: {}, finish_reason }] },
       ]
     })
-    return chunks.map(messageFrame).join('') + usageFrame(head, usage, includeUsage) + DONE
+    return chunks.map(dataFrame).join('') + usageFrame(head, usage, includeUsage) + DONE
   },
   isComplete: (whole) =>
     areOwnEnds(whole, (choice) => {
@@ -72,7 +72,7 @@ export const completionsAnswers: AnswerForm = {
     const { choices, usage, ...rest } = whole
     const head = { ...rest, object: 'text_completion' }
     const chunks = recordsIn(choices).map((choice) => ({ ...head, choices: [choice] }))
-    return chunks.map(messageFrame).join('') + usageFrame(head, usage, includeUsage) + DONE
+    return chunks.map(dataFrame).join('') + usageFrame(head, usage, includeUsage) + DONE
   },
   isComplete: (whole) => areOwnEnds(whole, () => true),
 }
@@ -104,7 +104,7 @@ function eventsInFrame(frame: string): Json | undefined {
 }
 
 function usageFrame(head: Json, usage: unknown, includeUsage: boolean): string {
-  return includeUsage && asRecord(usage) ? messageFrame({ ...head, choices: [], usage }) : ''
+  return includeUsage && asRecord(usage) ? dataFrame({ ...head, choices: [], usage }) : ''
 }
 
 /** The fields that all chunks have in common. If chunks differ, the last value that is not null counts. */

@@ -19,19 +19,19 @@ export interface AnswerForm {
    */
   whole(events: readonly StreamEvent[]): Json | undefined
   /** Writes the events of a stream with the same content as a whole response. */
-  frames(whole: Json, options: FrameOptions): string
+  frames(whole: Json, options: StreamFrameOptions): string
   /** Whether a response is complete: not cut off, not refused, and without an error. */
   isComplete(whole: Json): boolean
 }
 
 /** What the client of a stream requested. */
-export interface FrameOptions {
+export interface StreamFrameOptions {
   /** Whether a stream of chat or completions ends with a usage chunk. */
   readonly includeUsage: boolean
 }
 
 /** The events in a stream, without comments and end markers. */
-export function eventsIn(stream: string): StreamEvent[] {
+export function parseEvents(stream: string): StreamEvent[] {
   return stream.split(/\r\n\r\n|\n\n|\r\r/).flatMap((frame): StreamEvent[] => {
     const data = parseRecord(dataOf(frame) ?? '')
     return data ? [{ name: eventOf(frame), data }] : []
@@ -39,13 +39,13 @@ export function eventsIn(stream: string): StreamEvent[] {
 }
 
 /** Writes an event without a name. */
-export function messageFrame(data: object): string {
+export function dataFrame(data: object): string {
   return `data: ${JSON.stringify(data)}\n\n`
 }
 
 /** Writes an event whose name is the type of its data. */
 export function namedFrame(data: { readonly type: string }): string {
-  return `event: ${data.type}\n${messageFrame(data)}`
+  return `event: ${data.type}\n${dataFrame(data)}`
 }
 
 /** The objects in a list; empty if the value is not a list. */

@@ -1,5 +1,5 @@
 import { asRecord, textOr } from '../json/record.ts'
-import { type AnswerForm, isErrorBody, type Json, messageFrame, recordsIn } from './form.ts'
+import { type AnswerForm, isErrorBody, type Json, dataFrame, recordsIn } from './form.ts'
 
 /** A part with only these fields may be continued by the next part. */
 const TEXT_MEMBERS: ReadonlySet<string> = new Set(['text', 'thought', 'thoughtSignature'])
@@ -22,7 +22,7 @@ export const geminiAnswers: AnswerForm = {
     }
     return { candidates: [...candidates.values()], ...head }
   },
-  frames: (whole) => messageFrame(whole),
+  frames: (whole) => dataFrame(whole),
   isComplete(whole) {
     const candidates = recordsIn(whole['candidates'])
     if (isErrorBody(whole) || asRecord(whole['promptFeedback'])?.['blockReason'] !== undefined) return false

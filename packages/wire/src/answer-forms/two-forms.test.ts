@@ -6,7 +6,7 @@ import { lawRuns } from '../../../../test/tier.ts'
 import {
   type AnswerForm,
   chatAnswers,
-  eventsIn,
+  parseEvents,
   geminiAnswers,
   type Json,
   messagesAnswers,
@@ -52,14 +52,14 @@ const written = (events: readonly object[]): string =>
 
 /** The events of a stream, as the official clients take them from elsewhere. */
 function readable(stream: string): ReadableStream {
-  const lines = eventsIn(stream).map(({ data }) => `${JSON.stringify(data)}\n`)
+  const lines = parseEvents(stream).map(({ data }) => `${JSON.stringify(data)}\n`)
   return new Blob(lines).stream()
 }
 
 /** Both forms, from a provider's stream and from its whole answer. */
 function expectBothForms(form: AnswerForm, whole: Json, stream: string): void {
-  expect(form.whole(eventsIn(stream))).toEqual(whole)
-  expect(form.whole(eventsIn(form.frames(whole, { includeUsage: true })))).toEqual(whole)
+  expect(form.whole(parseEvents(stream))).toEqual(whole)
+  expect(form.whole(parseEvents(form.frames(whole, { includeUsage: true })))).toEqual(whole)
 }
 
 describe('chat', () => {
@@ -336,7 +336,7 @@ describe('responses', () => {
           output,
           usage: { input_tokens: 3, output_tokens: tokens },
         }
-        const events = eventsIn(responsesAnswers.frames(whole, { includeUsage: true }))
+        const events = parseEvents(responsesAnswers.frames(whole, { includeUsage: true }))
         expect(responsesAnswers.whole(events)).toEqual(whole)
         const ofType = (type: string): Json[] =>
           events.filter(({ data }) => data['type'] === type).map(({ data }) => data)

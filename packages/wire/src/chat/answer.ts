@@ -1,12 +1,12 @@
-import type { ArrivedMedia } from '../received-media.ts'
+import type { ReceivedMedia } from '../received-media.ts'
 import type { Fields } from '../field.ts'
 import { asRecord, textOr } from '../json/record.ts'
 import type { ToolUse } from '../tool-use.ts'
 
 /** Records the audio, the images and the encrypted reasoning of a message or a delta. */
-export function recordArrivedMedia(
+export function recordReceivedMedia(
   message: Fields | undefined,
-  arrived: ArrivedMedia,
+  arrived: ReceivedMedia,
   elidedBytes = 0,
 ): void {
   if (!message) return
@@ -22,7 +22,7 @@ export function recordArrivedMedia(
   }
 }
 
-function notePicture(part: Fields | undefined, arrived: ArrivedMedia): void {
+function notePicture(part: Fields | undefined, arrived: ReceivedMedia): void {
   const held = part?.['image_url']
   const url = textOr(asRecord(held)?.['url'] ?? held)
   if (url !== '') arrived.addPicture(url.startsWith('data:') ? url.slice(url.indexOf(',') + 1) : '')
@@ -52,7 +52,7 @@ export function generatedText(message: unknown): string[] {
 }
 
 /** Converts a choice of a text completion to a message whose content is its text. */
-export function textMessage(choice: Readonly<Record<string, unknown>> | undefined): object {
+export function completionAsMessage(choice: Readonly<Record<string, unknown>> | undefined): object {
   return { content: choice?.['text'] }
 }
 
@@ -94,10 +94,10 @@ function add(pieces: string[], value: unknown): void {
 }
 
 /** Reported if only the cited pages of a reply show that there was a web search. */
-export const SEARCH_KNOWN_BY_CITATION: ToolUse = { kind: 'web_search', count: 1, isCited: true }
+export const SEARCH_INFERRED_FROM_CITATION: ToolUse = { kind: 'web_search', count: 1, isCited: true }
 
 /** Reports whether a message, or a part of one, cites a web page. */
-export function citesPage(message: unknown): boolean {
+export function citesWebPage(message: unknown): boolean {
   const annotations = asRecord(message)?.['annotations']
   return (
     Array.isArray(annotations) &&

@@ -5,7 +5,7 @@ import {
   isNotEmpty,
   type IsMeaningful,
   reportDroppedFields,
-  isOtherThan,
+  isNotDefault,
 } from '../dropped-fields.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 
@@ -41,10 +41,10 @@ export function reportDropped(dropped: Dropped, name: DroppedName): void {
  */
 const DROPPED_FIELDS: ReadonlyMap<string, IsMeaningful> = new Map<string, IsMeaningful>([
   ['logit_bias', isNotEmpty],
-  ['function_call', isOtherThan('none', 'auto')],
+  ['function_call', isNotDefault('none', 'auto')],
   ['functions', (value) => !Array.isArray(value) || value.length > 0],
   ['prediction', isAnyValue],
-  ['modalities', (value) => !Array.isArray(value) || value.some(isOtherThan('text'))],
+  ['modalities', (value) => !Array.isArray(value) || value.some(isNotDefault('text'))],
   ['audio', isAnyValue],
   ['inference_geo', isAnyValue],
   ['speed', isAnyValue],

@@ -1,5 +1,5 @@
 import type { OutputFormat } from '../conversation.ts'
-import { enumAt, fieldsAt, present, schemaText } from '../field.ts'
+import { enumAt, fieldsAt, nullToUndefined, schemaText } from '../field.ts'
 import { renderObject } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
@@ -11,7 +11,7 @@ import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const member = scan.span('response_format')
-  const format = present(scan.value('response_format'))
+  const format = nullToUndefined(scan.value('response_format'))
   if (!member || format === undefined) return undefined
   const fields = fieldsAt(format, 'response_format')
   const path = 'response_format.json_schema'

@@ -1,12 +1,12 @@
 import type { ConversionProtocol } from '../protocols.ts'
-import type { OpaquePart, Part, Proof, ThinkingPart } from '../conversation.ts'
+import type { OpaquePart, Part, ProviderSignature, ThinkingPart } from '../conversation.ts'
 import {
   type EnvelopeContent,
   isEnvelope,
-  isSignedOpaque,
+  isSignedOpaquePart,
   openEnvelope,
-  sealOpaque,
-  sealProof,
+  sealOpaquePart,
+  sealSignature,
 } from '../envelope.ts'
 import type { Fields } from '../field.ts'
 import { asRecord } from '../json/record.ts'
@@ -27,7 +27,7 @@ const IS_TOLD: Readonly<Record<ConversionProtocol, boolean>> = {
  * The position of a signed thought in a message: its range in the reasoning, in code points, and the number
  * of calls before it.
  */
-export interface ThoughtPlace {
+export interface ThoughtPosition {
   readonly from: number
   readonly length: number
   readonly calls: number
@@ -37,20 +37,20 @@ export interface ThoughtPlace {
  * Writes a signed thought as an element of `reasoning_details`. Undefined if its signature is sent elsewhere.
  */
 export function writeReasoningDetail(
-  signed: Proof | OpaquePart,
-  place: ThoughtPlace,
+  signed: ProviderSignature | OpaquePart,
+  place: ThoughtPosition,
   index: number,
 ): object | undefined {
   if (!IS_TOLD[signed.protocol]) return undefined
-  if ('kind' in signed && !isSignedOpaque(signed)) return undefined
-  const data = 'kind' in signed ? sealOpaque(signed, place) : sealProof(signed, 'chat', place)
+  if ('kind' in signed && !isSignedOpaquePart(signed)) return undefined
+  const data = 'kind' in signed ? sealOpaquePart(signed, place) : sealSignature(signed, 'chat', place)
   return { type: 'reasoning.encrypted', data, index }
 }
 
 /**
  * The thoughts of a message: those before its content, and those before each call, by the number of the call.
  */
-export interface ReadThoughts {
+export interface MessageThoughts {
   readonly first: readonly Part[]
   before(call: number): readonly Part[]
   /** The thoughts after the last call. `calls` is the number of calls. */
@@ -58,7 +58,7 @@ export interface ReadThoughts {
 }
 
 /** Splits the reasoning of a message into thoughts, with the signatures in its details. */
-export function readThoughts(text: string, details: readonly unknown[]): ReadThoughts {
+export function readThoughts(text: string, details: readonly unknown[]): MessageThoughts {
   const characters = Array.from(text)
   const parts: { readonly part: Part; readonly calls: number }[] = []
   let end = 0
@@ -93,22 +93,22 @@ export function readThoughts(text: string, details: readonly unknown[]): ReadTho
 }
 
 /** Whether the gateway created this detail. */
-export function isGatewayDetail(detail: unknown): boolean {
+export function isDetailOfGateway(detail: unknown): boolean {
   const data = asRecord(detail)?.['data']
   return typeof data === 'string' && isEnvelope(data)
 }
 
 function enclosedIn(detail: unknown): EnvelopeContent | undefined {
-  return isGatewayDetail(detail) ? openEnvelope(String((detail as Fields)['data']), 'chat') : undefined
+  return isDetailOfGateway(detail) ? openEnvelope(String((detail as Fields)['data']), 'chat') : undefined
 }
 
-function placeOf({ place }: EnvelopeContent): Partial<ThoughtPlace> {
+function placeOf({ place }: EnvelopeContent): Partial<ThoughtPosition> {
   const numbers = Object.entries(asRecord(place) ?? {}).filter(([, value]) => Number.isSafeInteger(value))
   return Object.fromEntries(numbers)
 }
 
 /** The members of a call that contain its signature, as Google's chat endpoint sends and expects them. */
-export function extraContent(signature: string | undefined): {
+export function googleSignatureMembers(signature: string | undefined): {
   readonly extra_content?: { readonly google: { readonly thought_signature: string } }
 } {
   return signature === undefined ? {} : { extra_content: { google: { thought_signature: signature } } }
@@ -125,11 +125,11 @@ export function readCallSignature(call: Fields): ThinkingPart[] {
  * Whether the reasoning contains a placeholder for a signature. Only signatures of the messages protocol have
  * one.
  */
-export function isShownByPlaceholder({ protocol }: Proof): boolean {
+export function isReplacedByPlaceholder({ protocol }: ProviderSignature): boolean {
   return protocol === 'messages'
 }
 
 /** Returns the signature if it belongs to the next call; undefined for other proofs. */
-export function callSignature({ protocol, signs, value }: Proof): string | undefined {
+export function callSignature({ protocol, signs, value }: ProviderSignature): string | undefined {
   return protocol === 'gemini' && signs === 'call' ? value : undefined
 }

@@ -13,7 +13,7 @@ import {
 import { refuse } from '../field-check.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { reportDropped } from './dropped-fields.ts'
-import { fieldsAt, booleanAt, kindOf, present, enumAt } from '../field.ts'
+import { fieldsAt, booleanAt, kindOf, nullToUndefined, enumAt } from '../field.ts'
 
 /** The efforts that every upstream with an effort setting accepts. */
 const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
@@ -30,9 +30,9 @@ export function decodeThinking(effort: unknown, reasoning: unknown, dropped: Dro
 
 function decodeReasoning(value: unknown, dropped: Dropped): Thinking | undefined {
   const reasoning = fieldsAt(value, 'reasoning')
-  const enabled = present(reasoning['enabled'])
-  const tokens = present(reasoning['max_tokens'])
-  const effort = present(reasoning['effort'])
+  const enabled = nullToUndefined(reasoning['enabled'])
+  const tokens = nullToUndefined(reasoning['max_tokens'])
+  const effort = nullToUndefined(reasoning['effort'])
   if (reasoning['exclude'] === true) reportDropped(dropped, 'reasoning.exclude')
   const named = effort === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
   const budget = tokens === undefined ? undefined : explicitBudget(tokens)

@@ -1,8 +1,8 @@
 import type { Dropped } from '../codec.ts'
 import {
-  CHOICE_KINDS,
-  CHOICE_MODES,
-  CHOICE_WORDS,
+  TOOL_CHOICE_KINDS,
+  TOOL_CHOICE_MODES,
+  TOOL_CHOICE_WORDS,
   customTool,
   MAX_SEARCHES_BY_SIZE,
   searchSizeFor,
@@ -10,9 +10,18 @@ import {
 import type { Conversation, Grammar, SearchLocation, Tool, ToolChoice, WebSearch } from '../conversation.ts'
 import { membersOf, renderObject } from '../json/json-edit.ts'
 import type { Node, ScannedObject } from '../json/scanned-object.ts'
-import { cacheControl, cacheOf } from './cache-control.ts'
+import { cacheControl, readCacheDirective } from './cache-control.ts'
 import { reportDropped } from './dropped-fields.ts'
-import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../field.ts'
+import {
+  booleanAt,
+  enumAt,
+  type Fields,
+  fieldsAt,
+  listAt,
+  nullToUndefined,
+  schemaText,
+  textAt,
+} from '../field.ts'
 import { refuse } from '../field-check.ts'
 
 /**
@@ -21,12 +30,12 @@ import { refuse } from '../field-check.ts'
  */
 export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
   const list = scan.span('tools')
-  const tools = listAt(present(scan.value('tools')) ?? [], 'tools')
+  const tools = listAt(nullToUndefined(scan.value('tools')) ?? [], 'tools')
   const nodes = list && tools.length > 0 ? scan.elements(list.node) : []
   return nodes.flatMap((node, index) => {
     const path = `tools[${index}]`
     const tool = fieldsAt(tools[index], path)
-    const type = present(tool['type']) ?? 'function'
+    const type = nullToUndefined(tool['type']) ?? 'function'
     if (type === 'function') return decodeFunction(scan, node, tool, path)
     if (textAt(type, `${path}.type`) === 'custom') return decodeCustom(tool, path)
     reportDropped(dropped, 'tools.unknown')
@@ -37,14 +46,14 @@ export function decodeTools(scan: ScannedObject, dropped: Dropped): Tool[] {
 function decodeFunction(scan: ScannedObject, node: Node, tool: Fields, path: string): Tool {
   const at = `${path}.function`
   const definition = fieldsAt(tool['function'], at)
-  const description = present(definition['description'])
-  const strict = present(definition['strict'])
+  const description = nullToUndefined(definition['description'])
+  const strict = nullToUndefined(definition['strict'])
   return {
     name: textAt(definition['name'], `${at}.name`),
     description: description === undefined ? undefined : textAt(description, `${at}.description`),
     schema: schemaText(scan, scan.memberOf(node, 'function'), 'parameters', at),
     strict: strict === undefined ? undefined : booleanAt(strict, `${at}.strict`),
-    ...cacheOf(tool, path),
+    ...readCacheDirective(tool, path),
   }
 }
 
@@ -52,8 +61,8 @@ function decodeCustom(tool: Fields, path: string): Tool {
   const at = `${path}.custom`
   const { name: given, description: text, format } = fieldsAt(tool['custom'], at)
   const name = textAt(given, `${at}.name`)
-  const description = present(text) === undefined ? undefined : textAt(text, `${at}.description`)
-  const grammar = present(format) === undefined ? undefined : decodeGrammar(format, `${at}.format`)
+  const description = nullToUndefined(text) === undefined ? undefined : textAt(text, `${at}.description`)
+  const grammar = nullToUndefined(format) === undefined ? undefined : decodeGrammar(format, `${at}.format`)
   const asFunction = customTool(description, grammar)
   return {
     name,
@@ -61,7 +70,7 @@ function decodeCustom(tool: Fields, path: string): Tool {
     schema: asFunction.schema,
     strict: undefined,
     form: { type: 'custom', name, custom: { description, grammar } },
-    ...cacheOf(tool, path),
+    ...readCacheDirective(tool, path),
   }
 }
 
@@ -96,7 +105,7 @@ type Offer = Pick<Conversation, 'tools' | 'toolChoice'>
 export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer {
   if (value === undefined) return { tools, toolChoice: undefined }
   if (typeof value === 'string')
-    return { tools, toolChoice: { kind: enumAt(CHOICE_KINDS, value, 'tool_choice') } }
+    return { tools, toolChoice: { kind: enumAt(TOOL_CHOICE_KINDS, value, 'tool_choice') } }
   const choice = fieldsAt(value, 'tool_choice')
   const type = textAt(choice['type'], 'tool_choice.type')
   if (type === 'allowed_tools') return decodeAllowed(choice['allowed_tools'], tools)
@@ -114,7 +123,7 @@ export function decodeToolChoice(value: unknown, tools: readonly Tool[]): Offer 
 function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
   const path = 'tool_choice.allowed_tools'
   const { mode, tools: named } = fieldsAt(value, path)
-  const kind = enumAt(CHOICE_MODES, mode, `${path}.mode`)
+  const kind = enumAt(TOOL_CHOICE_MODES, mode, `${path}.mode`)
   const names = new Set<string>()
   for (const [i, entry] of listAt(named, `${path}.tools`).entries()) {
     const at = `${path}.tools[${i}]`
@@ -132,7 +141,7 @@ function decodeAllowed(value: unknown, tools: readonly Tool[]): Offer {
 /** Encodes the tool choice. */
 export function encodeToolChoice(choice: ToolChoice): unknown {
   if (choice.kind === 'tool') return { type: 'function', function: { name: choice.name } }
-  return CHOICE_WORDS[choice.kind]
+  return TOOL_CHOICE_WORDS[choice.kind]
 }
 
 const PLACES = ['city', 'country', 'region', 'timezone'] as const
@@ -140,7 +149,7 @@ const PLACES = ['city', 'country', 'region', 'timezone'] as const
 /** Decodes `web_search_options`. */
 export function decodeWebSearch(value: unknown): WebSearch {
   const options = fieldsAt(value, 'web_search_options')
-  const size = present(options['search_context_size']) ?? 'medium'
+  const size = nullToUndefined(options['search_context_size']) ?? 'medium'
   const location = decodeLocation(options)
   return {
     maxUses: enumAt(MAX_SEARCHES_BY_SIZE, size, 'web_search_options.search_context_size'),
@@ -150,11 +159,11 @@ export function decodeWebSearch(value: unknown): WebSearch {
 
 function decodeLocation(options: Fields): SearchLocation | undefined {
   const path = 'web_search_options.user_location'
-  const value = present(options['user_location'])
+  const value = nullToUndefined(options['user_location'])
   if (value === undefined) return undefined
   const place = fieldsAt(fieldsAt(value, path)['approximate'], `${path}.approximate`)
   const named = PLACES.flatMap((key) => {
-    const name = present(place[key])
+    const name = nullToUndefined(place[key])
     return name === undefined ? [] : [[key, textAt(name, `${path}.approximate.${key}`)] as const]
   })
   return named.length > 0 ? Object.fromEntries(named) : undefined

@@ -1,5 +1,5 @@
 import { type Counts, readInclusiveUsage, type ReportedUsage } from '../reported-usage.ts'
-import { servedTier, withServed } from '../service-tier.ts'
+import { statedTier, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import type { ReplyIdentity } from '../codec.ts'
 import { promptTokens, type Usage, cacheWriteTokens } from '../usage.ts'
@@ -18,10 +18,10 @@ export function usageOf(reply: Counts): ReportedUsage | undefined {
     asRecord(reply['error']),
   ]) {
     const usage = readInclusiveUsage(holder?.['usage'])
-    if (usage && !usage.outputIsUnknown) return withServed(usage, servedTier(reply['service_tier']))
+    if (usage && !usage.outputIsUnknown) return withStatedService(usage, statedTier(reply['service_tier']))
     found ??= usage
   }
-  return found && withServed(found, servedTier(reply['service_tier']))
+  return found && withStatedService(found, statedTier(reply['service_tier']))
 }
 
 /** Writes usage with the fields that all chat providers have. The prompt tokens include cached tokens. */

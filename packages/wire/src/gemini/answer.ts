@@ -3,11 +3,11 @@ import { asRecord } from '../json/record.ts'
 import type { Fields } from '../field.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { modelOf } from './model-name.ts'
-import { memberInEitherSpelling, nodeOf } from './spelling.ts'
-import type { ArrivedMedia } from '../received-media.ts'
+import { memberInEitherSpelling, valueNodeOf } from './spelling.ts'
+import type { ReceivedMedia } from '../received-media.ts'
 
 /** Finds the arguments of a call as they were written, by the index of its part. */
-export type ArgumentsText = (part: number) => string | undefined
+export type FindArgumentsText = (part: number) => string | undefined
 
 /** Returns the candidate with this index. A candidate that states no index has index 0. */
 export function candidateAt(
@@ -79,7 +79,7 @@ export function blockReason(answer: Fields): string | undefined {
  * is first called. If the response exceeds the scanner's limits, arguments are serialized again: integer-like
  * keys change their order, and large integers lose digits.
  */
-export function argumentsIn(text: string, at: number, parts: readonly unknown[]): ArgumentsText {
+export function argumentsTextFinder(text: string, at: number, parts: readonly unknown[]): FindArgumentsText {
   let scan: ScannedObject | undefined
   let isScanned = false
   return (number) => {
@@ -89,9 +89,9 @@ export function argumentsIn(text: string, at: number, parts: readonly unknown[])
     isScanned = true
     const candidates = scan?.span('candidates')
     const candidate = scan && candidates && scan.elements(candidates.node)[at]
-    const list = scan && nodeOf(scan, nodeOf(scan, candidate, 'content'), 'parts')
+    const list = scan && valueNodeOf(scan, valueNodeOf(scan, candidate, 'content'), 'parts')
     const part = scan && list !== undefined ? scan.elements(list)[number] : undefined
-    const node = scan && nodeOf(scan, nodeOf(scan, part, 'functionCall'), 'args')
+    const node = scan && valueNodeOf(scan, valueNodeOf(scan, part, 'functionCall'), 'args')
     return scan && node !== undefined ? scan.textOf(node) : JSON.stringify(args)
   }
 }
@@ -108,7 +108,11 @@ function scanned(text: string): ScannedObject | undefined {
 const PICTURE_TOKENS = 1_290
 
 /** Records the audio and the images in a candidate's parts. Media in thoughts are not charged. */
-export function recordArrivedMedia(parts: readonly unknown[], arrived: ArrivedMedia, elidedBytes = 0): void {
+export function recordReceivedMedia(
+  parts: readonly unknown[],
+  arrived: ReceivedMedia,
+  elidedBytes = 0,
+): void {
   for (const value of parts) {
     const part = asRecord(value)
     const inline = asRecord(part && memberInEitherSpelling(part, 'inlineData'))

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { conversationOf, upstreamOf } from '../../../../test/conversation.ts'
 import { capabilitiesOf } from '../model-capabilities.ts'
 import { scanObject } from '../json/json-scan.ts'
-import type { Proof } from '../conversation.ts'
+import type { ProviderSignature } from '../conversation.ts'
 import { geminiCodec } from './index.ts'
 import { readSignature, encodeOpaquePart, writeSignature } from './signature.ts'
 import { maxTokensOf } from './encode/request.ts'
@@ -58,7 +58,7 @@ describe('a parsed Gemini request', () => {
 })
 
 describe('a signature', () => {
-  test.each<Proof>([
+  test.each<ProviderSignature>([
     { protocol: 'messages', value: 'EqQBCgIYAhIM/+==' },
     { protocol: 'responses', value: 'gAAAA_-' },
   ])('a signature of another provider is returned unchanged: $protocol', (proof) => {
@@ -70,7 +70,7 @@ describe('a signature', () => {
     expect(readSignature(urlSafe, '')).toMatchObject({ proof })
   })
 
-  test('a signature may contain a part that only another provider knows', () => {
+  test('a Gemini signature may carry an opaque part of another provider', () => {
     const part = {
       kind: 'opaque',
       protocol: 'messages',
@@ -106,7 +106,7 @@ describe('a parsed Gemini stream', () => {
     expect(events.at(-1)).toMatchObject({ kind: 'end' })
   })
 
-  test("a stream's invalid chunks are ignored", () => {
+  test('invalid chunks of a Gemini stream are ignored', () => {
     const decoder = geminiCodec.streamDecoder()
     const events = [
       ...decoder.push(

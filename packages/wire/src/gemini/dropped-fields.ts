@@ -1,4 +1,4 @@
-import { reroutingName } from '../upstream-settings.ts'
+import { reroutingMemberName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
 import { isNotEmpty, type IsMeaningful, isNotFalse } from '../dropped-fields.ts'
 import { asRecord } from '../json/record.ts'
@@ -107,6 +107,6 @@ function nameField(
   const name = camelCase(key)
   if (value === null || read.has(name)) return
   const isMeaningful = known.get(name)
-  if (!isMeaningful) dropped.add(reroutingName(key) ?? 'unknown')
+  if (!isMeaningful) dropped.add(reroutingMemberName(key) ?? 'unknown')
   else if (isMeaningful(value)) dropped.add(name)
 }

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anyCharacter } from '../../../../test/generators/characters.ts'
 import type { Citation } from '../reply.ts'
-import { citationsIn, WrittenGrounding } from './grounding.ts'
+import { citationsIn, GroundingCollector } from './grounding.ts'
 
 /** Texts in the order in which they grew, with spans of code points in each. */
 const answers = fc.array(
@@ -27,7 +27,7 @@ const answers = fc.array(
 test('citations are read at the positions of the whole text at which they were written', () => {
   fc.assert(
     fc.property(answers, (parts) => {
-      const grounding = new WrittenGrounding()
+      const grounding = new GroundingCollector()
       let points = 0
       const expected: Citation[] = []
       for (const [index, { text, citations }] of parts.entries()) {

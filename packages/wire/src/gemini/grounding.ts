@@ -73,7 +73,7 @@ interface Place {
  * Collects the searches and cited pages of a response. Gemini's protocol states them at the end of the
  * response, separately from the text.
  */
-export class WrittenGrounding {
+export class GroundingCollector {
   #text = ''
   readonly #places = new Map<number, Place>()
   readonly #queries: string[] = []

@@ -9,8 +9,8 @@ import { GeminiStreamEncoder } from './stream/encoder.ts'
 /** Exports of the Gemini protocol. */
 export {
   checkCountRequest,
-  countableText,
-  countedBody,
+  textToCount,
+  countTokensBody,
   countNames,
   embedNames,
   geminiNames,

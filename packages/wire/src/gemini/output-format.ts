@@ -7,7 +7,7 @@ import type { Node, ScannedObject } from '../json/scanned-object.ts'
 import type { GeminiCapabilities } from '../model-capabilities.ts'
 import { withFormatAsInstruction } from '../output-format.ts'
 import { reportDropped } from './dropped-fields.ts'
-import { memberInEitherSpelling, nodeOf, topMember } from './spelling.ts'
+import { memberInEitherSpelling, valueNodeOf, topMember } from './spelling.ts'
 
 const JSON_TYPE = 'application/json'
 const PATH = 'generationConfig'
@@ -120,7 +120,7 @@ export function objectIn(
   name: string,
   path: string,
 ): Node | undefined {
-  const node = nodeOf(scan, holder, name)
+  const node = valueNodeOf(scan, holder, name)
   if (node !== undefined && scan.kindOf(node) !== 'object')
     refuse(`${path}.${name}`, 'an object', kindName(scan, node))
   return node

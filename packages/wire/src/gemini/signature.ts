@@ -1,5 +1,5 @@
-import type { OpaquePart, Proof, ThinkingPart } from '../conversation.ts'
-import { ENVELOPE_PREFIX, openEnvelope, sealOpaque, sealProof } from '../envelope.ts'
+import type { OpaquePart, ProviderSignature, ThinkingPart } from '../conversation.ts'
+import { ENVELOPE_PREFIX, openEnvelope, sealOpaquePart, sealSignature } from '../envelope.ts'
 
 /**
  * Google's documented placeholder for the signature of a call that no Gemini model made. It is sent as plain
@@ -28,7 +28,7 @@ export function mayHoldSealedSignature(body: Buffer): boolean {
 export function readSignature(
   signature: string,
   text: string,
-  signs?: Proof['signs'],
+  signs?: ProviderSignature['signs'],
 ): ThinkingPart | OpaquePart {
   const content = Buffer.from(signature, 'base64').toString()
   const enclosed = openEnvelope(content, 'gemini')
@@ -43,12 +43,12 @@ export function readSignature(
  * Writes a signature as `thoughtSignature`, in base64. A signature of another protocol is enclosed in an
  * envelope.
  */
-export function writeSignature(proof: Proof): string {
+export function writeSignature(proof: ProviderSignature): string {
   if (proof.protocol === 'gemini') return proof.value
-  return Buffer.from(sealProof(proof, 'gemini')).toString('base64')
+  return Buffer.from(sealSignature(proof, 'gemini')).toString('base64')
 }
 
 /** Writes a part of another protocol as `thoughtSignature`. */
 export function encodeOpaquePart(part: Pick<OpaquePart, 'protocol' | 'value'>): string {
-  return Buffer.from(sealOpaque(part)).toString('base64')
+  return Buffer.from(sealOpaquePart(part)).toString('base64')
 }

@@ -1,4 +1,4 @@
-import { type Fields, present } from '../field.ts'
+import { type Fields, nullToUndefined } from '../field.ts'
 import type { Member, Node, ScannedObject } from '../json/scanned-object.ts'
 
 const SNAKE = new Map<string, string>()
@@ -13,11 +13,11 @@ export function snakeCase(name: string): string {
 
 /** Returns a member of an object in camel case or snake case; undefined if it is absent or null. */
 export function memberInEitherSpelling(fields: Fields, name: string): unknown {
-  return present(fields[name]) ?? present(fields[snakeCase(name)])
+  return nullToUndefined(fields[name]) ?? nullToUndefined(fields[snakeCase(name)])
 }
 
 /** Finds the value of a member in camel case or snake case; undefined if it is absent or null. */
-export function nodeOf(scan: ScannedObject, holder: Node | undefined, name: string): Node | undefined {
+export function valueNodeOf(scan: ScannedObject, holder: Node | undefined, name: string): Node | undefined {
   if (holder === undefined || scan.kindOf(holder) !== 'object') return undefined
   const node = scan.memberOf(holder, name) ?? scan.memberOf(holder, snakeCase(name))
   return node === undefined || scan.kindOf(node) === 'null' ? undefined : node

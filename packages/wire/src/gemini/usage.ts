@@ -1,7 +1,13 @@
-import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
+import {
+  type ToolKind,
+  ToolUseCounter,
+  type ToolUse,
+  usesOfOtherKinds,
+  countUsesOfKind,
+} from '../tool-use.ts'
 import { NO_USAGE, promptTokens, type Usage } from '../usage.ts'
 import type { Fields } from '../field.ts'
-import { firstServedTier, laterServed, type Served } from '../service-tier.ts'
+import { firstStatedTier, laterStatedService, type StatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import {
   countAt,
@@ -67,8 +73,8 @@ function read(
     imageOutput: Math.min(ofModality(usage['candidatesTokensDetails'], 'IMAGE'), output - audioOutput),
     output,
     reasoning: thoughts + unexplained,
-    webSearches: usesOf(uses, 'web_search'),
-    ...(uses.length > 0 && { tools: usesExcept(uses, 'web_search') }),
+    webSearches: countUsesOfKind(uses, 'web_search'),
+    ...(uses.length > 0 && { tools: usesOfOtherKinds(uses, 'web_search') }),
   }
   return counts.output === 0 ? promptUsage(counts) : counts
 }
@@ -103,16 +109,16 @@ function ofModality(details: unknown, modality: string): number {
 export class StreamUsage {
   #metadata: Fields | undefined
   /** Tier and region that the chunks so far have stated. */
-  served: Served | undefined
+  served: StatedService | undefined
   /** Uses of the provider's tools. A later chunk may report the same uses again. */
-  readonly tools = new ToolTally()
+  readonly tools = new ToolUseCounter()
 
   /** Reads the usage in a chunk, if it has one. */
   read(chunk: Fields): void {
     noteTools(this.tools, chunk)
     const later = asRecord(chunk['usageMetadata'])
     if (!later) return
-    this.served = laterServed(this.served, firstServedTier(later['serviceTier'], later['trafficType']))
+    this.served = laterStatedService(this.served, firstStatedTier(later['serviceTier'], later['trafficType']))
     const before = this.#metadata
     if (!isReport(later)) this.#metadata = { ...before, ...later }
     else if (!before || hasOutput(later) || !hasOutput(before)) this.#metadata = later
@@ -137,7 +143,7 @@ function hasOutput(usage: Fields): boolean {
  * Records the uses of the provider's tools that a chunk reports, in all candidates. Chunks may repeat uses
  * reported earlier, so for each kind the largest number is kept.
  */
-function noteTools(tally: ToolTally, { candidates }: Fields): void {
+function noteTools(tally: ToolUseCounter, { candidates }: Fields): void {
   if (!Array.isArray(candidates)) return
   const totals = new Map<ToolKind, number>()
   for (const value of candidates as readonly unknown[]) {
@@ -148,7 +154,7 @@ function noteTools(tally: ToolTally, { candidates }: Fields): void {
   // All code of a response is executed in one session, which counts once.
   if (totals.has('code_execution')) totals.set('code_execution', 1)
   for (const [kind, count] of totals) {
-    if (count > usesOf(tally.uses, kind)) tally.note(kind, { kind, count })
+    if (count > countUsesOfKind(tally.uses, kind)) tally.note(kind, { kind, count })
   }
 }
 

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { scanObject } from './json-scan.ts'
-import { KnownNames } from './known-names.ts'
+import { KnownMemberNames } from './known-names.ts'
 
-const NAMES = new KnownNames(['model', 'tokens'], { tools: new KnownNames(['type', 'max_uses']) })
+const NAMES = new KnownMemberNames(['model', 'tokens'], { tools: new KnownMemberNames(['type', 'max_uses']) })
 const check = (text: string): void => NAMES.check(scanObject(Buffer.from(text)))
 
 test('simple case folding decides which names are alike, for every character', () => {
   const letters = 'abcdefghijklmnopqrstuvwxyz_'
-  const names = new KnownNames(letters)
+  const names = new KnownMemberNames(letters)
   for (let code = 0; code <= 0xffff; code++) {
     const character = String.fromCharCode(code)
     const isAlike = /^[a-z_]$/iu.test(character) && !letters.includes(character)
@@ -38,7 +38,7 @@ test.each([
 })
 
 test('two spellings of one field in a request are refused like a repeated name', () => {
-  const names = new KnownNames(['topP'], {}, () => ['topP', 'top_p'])
+  const names = new KnownMemberNames(['topP'], {}, () => ['topP', 'top_p'])
   expect(() => names.check(scanObject(Buffer.from('{"top_p":1}')))).not.toThrow()
   expect(() => names.check(scanObject(Buffer.from('{"top_p":1,"topP":1}')))).toThrow(
     'Invalid JSON at byte 11: the key "top_p" is given twice, also as "topP".',

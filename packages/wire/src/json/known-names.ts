@@ -9,7 +9,7 @@ interface KnownName {
   readonly spelling: string
   readonly bytes: Buffer
   /** Names known inside the value, if it is an object or an array of objects. */
-  readonly below: KnownNames | undefined
+  readonly below: KnownMemberNames | undefined
 }
 
 /** Returns all spellings of a field, the preferred one first. */
@@ -27,7 +27,7 @@ const onlyItself: SpellingsOf = (field) => [field]
  * ignore upper and lower case, and use the last of several members with the same name, so they might read a
  * different request than the gateway has checked. `docs/api.md: Names of members`.
  */
-export class KnownNames {
+export class KnownMemberNames {
   readonly #bySize: (readonly KnownName[])[] = []
   readonly #bySpelling = new Map<string, KnownName>()
   readonly #byFolding = new Map<string, KnownName>()
@@ -38,10 +38,10 @@ export class KnownNames {
    */
   constructor(
     fields: Iterable<string>,
-    below: Readonly<Record<string, KnownNames>> = {},
+    below: Readonly<Record<string, KnownMemberNames>> = {},
     spellingsOf: SpellingsOf = onlyItself,
   ) {
-    const all = new Map<string, KnownNames | undefined>()
+    const all = new Map<string, KnownMemberNames | undefined>()
     for (const given of fields) all.set(spellingsOf(given)[0], undefined)
     for (const [given, names] of Object.entries(below)) all.set(spellingsOf(given)[0], names)
     for (const [field, [usual, names]] of [...all].entries())

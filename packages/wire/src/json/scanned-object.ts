@@ -1,5 +1,5 @@
 import { hasBytesAt } from './bytes.ts'
-import { notedStrings, type StringNotes } from './string-notes.ts'
+import { findStringFlags, type StringFlags } from './string-flags.ts'
 
 /** Type of a JSON value, determined by its first byte. */
 export type JsonKind = 'string' | 'number' | 'object' | 'array' | 'true' | 'false' | 'null'
@@ -36,7 +36,7 @@ export class ScannedObject {
   /** For loops over all nodes. Other code uses the methods. */
   readonly tape: readonly number[]
   readonly #values = new Map<string, unknown>()
-  #notes: StringNotes | undefined
+  #notes: StringFlags | undefined
 
   constructor(bytes: Buffer, members: ReadonlyMap<string, Member>, tape: readonly number[], end: number) {
     this.bytes = bytes
@@ -94,8 +94,8 @@ export class ScannedObject {
    * Which names and lifetimes of prompt caching occur in its short strings. The strings are searched only
    * once.
    */
-  get notes(): StringNotes {
-    return (this.#notes ??= notedStrings(this.bytes, this.tape))
+  get notes(): StringFlags {
+    return (this.#notes ??= findStringFlags(this.bytes, this.tape))
   }
 
   /** Whether a key or string begins with these bytes, which must include the opening quote. */

@@ -1,8 +1,8 @@
 import type { Citation, ReplyPart } from '../reply.ts'
 import { FOREIGN_PAGE } from '../envelope.ts'
 import { asRecord } from '../json/record.ts'
-import type { FoundPage, SearchPart } from '../conversation.ts'
-import { ToolTally, type ToolUse } from '../tool-use.ts'
+import type { SearchResultPage, SearchPart } from '../conversation.ts'
+import { ToolUseCounter, type ToolUse } from '../tool-use.ts'
 
 /**
  * Decodes a complete block of a reply. `input` is the text of a call's input. Blocks that other protocols
@@ -67,7 +67,7 @@ const MAX_QUERIES = 64
  * Prefix of the ids of searches that other providers ran. Such searches are left out of requests to
  * upstreams.
  */
-export const FOREIGN_SEARCH = 'srvtoolu_sluice'
+export const FOREIGN_SEARCH_ID_PREFIX = 'srvtoolu_sluice'
 
 /**
  * Reads web searches from the blocks of a message: a `server_tool_use` block contains the query, a later
@@ -103,7 +103,7 @@ export function isSearchResult(value: unknown): boolean {
  * Returns the two blocks for a search that another provider ran. `key` makes their id unique in the reply.
  */
 export function searchBlocks({ query, pages, isFailed }: SearchPart, key: string): readonly [Block, Block] {
-  const id = `${FOREIGN_SEARCH}${key.replaceAll(/\W/g, '_')}`
+  const id = `${FOREIGN_SEARCH_ID_PREFIX}${key.replaceAll(/\W/g, '_')}`
   return [
     { type: 'server_tool_use', id, name: 'web_search', input: { query } },
     {
@@ -116,13 +116,13 @@ export function searchBlocks({ query, pages, isFailed }: SearchPart, key: string
   ]
 }
 
-function readPage(page: Block | undefined): FoundPage | undefined {
+function readPage(page: Block | undefined): SearchResultPage | undefined {
   const url = textOf(page?.['url'])
   return url === '' ? undefined : { url, title: textOf(page?.['title']) }
 }
 
 /** Writes a found page. Its encrypted content is a placeholder, because clients expect a string. */
-function writePage({ url, title }: FoundPage): Block {
+function writePage({ url, title }: SearchResultPage): Block {
   return {
     type: 'web_search_result',
     url,
@@ -145,7 +145,7 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
  * Records the use of a tool that a block reports. All code of a message runs in one container, which counts
  * once.
  */
-export function recordBlockToolUse(tally: ToolTally, index: number, value: unknown): void {
+export function recordBlockToolUse(tally: ToolUseCounter, index: number, value: unknown): void {
   const block = asRecord(value)
   const type = block?.['type']
   const kind =
@@ -154,8 +154,8 @@ export function recordBlockToolUse(tally: ToolTally, index: number, value: unkno
 }
 
 /** Returns the uses of tools that the blocks of a message report. */
-export function usesIn(content: unknown): readonly ToolUse[] {
-  const tally = new ToolTally()
+export function toolUsesIn(content: unknown): readonly ToolUse[] {
+  const tally = new ToolUseCounter()
   if (Array.isArray(content))
     for (const [index, block] of content.entries()) recordBlockToolUse(tally, index, block)
   return tally.uses

@@ -1,4 +1,4 @@
-import { reroutingName } from '../upstream-settings.ts'
+import { reroutingMemberName } from '../upstream-settings.ts'
 import type { Dropped } from '../codec.ts'
 
 /** Top-level fields that other dialects cannot express. */
@@ -46,5 +46,5 @@ export function reportDropped(dropped: Dropped, name: DroppedName): void {
 
 /** Reports a top-level field that the conversion ignores. */
 export function dropField(dropped: Dropped, field: string): void {
-  dropped.add(FIELDS.has(field) ? field : (reroutingName(field) ?? 'unknown'))
+  dropped.add(FIELDS.has(field) ? field : (reroutingMemberName(field) ?? 'unknown'))
 }

@@ -20,13 +20,17 @@ export function messagesErrorFrame(parts: ErrorContent): Buffer {
   return Buffer.from(messagesErrorText(parts))
 }
 
+/** Types of the gateway's own errors that are not permission errors and have a code all the same. */
+const CODED_TYPES: ReadonlyMap<string, string> = new Map([['quota_held', 'gateway_error']])
+
 /**
  * The text of such a frame. Permission errors have a code, so that clients can tell a used-up budget from
- * missing quota.
+ * missing quota, and both from quota that other calls hold.
  */
 export function messagesErrorText({ type, code, hasOwnCode, message }: ErrorContent): string {
-  const hasCode = hasOwnCode || (type === 'permission_error' && code !== '')
-  const error = { type, message, ...(hasCode && { code }) }
+  const coded = hasOwnCode ? undefined : CODED_TYPES.get(code)
+  const hasCode = hasOwnCode || coded !== undefined || (type === 'permission_error' && code !== '')
+  const error = { type: coded ?? type, message, ...(hasCode && { code }) }
   return `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
 }
 

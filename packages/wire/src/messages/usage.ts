@@ -1,6 +1,12 @@
-import { type ToolKind, ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
+import {
+  type ToolKind,
+  ToolUseCounter,
+  type ToolUse,
+  usesOfOtherKinds,
+  countUsesOfKind,
+} from '../tool-use.ts'
 import { addUsage, NO_USAGE, type Usage, cacheWriteTokens } from '../usage.ts'
-import { servedByMessages, withServed } from '../service-tier.ts'
+import { statedServiceOfMessages, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import { countAt, type Counts, promptUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
 
@@ -21,9 +27,9 @@ export function readMessagesUsage(value: unknown, seen: readonly ToolUse[] = [])
   const usage = asRecord(value)
   if (!usage || toCount(usage['input_tokens']) === undefined) return undefined
   const sums = compactionsIn(usage).map(countsIn).reduce(addUsage, countsIn(usage))
-  const counts = withServed(
+  const counts = withStatedService(
     withTools(sums, asRecord(usage['server_tool_use']) ?? NONE, seen),
-    servedByMessages(usage),
+    statedServiceOfMessages(usage),
   )
   return toCount(usage['output_tokens']) === undefined ? promptUsage(counts) : counts
 }
@@ -48,18 +54,19 @@ function countsIn(usage: Counts): Usage {
 
 /** Adds the uses of tools. All code executions of a message share one container. */
 function withTools(sums: Usage, server: Counts, seen: readonly ToolUse[]): ReportedUsage {
-  const reported = (name: string, kind: ToolKind): number => toCount(server[name]) ?? usesOf(seen, kind)
+  const reported = (name: string, kind: ToolKind): number =>
+    toCount(server[name]) ?? countUsesOfKind(seen, kind)
   const fetches = reported('web_fetch_requests', 'web_fetch')
   const executions = Math.min(reported('code_execution_requests', 'code_execution'), 1)
   const tools: readonly ToolUse[] = [
-    ...usesExcept(seen, 'web_search', 'web_fetch', 'code_execution'),
+    ...usesOfOtherKinds(seen, 'web_search', 'web_fetch', 'code_execution'),
     ...(fetches > 0 ? [{ kind: 'web_fetch', count: fetches } as const] : []),
     ...(executions > 0 ? [{ kind: 'code_execution', count: executions } as const] : []),
   ]
   const isReported = toCount(server['web_search_requests']) !== undefined
   return {
     ...sums,
-    ...(!isReported && { webSearches: usesOf(seen, 'web_search') }),
+    ...(!isReported && { webSearches: countUsesOfKind(seen, 'web_search') }),
     ...((seen.length > 0 || tools.length > 0) && { tools }),
   }
 }
@@ -89,7 +96,7 @@ export class StreamedUsage {
   #counts: Counts | undefined
   #isFinal = false
   /** Uses of the provider's tools that blocks have reported. */
-  readonly tools = new ToolTally()
+  readonly tools = new ToolUseCounter()
 
   /** Adds the usage of an event. `isLast` says that it is the event that ends the message. */
   add(usage: unknown, isLast: boolean): void {

@@ -5,6 +5,7 @@ test.each([
   ['api_error', 'upstream_error', 'server_error'],
   ['rate_limit_error', 'rate_limited', 'rate_limit_exceeded'],
   ['permission_error', 'insufficient_quota', 'insufficient_quota'],
+  ['rate_limit_error', 'quota_held', 'quota_held'],
   ['invalid_request_error', 'context_length_exceeded', 'context_length_exceeded'],
   ['invalid_request_error', 'something', 'invalid_prompt'],
   ['overloaded_error', '', 'server_is_overloaded'],

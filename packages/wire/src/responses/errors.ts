@@ -7,6 +7,7 @@ const CODES: ReadonlyMap<string, string> = new Map([
   ['rate_limit_exceeded', 'rate_limit_exceeded'],
   ['insufficient_quota', 'insufficient_quota'],
   ['budget_exceeded', 'budget_exceeded'],
+  ['quota_held', 'quota_held'],
   ['storage_unavailable', 'storage_unavailable'],
   ['context_length_exceeded', 'context_length_exceeded'],
   ['invalid_prompt', 'invalid_prompt'],

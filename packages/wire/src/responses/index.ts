@@ -17,7 +17,7 @@ export {
 } from './native/tap.ts'
 export { gateResponsesRequest } from './native/gate.ts'
 export {
-  hasForeignThoughts,
+  hasThoughtsOfOtherDialects,
   hasOnlyMessages,
   inputForProvider,
   inputItems,
@@ -25,11 +25,11 @@ export {
   referredIds,
   replaceItemReferences,
 } from './native/items.ts'
-export { type ItemQuery, readItemQuery, type ItemSpan, ItemSpans } from './native/item-spans.ts'
+export { type ItemPageQuery, readItemQuery, type ItemSpan, ItemSpans } from './native/item-spans.ts'
 export { RESPONSES_CONVERSATION, RESPONSES_PROMPT } from './native/prompt.ts'
 export { RenamedIds } from './native/renamed-ids.ts'
 export {
-  countableText,
+  textToCount,
   countedModel,
   readCompactionRequest,
   readResponsesRequest,

@@ -1,5 +1,5 @@
 import type { OutputFormat } from '../conversation.ts'
-import { enumAt, fieldsAt, present, schemaText } from '../field.ts'
+import { enumAt, fieldsAt, nullToUndefined, schemaText } from '../field.ts'
 import { renderObject } from '../json/json-edit.ts'
 import type { ScannedObject } from '../json/scanned-object.ts'
 import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
@@ -10,8 +10,8 @@ import { FORMAT_KINDS, schemaFormat, schemaMembers } from '../output-format.ts'
  */
 export function decodeOutputFormat(scan: ScannedObject): OutputFormat | undefined {
   const holder = scan.span('text')
-  const text = present(scan.value('text'))
-  const value = text === undefined ? undefined : present(fieldsAt(text, 'text')['format'])
+  const text = nullToUndefined(scan.value('text'))
+  const value = text === undefined ? undefined : nullToUndefined(fieldsAt(text, 'text')['format'])
   if (!holder || value === undefined) return undefined
   const path = 'text.format'
   const fields = fieldsAt(value, path)

@@ -1,5 +1,5 @@
 import { asRecord } from '../json/record.ts'
-import type { FoundPage, SearchPart } from '../conversation.ts'
+import type { SearchResultPage, SearchPart } from '../conversation.ts'
 
 type Item = Readonly<Record<string, unknown>>
 
@@ -33,13 +33,13 @@ export function searchItem({ query, pages, isFailed }: SearchPart): Item {
   }
 }
 
-function readPage(source: Item | undefined): FoundPage | undefined {
+function readPage(source: Item | undefined): SearchResultPage | undefined {
   const url = source?.['url']
   if (typeof url !== 'string' || url === '') return undefined
   const title = source?.['title']
   return { url, title: typeof title === 'string' ? title : '' }
 }
 
-function writePage({ url }: FoundPage): Item {
+function writePage({ url }: SearchResultPage): Item {
   return { type: 'url', url }
 }

@@ -8,7 +8,7 @@ import {
   disablingEffort,
   requestedEffort,
 } from '../thinking.ts'
-import { enumAt, fieldsAt, present } from '../field.ts'
+import { enumAt, fieldsAt, nullToUndefined } from '../field.ts'
 import type { Capabilities } from '../model-capabilities.ts'
 import { reportDropped } from './dropped-fields.ts'
 
@@ -20,12 +20,13 @@ const COMMON: readonly EffortName[] = ['low', 'medium', 'high']
  * returned.
  */
 export function decodeThinking(value: unknown, dropped: Dropped): Thinking | undefined {
-  const given = present(value)
+  const given = nullToUndefined(value)
   if (given === undefined) return undefined
   const { effort, context, mode } = fieldsAt(given, 'reasoning')
-  if (present(context) !== undefined && context !== 'auto') reportDropped(dropped, 'reasoning.context')
-  if (present(mode) !== undefined && mode !== 'standard') reportDropped(dropped, 'reasoning.mode')
-  return present(effort) === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
+  if (nullToUndefined(context) !== undefined && context !== 'auto')
+    reportDropped(dropped, 'reasoning.context')
+  if (nullToUndefined(mode) !== undefined && mode !== 'standard') reportDropped(dropped, 'reasoning.mode')
+  return nullToUndefined(effort) === undefined ? undefined : enumAt(EFFORTS, effort, 'reasoning.effort')
 }
 
 /** `reasoning` in the format of this dialect. */

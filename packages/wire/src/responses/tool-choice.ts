@@ -1,7 +1,7 @@
-import { CHOICE_KINDS, CHOICE_MODES, CHOICE_WORDS } from '../openai-tools.ts'
+import { TOOL_CHOICE_KINDS, TOOL_CHOICE_MODES, TOOL_CHOICE_WORDS } from '../openai-tools.ts'
 import type { Conversation, Tool, ToolChoice, ToolForm } from '../conversation.ts'
 import { refuse } from '../field-check.ts'
-import { enumAt, type Fields, fieldsAt, listAt, present, textAt } from '../field.ts'
+import { enumAt, type Fields, fieldsAt, listAt, nullToUndefined, textAt } from '../field.ts'
 import type { OfferedTools } from './decode/tools.ts'
 
 /** The tools that may be called, and how their use is restricted. */
@@ -15,10 +15,10 @@ const UNAVAILABLE = 'a tool that this model can be given'
  */
 export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
   const { tools, webSearch } = offered
-  const choice = present(value)
+  const choice = nullToUndefined(value)
   if (choice === undefined) return { tools, webSearch, toolChoice: undefined }
   if (typeof choice === 'string') {
-    const kind = enumAt(CHOICE_KINDS, choice, 'tool_choice')
+    const kind = enumAt(TOOL_CHOICE_KINDS, choice, 'tool_choice')
     if (kind === 'any' && tools.length === 0 && offered.hasDropped)
       refuse('tool_choice', UNAVAILABLE, 'tools that only their provider can run')
     return { tools, webSearch, toolChoice: { kind } }
@@ -32,7 +32,7 @@ export function decodeToolChoice(value: unknown, offered: OfferedTools): Offer {
 
 /** Decodes `allowed_tools`. It may also name tools that were dropped, if at least one other is left. */
 function decodeAllowed(choice: Fields, { tools, webSearch }: OfferedTools): Offer {
-  const kind = enumAt(CHOICE_MODES, choice['mode'], 'tool_choice.mode')
+  const kind = enumAt(TOOL_CHOICE_MODES, choice['mode'], 'tool_choice.mode')
   const allowed = new Set<Tool>()
   const choosable = new Choosable(tools)
   let searches = false
@@ -78,7 +78,7 @@ class Choosable {
   find(choice: Fields, path: string): Tool | undefined {
     const type = textAt(choice['type'], `${path}.type`)
     const name = type === 'function' || type === 'custom' ? textAt(choice['name'], `${path}.name`) : type
-    const namespace = present(choice['namespace'])
+    const namespace = nullToUndefined(choice['namespace'])
     const named = this.#tools.get(JSON.stringify([type, name])) ?? []
     return namespace === undefined ? named[0] : named.find((tool) => formOf(tool).namespace === namespace)
   }
@@ -86,7 +86,7 @@ class Choosable {
 
 /** Encodes the tool choice. */
 export function encodeToolChoice(choice: ToolChoice, tools: readonly Tool[]): unknown {
-  if (choice.kind !== 'tool') return CHOICE_WORDS[choice.kind]
+  if (choice.kind !== 'tool') return TOOL_CHOICE_WORDS[choice.kind]
   const isCustom = tools.some(({ name, form }) => name === choice.name && form?.custom)
   return { type: isCustom ? 'custom' : 'function', name: choice.name }
 }

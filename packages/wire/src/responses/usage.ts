@@ -1,6 +1,6 @@
-import { ToolTally, type ToolUse, usesExcept, usesOf } from '../tool-use.ts'
+import { ToolUseCounter, type ToolUse, usesOfOtherKinds, countUsesOfKind } from '../tool-use.ts'
 import { countAt, type Counts, readInclusiveUsage, type ReportedUsage, toCount } from '../reported-usage.ts'
-import { servedTier, withServed } from '../service-tier.ts'
+import { statedTier, withStatedService } from '../service-tier.ts'
 import { asRecord } from '../json/record.ts'
 import { isSearch } from './search-item.ts'
 
@@ -12,21 +12,21 @@ type Response = Readonly<Record<string, unknown>>
  * otherwise from its items. `tally` contains the items of the stream, because the last event may leave them
  * out.
  */
-export function usageOf(response: Response, tally?: ToolTally): ReportedUsage | undefined {
+export function usageOf(response: Response, tally?: ToolUseCounter): ReportedUsage | undefined {
   const counts = readInclusiveUsage(response['usage'])
   if (!counts) return undefined
-  const usage = withServed(counts, servedTier(response['service_tier']))
+  const usage = withStatedService(counts, statedTier(response['service_tier']))
   const uses = toolsOf(response, tally)
   if (uses.length === 0 && !tally?.uses.length) return usage
   return {
     ...usage,
-    webSearches: Math.max(usesOf(uses, 'web_search'), usage.webSearches),
-    tools: usesExcept(uses, 'web_search'),
+    webSearches: Math.max(countUsesOfKind(uses, 'web_search'), usage.webSearches),
+    tools: usesOfOtherKinds(uses, 'web_search'),
   }
 }
 
 /** The uses of the provider's tools in a response. */
-export function toolsOf(response: Response, tally = new ToolTally()): readonly ToolUse[] {
+export function toolsOf(response: Response, tally = new ToolUseCounter()): readonly ToolUse[] {
   noteItems(tally, response['output'])
   return reportedUses(response, tally.uses)
 }
@@ -58,7 +58,7 @@ function reportedUses(response: Response, seen: readonly ToolUse[]): readonly To
 }
 
 function withCount(uses: readonly ToolUse[], kind: ToolUse['kind'], total: number): readonly ToolUse[] {
-  const others = usesExcept(uses, kind)
+  const others = usesOfOtherKinds(uses, kind)
   return total > 0 ? [...others, { kind, count: total }] : others
 }
 
@@ -82,10 +82,10 @@ function withForms(
   const details = asRecord(drawn['input_tokens_details']) ?? {}
   const input = countAt(drawn, 'input_tokens')
   const image = Math.min(countAt(details, 'image_tokens'), input)
-  const pictures = Math.max(usesOf(uses, 'image_generation'), 1)
+  const pictures = Math.max(countUsesOfKind(uses, 'image_generation'), 1)
   const tokens = { text: input - image, image, output }
   return [
-    ...usesExcept(formed, 'image_generation'),
+    ...usesOfOtherKinds(formed, 'image_generation'),
     { kind: 'image_generation', count: pictures, model, tokens },
   ]
 }
@@ -113,7 +113,7 @@ const KINDS: ReadonlyMap<unknown, ToolUse['kind']> = new Map<unknown, ToolUse['k
 ])
 
 /** Records the use of a tool that an output item reports. A container counts only once. */
-export function recordItemToolUse(tally: ToolTally, index: number, value: unknown): void {
+export function recordItemToolUse(tally: ToolUseCounter, index: number, value: unknown): void {
   const item = asRecord(value)
   const kind = item && KINDS.get(item['type'])
   if (!kind) return
@@ -127,7 +127,7 @@ export function recordItemToolUse(tally: ToolTally, index: number, value: unknow
 }
 
 /** Records the uses of tools that a list of items reports. */
-function noteItems(tally: ToolTally, output: unknown): void {
+function noteItems(tally: ToolUseCounter, output: unknown): void {
   if (Array.isArray(output))
     for (const [index, item] of output.entries()) recordItemToolUse(tally, index, item)
 }

@@ -2,6 +2,6 @@
  * Signatures of providers: they are stored, and put back into conversations of clients whose protocol cannot
  * contain them.
  */
-export { SignedReply, signedRuns } from './signed-reply.ts'
-export { readSignedRun, SIGNING_DIALECTS, type SignedRun, signedRunText } from './signed-run.ts'
+export { SignedReply, signedPartsOfReply } from './signed-reply.ts'
+export { readSignedParts, SIGNING_DIALECTS, type SignedParts, signedPartsText } from './signed-parts.ts'
 export { SignedTurns } from './signed-turns.ts'

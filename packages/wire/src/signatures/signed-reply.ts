@@ -1,20 +1,20 @@
 import { choiceOf, type ReplyEvent, type ReplyPart, type StartedPart } from '../reply.ts'
 import { CopiedText } from '../frame-writer.ts'
-import { EmittedText } from '../emitted-text.ts'
-import { callAnchor, type SignedRun, type SignedSlot, textAnchor } from './signed-run.ts'
-import { isSignedOpaque } from '../envelope.ts'
+import { TextBuffer } from '../text-buffer.ts'
+import { callAnchor, type SignedParts, type SignedElement, textAnchor } from './signed-parts.ts'
+import { isSignedOpaquePart } from '../envelope.ts'
 
 /**
  * Finds what a model signed in its reply, by anchor; empty if it signed nothing. `history` computes the
  * digest of the conversation before the reply, and is called only if needed.
  */
-export function signedRuns(
+export function signedPartsOfReply(
   parts: readonly ReplyPart[],
   history: { readonly context: string },
-): ReadonlyMap<string, SignedRun> {
-  const runs = new Map<string, SignedRun>()
+): ReadonlyMap<string, SignedParts> {
+  const runs = new Map<string, SignedParts>()
   if (!parts.some(isSigned)) return runs
-  let slots: SignedSlot[] = []
+  let slots: SignedElement[] = []
   let last: string | undefined
   for (const part of parts) {
     if (part.kind !== 'tool-call') {
@@ -38,10 +38,10 @@ export function signedRuns(
 
 function isSigned(part: ReplyPart): boolean {
   if (part.kind === 'thinking') return part.proof !== undefined
-  return part.kind === 'opaque' && isSignedOpaque(part)
+  return part.kind === 'opaque' && isSignedOpaquePart(part)
 }
 
-function slotOf(part: Exclude<ReplyPart, { kind: 'tool-call' }>): SignedSlot | undefined {
+function slotOf(part: Exclude<ReplyPart, { kind: 'tool-call' }>): SignedElement | undefined {
   switch (part.kind) {
     case 'text':
       return part.text === '' ? undefined : { kind: 'said', length: part.text.length }
@@ -50,7 +50,7 @@ function slotOf(part: Exclude<ReplyPart, { kind: 'tool-call' }>): SignedSlot | u
     case 'search':
       return undefined
     case 'opaque':
-      return isSignedOpaque(part) ? part : undefined
+      return isSignedOpaquePart(part) ? part : undefined
   }
 }
 
@@ -60,7 +60,7 @@ const MAX_COPIED_BYTES = 1_048_576
 /** Text of a part. Most texts are never read, so copied bytes are decoded only when the text is needed. */
 class GrowingText {
   readonly #texts: string[] = []
-  #copied: EmittedText | undefined
+  #copied: TextBuffer | undefined
   #copiedBytes = 0
 
   add(event: { readonly text: string } | CopiedText): void {
@@ -69,7 +69,7 @@ class GrowingText {
       this.#texts.push(event.text)
       return
     }
-    this.#copied ??= new EmittedText()
+    this.#copied ??= new TextBuffer()
     this.#copiedBytes += this.#copied.addCopied(event)
     if (this.#copiedBytes > MAX_COPIED_BYTES) this.#decode()
   }
@@ -93,7 +93,7 @@ interface GrowingPart {
   proof: Extract<ReplyEvent, { kind: 'proof' }>['proof'] | undefined
 }
 
-/** Collects the parts of a streamed reply for `signedRuns`. */
+/** Collects the parts of a streamed reply for `signedPartsOfReply`. */
 export class SignedReply {
   readonly #parts = new Map<number, GrowingPart>()
   #hasSigned = false
@@ -104,7 +104,7 @@ export class SignedReply {
     switch (event.kind) {
       case 'part-start':
         this.#parts.set(event.index, { started: event.part, text: new GrowingText(), proof: undefined })
-        if (event.part.kind === 'opaque') this.#hasSigned ||= isSignedOpaque(event.part)
+        if (event.part.kind === 'opaque') this.#hasSigned ||= isSignedOpaquePart(event.part)
         return
       case 'text':
       case 'thinking':

@@ -2,15 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { anyCharacter } from '../../../../test/generators/characters.ts'
 import { conversationOf } from '../../../../test/conversation.ts'
-import type { Part, Proof, TextPart, Turn } from '../conversation.ts'
+import type { Part, ProviderSignature, TextPart, Turn } from '../conversation.ts'
 import { CopiedText } from '../frame-writer.ts'
 import type { ReplyEvent, ReplyPart } from '../reply.ts'
-import { SignedReply, signedRuns } from './signed-reply.ts'
-import { readSignedRun, type SignedRun, signedRunText } from './signed-run.ts'
+import { SignedReply, signedPartsOfReply } from './signed-reply.ts'
+import { readSignedParts, type SignedParts, signedPartsText } from './signed-parts.ts'
 import { SignedTurns } from './signed-turns.ts'
 
 const USER: Turn = { role: 'user', parts: [{ kind: 'text', text: 'How is it there?' }] }
-const PROOF: Proof = { protocol: 'messages', value: 'c2lnbmVk' }
+const PROOF: ProviderSignature = { protocol: 'messages', value: 'c2lnbmVk' }
 const THOUGHT = { kind: 'thinking', text: 'I look.', proof: PROOF } as const
 const REDACTED = {
   kind: 'opaque',
@@ -21,12 +21,12 @@ const call = (id: string): ReplyPart & Part => ({ kind: 'tool-call', id, name: '
 const said = (text: string): TextPart => ({ kind: 'text', text })
 
 /** Looks up what was stored of a reply, read back from its text form. */
-function kept(parts: readonly ReplyPart[]): (anchor: string) => SignedRun | undefined {
+function kept(parts: readonly ReplyPart[]): (anchor: string) => SignedParts | undefined {
   const { context } = new SignedTurns(conversationOf({ turns: [USER] }))
-  const runs = signedRuns(parts, { context })
+  const runs = signedPartsOfReply(parts, { context })
   return (anchor) => {
     const run = runs.get(anchor)
-    return run && readSignedRun(signedRunText(run))
+    return run && readSignedParts(signedPartsText(run))
   }
 }
 
@@ -76,7 +76,7 @@ describe('a turn that a client returned without its signatures', () => {
   })
 
   test('the signature of a text is restored after the text in a returned turn', () => {
-    const proof: Proof = { protocol: 'gemini', value: 'c2lnbmVk', signs: 'text' }
+    const proof: ProviderSignature = { protocol: 'gemini', value: 'c2lnbmVk', signs: 'text' }
     const reply: ReplyPart[] = [said('Sunny.'), { kind: 'thinking', text: '', proof }]
     expect(restored(reply, [said('Sunny.')])).toEqual(reply)
     expect(restored(reply, [said('Sunny. ')])).toEqual([said('Sunny. '), reply[1]])
@@ -157,6 +157,6 @@ describe('the stored form of signatures', () => {
     '{"version":2,"before":[],"after":[]}',
     '{"version":1,"before":[{"kind":"x"}],"after":[]}',
   ])('an invalid stored form of signatures is not read: %s', (text) =>
-    expect(readSignedRun(text)).toBeUndefined(),
+    expect(readSignedParts(text)).toBeUndefined(),
   )
 })

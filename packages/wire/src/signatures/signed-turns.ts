@@ -2,11 +2,11 @@ import type { Conversation, Part, TextPart, ThinkingPart, ToolCallPart, Turn } f
 import {
   callAnchor,
   digestsByTurn,
-  type SignedRun,
-  type SignedSlot,
+  type SignedParts,
+  type SignedElement,
   textAnchor,
   textOf,
-} from './signed-run.ts'
+} from './signed-parts.ts'
 
 /** An assistant turn that the client sent back without signatures. */
 interface UnsignedTurn {
@@ -80,7 +80,7 @@ function isSigned(part: Turn['parts'][number]): boolean {
 }
 
 /** Finds the signed parts that were stored under an anchor. */
-type FindRun = (anchor: string) => SignedRun | undefined
+type FindRun = (anchor: string) => SignedParts | undefined
 
 /** A part of an assistant turn that is not a thought. */
 type PlainPart = Exclude<Part, ThinkingPart>
@@ -99,7 +99,7 @@ function restoredParts(parts: readonly Part[], find: FindRun, text: string | und
   return isUnchanged(plain, runs) ? exactly(plain, calls, runs) : roughly(plain, calls, runs)
 }
 
-function isUnchanged(parts: readonly PlainPart[], runs: readonly (SignedRun | undefined)[]): boolean {
+function isUnchanged(parts: readonly PlainPart[], runs: readonly (SignedParts | undefined)[]): boolean {
   let length = 0
   for (const part of parts) {
     if (part.kind === 'text') length += part.text.length
@@ -114,10 +114,10 @@ function isUnchanged(parts: readonly PlainPart[], runs: readonly (SignedRun | un
 function exactly(
   parts: readonly PlainPart[],
   calls: readonly ToolCallPart[],
-  runs: readonly (SignedRun | undefined)[],
+  runs: readonly (SignedParts | undefined)[],
 ): Part[] {
   const texts = new TextQueue(parts.filter((part): part is TextPart => part.kind === 'text'))
-  const place = (slots: readonly SignedSlot[]): Part[] =>
+  const place = (slots: readonly SignedElement[]): Part[] =>
     slots.flatMap((slot): Part[] => (slot.kind === 'said' ? texts.take(slot.length) : [slot]))
   return runs.flatMap((run, index) => {
     const before = place(run?.before ?? [])
@@ -129,7 +129,7 @@ function exactly(
 function roughly(
   parts: readonly PlainPart[],
   calls: readonly ToolCallPart[],
-  runs: readonly (SignedRun | undefined)[],
+  runs: readonly (SignedParts | undefined)[],
 ): Part[] {
   if (calls.length === 0) {
     const signed = signedIn(runs[0]?.before)
@@ -149,7 +149,7 @@ function roughly(
   return [...restored, ...segment]
 }
 
-function signedIn(slots: readonly SignedSlot[] = []): Part[] {
+function signedIn(slots: readonly SignedElement[] = []): Part[] {
   return slots.filter((slot) => slot.kind !== 'said')
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { KnownFrames } from './frame-loop.ts'
+import { KnownFrameTemplates } from './frame-loop.ts'
 
 /** A frame of one kind among many. */
 const frame = (kind: number | string, text: string): Buffer =>
@@ -8,7 +8,7 @@ const frame = (kind: number | string, text: string): Buffer =>
 /** Learns templates from frames and counts the attempts. */
 class Stream {
   looks = 0
-  readonly #known = new KnownFrames((data) => {
+  readonly #known = new KnownFrameTemplates((data) => {
     this.looks++
     return { index: 0, text: (JSON.parse(data) as { text: string }).text }
   })
@@ -55,7 +55,10 @@ describe('templates of a stream’s frames', () => {
     ['in a string', (padding: string) => `data: {"text":"now","obfuscation":"${padding}"}\n\n`, 'x'],
     ['of spaces', (padding: string) => `data: {"text":"now"${padding}}\n\n`, ' '],
   ])('padding %s may be of any length', (_, padded, filler) => {
-    const known = new KnownFrames((data) => ({ index: 0, text: (JSON.parse(data) as { text: string }).text }))
+    const known = new KnownFrameTemplates((data) => ({
+      index: 0,
+      text: (JSON.parse(data) as { text: string }).text,
+    }))
     const first = padded(filler.repeat(3))
     known.learn(Buffer.from(first), first.slice('data: '.length, -2))
     for (const length of [0, 1, 50]) {
@@ -75,7 +78,10 @@ describe('templates of a stream’s frames', () => {
   ])('numbered frames are recognized one after the other where their numbers %s', (_, numbers) => {
     const numbered = (number: number, text: string): string =>
       `data: ${JSON.stringify({ kind: 'x', sequence_number: number, text, logprobs: [] })}\n\n`
-    const known = new KnownFrames((data) => ({ index: 0, text: (JSON.parse(data) as { text: string }).text }))
+    const known = new KnownFrameTemplates((data) => ({
+      index: 0,
+      text: (JSON.parse(data) as { text: string }).text,
+    }))
     const first = numbered(1, 'earlier')
     known.learn(Buffer.from(first), first.slice('data: '.length, -2))
     const texts = numbers.map((number) => `"${number}"`.repeat(number % 3))

@@ -1,5 +1,5 @@
-import { ArrivedMedia } from '../received-media.ts'
-import { type FramePiece, type FrameTemplate, learnTemplate, type PieceReader } from './frame-template.ts'
+import { ReceivedMedia } from '../received-media.ts'
+import { type FrameText, type FrameTemplate, learnTemplate, type FrameTextReader } from './frame-template.ts'
 import type { SharedTemplates } from './shared-templates.ts'
 import { dataOf, type FrameSplitter, MIN_DATA_FRAME_BYTES } from './frame-splitter.ts'
 
@@ -24,17 +24,17 @@ export abstract class FrameLoop {
   /** Whether a frame with data was read. A frame with only comments or other fields is not an event. */
   sawEvent = false
   /** Audio, images and hidden reasoning that have arrived so far. */
-  readonly arrived = new ArrivedMedia()
-  readonly #templates: KnownFrames
+  readonly arrived = new ReceivedMedia()
+  readonly #templates: KnownFrameTemplates
 
   /** `shared` contains templates learned from other streams of the same class. */
   constructor(frames: FrameSplitter, shared?: SharedTemplates) {
     this.frames = frames
-    this.#templates = new KnownFrames((data) => this.pieceOf(data), shared)
+    this.#templates = new KnownFrameTemplates((data) => this.pieceOf(data), shared)
   }
 
   /** Returns the text of a frame that contains nothing else that matters. Such a frame becomes a template. */
-  protected abstract pieceOf(data: string): FramePiece | undefined
+  protected abstract pieceOf(data: string): FrameText | undefined
 
   /** Reads the text of a frame that matches a template. Returns false if the text is invalid. */
   protected abstract readTemplated(template: FrameTemplate, bytes: Buffer): boolean
@@ -122,8 +122,8 @@ const MAX_TEMPLATES = 4
 const MAX_FAILED_TEMPLATES = 8
 
 /** The templates of one stream. A frame that matches one of them need not be parsed. */
-export class KnownFrames {
-  readonly #read: PieceReader
+export class KnownFrameTemplates {
+  readonly #read: FrameTextReader
   readonly #templates: FrameTemplate[] = []
   #failedTemplates = 0
   readonly #shared: SharedTemplates | undefined
@@ -131,7 +131,7 @@ export class KnownFrames {
   #isInPart = false
 
   /** `shared` contains templates of other streams whose frames are read by the same function. */
-  constructor(read: PieceReader, shared?: SharedTemplates) {
+  constructor(read: FrameTextReader, shared?: SharedTemplates) {
     this.#read = read
     this.#shared = shared
   }

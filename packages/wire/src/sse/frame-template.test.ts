@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { BytePattern, NumberedBytes } from './frame-template.ts'
+import { BytePattern, BytesWithNumbers } from './frame-template.ts'
 import fc from 'fast-check'
 
 const match = (known: string, text: string): number =>
-  new NumberedBytes(Buffer.from(known)).endIn(Buffer.from(text), 0)
+  new BytesWithNumbers(Buffer.from(known)).endIn(Buffer.from(text), 0)
 
 describe('bytes that frames share', () => {
   test('a frame is recognized whatever number its event has', () => {
@@ -35,7 +35,7 @@ describe('bytes that frames share', () => {
   test('the parts of a frame without numbers are compared byte for byte', () => {
     expect(match('{"number":9,', '{"number":9,"a"')).toBe(12)
     expect(match('{"number":9,', '{"number":10,"a"')).toBe(-1)
-    expect(new NumberedBytes(Buffer.from('abc')).plain).toEqual(Buffer.from('abc'))
+    expect(new BytesWithNumbers(Buffer.from('abc')).plain).toEqual(Buffer.from('abc'))
   })
 })
 
@@ -47,7 +47,7 @@ describe('numbers that have not changed so far', () => {
       .join('') + ',"text":"'
 
   test('the numbers of a frame may change at any time, and change back', () => {
-    const bytes = new NumberedBytes(Buffer.from(known))
+    const bytes = new BytesWithNumbers(Buffer.from(known))
     for (const text of [
       frame(7, 9, 16),
       frame(7, 10, 17),
@@ -62,7 +62,7 @@ describe('numbers that have not changed so far', () => {
   })
 
   test('a number at the end of a frame is read to its last digit', () => {
-    const bytes = new NumberedBytes(Buffer.from('"a":1,"sequence_number":12'))
+    const bytes = new BytesWithNumbers(Buffer.from('"a":1,"sequence_number":12'))
     expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":12'), 0)).toBe(26)
     expect(bytes.endIn(Buffer.from('"a":1,"sequence_number":123}'), 0)).toBe(27)
   })

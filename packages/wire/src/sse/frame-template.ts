@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { dataOf } from './frame-splitter.ts'
 
 /** A text that a frame adds to the reply. */
-export interface FramePiece {
+export interface FrameText {
   /** Index of the text to which it is appended; several texts can grow alternately. */
   readonly index: number
   readonly text: string
@@ -12,7 +12,7 @@ export interface FramePiece {
  * Reads the text in the data of a frame. Returns undefined if the data contain no text, several texts, or
  * anything else that matters.
  */
-export type PieceReader = (data: string) => FramePiece | undefined
+export type FrameTextReader = (data: string) => FrameText | undefined
 
 /** Position of the text, without its quotes, in the bytes of a matching frame. */
 export interface TextMatch {
@@ -52,17 +52,17 @@ const NOT_FOUND = -1
 export class FrameTemplate implements TextMatch {
   /** Index of the text to which the frame adds. */
   readonly index: number
-  readonly #head: NumberedBytes
-  readonly #tail: NumberedBytes
+  readonly #head: BytesWithNumbers
+  readonly #tail: BytesWithNumbers
   /** The bytes after the padding, whose length varies; undefined if these frames have no padding. */
-  readonly #afterPadding: NumberedBytes | undefined
+  readonly #afterPadding: BytesWithNumbers | undefined
   /** Whether the padding consists of spaces outside of strings. */
   readonly #isSpaced: boolean
   /**
    * The bytes between the texts of two consecutive frames of this kind. They are compared first, because
    * frames of one kind usually follow each other.
    */
-  readonly #separator: NumberedBytes | undefined
+  readonly #separator: BytesWithNumbers | undefined
   readonly #headSize: number
   /** Offset at which the beginning of a frame was found already, and the offset after that beginning. */
   #headAt = NOT_FOUND
@@ -82,15 +82,15 @@ export class FrameTemplate implements TextMatch {
 
   constructor(index: number, head: Buffer, tail: Buffer) {
     this.index = index
-    this.#head = new NumberedBytes(head)
+    this.#head = new BytesWithNumbers(head)
     const { before, after, isSpaced } = splitAtPadding(tail)
-    this.#tail = new NumberedBytes(before)
-    this.#afterPadding = after && new NumberedBytes(after)
+    this.#tail = new BytesWithNumbers(before)
+    this.#afterPadding = after && new BytesWithNumbers(after)
     this.#isSpaced = isSpaced
     const hasPadding = after !== undefined && !isSpaced
     this.#headSize = head.length
     this.#separator =
-      hasPadding || !this.#head.plain ? undefined : new NumberedBytes(Buffer.concat([tail, head]))
+      hasPadding || !this.#head.plain ? undefined : new BytesWithNumbers(Buffer.concat([tail, head]))
   }
 
   /** Forgets the offsets of the previous chunk, because another chunk follows. */
@@ -178,8 +178,8 @@ export class FrameTemplate implements TextMatch {
  */
 export function learnTemplate(
   frame: Buffer,
-  piece: FramePiece,
-  read: PieceReader,
+  piece: FrameText,
+  read: FrameTextReader,
 ): FrameTemplate | undefined {
   if (frame[frame.length - 1] !== LF) return undefined
   const literal = Buffer.from(JSON.stringify(piece.text))
@@ -241,7 +241,7 @@ function endOfPadding(bytes: Buffer, from: number): number {
 const NUMBERS = /(?:,"sequence_number":|[Tt]okenCount":) ?(?=\d)/g
 
 /** Bytes that all frames of one kind have in common, except for the numbers in them. */
-export class NumberedBytes {
+export class BytesWithNumbers {
   /** The bytes before, between and after the numbers. */
   readonly #pieces: readonly BytePattern[]
   /** Length in bytes if every number has one digit. */

@@ -1,16 +1,16 @@
 import { describe, expect, test } from 'vitest'
 import { messagesCodec } from '../messages/index.ts'
-import { KnownFrames } from './frame-loop.ts'
+import { KnownFrameTemplates } from './frame-loop.ts'
 import { SharedTemplates } from './shared-templates.ts'
 
 const frame = (kind: number, text: string): string => `data: ${JSON.stringify({ kind, text })}\n\n`
 
 function stream(shared: SharedTemplates): {
-  readonly known: KnownFrames
+  readonly known: KnownFrameTemplates
   learn(kind: number): void
   texts(bytes: Buffer): string[]
 } {
-  const known = new KnownFrames(
+  const known = new KnownFrameTemplates(
     (data) => ({ index: 0, text: (JSON.parse(data) as { text: string }).text }),
     shared,
   )

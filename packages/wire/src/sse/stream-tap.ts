@@ -1,14 +1,14 @@
-import { AnswerNames } from '../answer-names.ts'
-import type { Diagnosis } from '../diagnosis.ts'
+import { AnswerMetadata } from '../answer-metadata.ts'
+import type { CacheDiagnosis } from '../cache-diagnosis.ts'
 import type { Usage } from '../usage.ts'
 import type { ErrorContent } from '../upstream-error.ts'
-import { EmittedText } from '../emitted-text.ts'
+import { TextBuffer } from '../text-buffer.ts'
 import { FrameLoop, type FrameAction } from './frame-loop.ts'
 import type { FrameTemplate } from './frame-template.ts'
-import type { Served } from '../service-tier.ts'
+import type { StatedService } from '../service-tier.ts'
 import type { ReportedUsage } from '../reported-usage.ts'
 import { FrameSplitter } from './frame-splitter.ts'
-import { NO_TOOLS, type SeenTools } from '../tool-use.ts'
+import { NO_TOOLS, type ReportedToolUses } from '../tool-use.ts'
 import type { SharedTemplates } from './shared-templates.ts'
 import { closeJson, JsonOutline } from '../json/json-outline.ts'
 
@@ -70,13 +70,13 @@ export abstract class StreamTap extends FrameLoop {
   /**
    * Tier and region in which the stream says it is served; undefined if it says nothing, or only in `usage`.
    */
-  served: Served | undefined
+  served: StatedService | undefined
   /** What the stream says about the prompt cache; undefined if nothing. */
-  diagnosis: Diagnosis | undefined
+  diagnosis: CacheDiagnosis | undefined
   /** Uses of the provider's tools, for protocols that report them. */
-  readonly tools: SeenTools = NO_TOOLS
+  readonly tools: ReportedToolUses = NO_TOOLS
   /** Id, model and finish reasons that the stream states. */
-  readonly names = new AnswerNames()
+  readonly names = new AnswerMetadata()
   /** Whether the terminator of the stream was read. */
   done = false
   error: StreamError | undefined
@@ -89,7 +89,7 @@ export abstract class StreamTap extends FrameLoop {
   /** Number of forwarded frames with generated text, including frames that are too large to be read. */
   contentFrames = 0
   /** Generated texts by index. Each is kept apart, so that its tokens are counted separately. */
-  readonly #texts = new Map<number, EmittedText>()
+  readonly #texts = new Map<number, TextBuffer>()
   readonly #ending: Buffer[] = []
   #endingBytes = 0
   /** The event whose beginning was forwarded before it was complete. */
@@ -302,9 +302,9 @@ export abstract class StreamTap extends FrameLoop {
     return { forward, terminal: this.#isTerminal }
   }
 
-  #textOf(index: number): EmittedText {
+  #textOf(index: number): TextBuffer {
     let text = this.#texts.get(index)
-    if (!text) this.#texts.set(index, (text = new EmittedText()))
+    if (!text) this.#texts.set(index, (text = new TextBuffer()))
     return text
   }
 

@@ -7,7 +7,12 @@ import type { Store } from '../../../store/store.ts'
 import { isSecureRequest } from '../session-cookie.ts'
 import { proxyHeader } from '../trusted-peer.ts'
 import type { OidcClient, VerifiedIdentity } from './oidc-client.ts'
-import { type IdentityLink, pendingCookie, pendingOf, pendingUntil } from './pending-sign-in.ts'
+import {
+  type IdentityLink,
+  pendingCookie,
+  findPendingSignIn,
+  pendingSignInExpiry,
+} from './pending-sign-in.ts'
 
 /** Page of the console to which people return after signing out at their provider. */
 const AFTER_LOGOUT = '/login'
@@ -63,7 +68,7 @@ export class OidcSignIns {
     const { secrets, options, nowMs } = this.#dependencies
     const redirectUri = `${publicOrigin(request, options())}/api/user/oidc/${provider.name}/callback`
     const { url, checks } = await (await this.#opened()).begin(provider, redirectUri)
-    const expiresTime = pendingUntil(nowMs())
+    const expiresTime = pendingSignInExpiry(nowMs())
     const pending = { ...checks, redirectUri, next: localPath(next), link, expiresTime }
     const cookie = pendingCookie(secrets, provider.name, pending, request, options())
     return { location: url, cookie }
@@ -77,7 +82,7 @@ export class OidcSignIns {
     const { store, secrets, nowMs } = this.#dependencies
     const query = new URL(request.url, 'http://gateway').search
     const state = new URLSearchParams(query).get('state')
-    const pending = pendingOf(secrets, provider.name, state, request, nowMs())
+    const pending = findPendingSignIn(secrets, provider.name, state, request, nowMs())
     if (!pending)
       throw new GatewayError(
         'unauthorized',

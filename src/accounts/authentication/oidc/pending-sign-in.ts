@@ -32,7 +32,7 @@ const pendingSignIn = z.object({
 export type PendingSignIn = z.output<typeof pendingSignIn>
 
 /** Time at which a sign-in that begins now expires, in Unix seconds. */
-export function pendingUntil(nowMs: number): number {
+export function pendingSignInExpiry(nowMs: number): number {
   return Math.floor(nowMs / 1000) + LIFETIME_SECONDS
 }
 
@@ -60,7 +60,7 @@ export function pendingCookie(
  * Returns the sign-in with this state that the browser began at this provider; undefined if there is none or
  * it has expired.
  */
-export function pendingOf(
+export function findPendingSignIn(
   secrets: Secrets,
   provider: string,
   state: string | null,

@@ -8,14 +8,14 @@ import {
 } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { ProviderTools } from '@sluice/wire/tool-use'
-import { keepsChat } from '../../answer-cache/answer-keeping.ts'
+import { chatStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import { mayNameTier } from '../../../upstreams/channel-tier.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect, Reader } from '../dialect.ts'
+import type { Dialect, RequestReaderContext } from '../dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 
 /** Checked request of an endpoint of the chat protocol. */
@@ -35,7 +35,7 @@ export function chatRequests(
   scan: ScannedObject,
   request: ChatRequest,
   choices: number,
-  reader: Reader,
+  reader: RequestReaderContext,
 ): ParsedRequest['forChannels'] {
   return (channels: readonly Channel[], model: Model) =>
     planChannels(
@@ -88,7 +88,7 @@ export function chatDialect(conversions: Conversions): Dialect {
     endpoint: 'chat',
     names: chatNames,
     conversation: CHAT_CONVERSATION,
-    keeping: keepsChat,
+    keeping: chatStorageRules,
     read(scan, _headers, reader) {
       const read = readChatRequest(scan)
       const forModel = (model: string): ParsedRequest => {

@@ -6,11 +6,11 @@ import {
   readCompletionRequest,
 } from '@sluice/wire/chat'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { keepsCompletions } from '../../answer-cache/answer-keeping.ts'
+import { completionsStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import { chatRequests } from '../chat/client-dialect.ts'
 import { chatConversion, type ConversionDialect } from '../conversion-dialects.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect, Reader } from '../dialect.ts'
+import type { Dialect, RequestReaderContext } from '../dialect.ts'
 import { dialectForChannel } from '../choose-dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
@@ -32,7 +32,7 @@ export function completionsDialect(conversions: Conversions, chat: Dialect): Dia
     name: 'chat',
     endpoint: 'completions',
     names: completionNames,
-    keeping: keepsCompletions,
+    keeping: completionsStorageRules,
     read: (scan, headers, reader) =>
       isChat(scan) ? chat.read(scan, headers, reader) : completion(conversions, scan, reader),
   }
@@ -42,7 +42,11 @@ function isChat(scan: ScannedObject): boolean {
   return !scan.has('prompt')
 }
 
-function completion(conversions: Conversions, scan: ScannedObject, reader: Reader): ParsedRequest {
+function completion(
+  conversions: Conversions,
+  scan: ScannedObject,
+  reader: RequestReaderContext,
+): ParsedRequest {
   const read = readCompletionRequest(scan)
   const forModel = (model: string): ParsedRequest => {
     const request = { ...read, model }

@@ -11,7 +11,7 @@ import {
 } from '@sluice/wire/embeddings'
 import { withMappedModel } from '@sluice/wire/edit-request'
 import { PROTOCOL_NAMES } from '@sluice/wire/protocols'
-import { keepsWhole } from '../../answer-cache/answer-keeping.ts'
+import { unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import { UPSTREAM_PROTOCOLS } from '../../../domain/protocols.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import {
@@ -37,7 +37,7 @@ export const embeddingsDialect: Dialect = {
   name: 'chat',
   endpoint: 'embeddings',
   names: embeddingsNames,
-  keeping: keepsWhole('embeddings'),
+  keeping: unstreamedStorageRules('embeddings'),
   servedBy: EMBEDDINGS_PROTOCOLS,
   scanLimits: EMBEDDINGS_LIMITS,
   read(scan) {

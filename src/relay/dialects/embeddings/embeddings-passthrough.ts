@@ -4,7 +4,7 @@ import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Call } from '../../call.ts'
 import { WithheldChunk } from '../media/withhold-end.ts'
-import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
 
 /** Reads a response with vectors while it arrives. */
 interface VectorsReply {
@@ -44,7 +44,7 @@ export class EmbeddingsPassthrough implements Passthrough {
     return this.#facts?.error ? { data: this.#reply.outline, afterContent: false } : undefined
   }
 
-  push(chunk: Buffer): PassedBytes {
+  push(chunk: Buffer): PassthroughOutput {
     const forward = this.#held.push(this.#reply.push(chunk))
     this.#hasBegun ||= this.#held.isLarge && this.#reply.hasBegun
     return { forward, isOver: false }
@@ -100,8 +100,8 @@ export class BufferedStart {
 /** Passes responses with vectors through; `begin` creates the reader of each. */
 export function embeddingsResponses(
   begin: () => Passthrough,
-  measureUnanswered: PassedResponses['measureUnanswered'] = (call) => measureEmbeddings(call, undefined),
-): PassedResponses {
+  measureUnanswered: PassthroughResponses['measureUnanswered'] = (call) => measureEmbeddings(call, undefined),
+): PassthroughResponses {
   return {
     accept: 'application/json',
     begin: (contentType) => (/^text\/(?:event-stream|html)\b/i.test(contentType) ? undefined : begin()),

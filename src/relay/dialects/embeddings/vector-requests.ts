@@ -8,14 +8,14 @@ import type {
   EmbedRequest,
   EmbedRequests,
   TextsToEmbed,
-  VectorsReading,
-  VectorsWriting,
+  VectorResponseReader,
+  VectorResponseWriter,
 } from '@sluice/wire/texts-to-embed'
 import type { EmbedUpstream } from '../../../upstreams/embed-upstream.ts'
 import type { ResponseEnding } from '../../price-usage.ts'
 import { throwNoStreams } from '../dialect.ts'
 import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
 import {
   embeddingsResponses,
   BufferedStart,
@@ -32,7 +32,7 @@ export function vectorRequest(
   { form, protocol, path, model }: EmbedUpstream,
   texts: TextsToEmbed,
   dropped: Dropped,
-  writer: () => VectorsWriting,
+  writer: () => VectorResponseWriter,
 ): AttemptRequest {
   const requests = form.requests(texts, model, dropped)
   return {
@@ -56,8 +56,8 @@ export function vectorRequest(
 function vectorsResponses(
   form: EmbedForm,
   requests: EmbedRequests,
-  writer: () => VectorsWriting,
-): PassedResponses {
+  writer: () => VectorResponseWriter,
+): PassthroughResponses {
   return embeddingsResponses(
     () => new ConvertedPassthrough(form, requests, writer()),
     (call) =>
@@ -68,7 +68,7 @@ function vectorsResponses(
 /** Writes vectors of several upstream responses as one response. */
 class ConvertedPassthrough implements Passthrough {
   readonly #form: EmbedForm
-  readonly #writer: VectorsWriting
+  readonly #writer: VectorResponseWriter
   readonly #texts: number
   /** The current request. */
   #current: EmbedRequest
@@ -78,14 +78,14 @@ class ConvertedPassthrough implements Passthrough {
   readonly #answered: string[] = []
   readonly #held = new BufferedStart()
   readonly #written = new ChunkList()
-  #reply: VectorsReading
+  #reply: VectorResponseReader
   #facts: ReplyFacts | undefined
   #vectors = 0
   /** Sum of the reported usage; undefined if a response did not report any. */
   #usage: Usage | undefined = NO_USAGE
   #charged = NO_USAGE
 
-  constructor(form: EmbedForm, [first, ...more]: EmbedRequests, writer: VectorsWriting) {
+  constructor(form: EmbedForm, [first, ...more]: EmbedRequests, writer: VectorResponseWriter) {
     this.#form = form
     this.#writer = writer
     this.#current = first
@@ -106,7 +106,7 @@ class ConvertedPassthrough implements Passthrough {
     return this.#facts?.error ? { data: this.#reply.outline, afterContent: this.hasBegun } : undefined
   }
 
-  push(chunk: Buffer): PassedBytes {
+  push(chunk: Buffer): PassthroughOutput {
     this.#reply.push(chunk)
     const forward = this.#written.length === 0 ? undefined : this.#held.push(this.#written.take())
     return { forward, isOver: false }
@@ -150,7 +150,7 @@ class ConvertedPassthrough implements Passthrough {
     return measureByCounting(call, reported, () => call.services.count.count(texts.join('\n')))
   }
 
-  #nextReply(): VectorsReading {
+  #nextReply(): VectorResponseReader {
     return this.#form.reading((vector) => {
       this.#vectors += 1
       this.#written.add(this.#writer.write(vector))

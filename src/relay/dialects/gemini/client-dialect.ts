@@ -1,10 +1,10 @@
-import { keepsGemini, keepsWhole } from '../../answer-cache/answer-keeping.ts'
+import { geminiStorageRules, unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import type { Model } from '../../../domain/records/model.ts'
 import type { Usage } from '@sluice/wire/usage'
 import type { Dropped } from '@sluice/wire/codec'
-import { reroutingNames } from '@sluice/wire/edit-request'
-import { textForm } from '@sluice/wire/embeddings'
+import { reroutingMemberNames } from '@sluice/wire/edit-request'
+import { openAiEmbedForm } from '@sluice/wire/embeddings'
 import {
   decodeEmbedRequest,
   type EmbedMethod,
@@ -56,7 +56,7 @@ export function geminiDialect(conversions: Conversions, { model, form }: GeminiT
     endpoint: 'gemini',
     names: geminiNames,
     conversation: GEMINI_CONVERSATION,
-    keeping: keepsGemini,
+    keeping: geminiStorageRules,
     read(scan, _headers, reader) {
       const forModel = (name: string): ParsedRequest => {
         const { candidateCount, hasMedia, hasOnlyTexts, ...request } = readGeminiRequest(scan, name)
@@ -173,14 +173,14 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
     name: 'gemini',
     endpoint: 'embeddings',
     names: embedNames,
-    keeping: keepsWhole(method),
+    keeping: unstreamedStorageRules(method),
     servedBy: EMBEDDINGS_PROTOCOLS,
     read(scan) {
       const { promptBound, hasMedia } = readEmbedRequest(scan, method, requestedModel)
       const forModel = (model: string): ParsedRequest => {
         const upstreamModel = (channel: Channel): string => channel.model_mapping.get(model) ?? model
         const requestInForm = (upstream: EmbedUpstream): AttemptRequest => {
-          const dropped: Dropped = new Set(reroutingNames(scan))
+          const dropped: Dropped = new Set(reroutingMemberNames(scan))
           const texts = decodeEmbedRequest(scan, method, dropped)
           return vectorRequest(upstream, texts, dropped, () => new EmbedReplyWriter(method))
         }
@@ -197,7 +197,7 @@ function embedDialect(requestedModel: string, method: EmbedMethod): Dialect {
         })
         // Used for channels that speak OpenAI's embeddings protocol.
         const inTexts = (channel: Channel): EmbedUpstream => ({
-          form: textForm,
+          form: openAiEmbedForm,
           protocol: 'chat',
           path: '/embeddings',
           model: upstreamModel(channel),

@@ -1,4 +1,4 @@
-import { checkCountRequest, countableText, countedBody, countNames, methodPath } from '@sluice/wire/gemini'
+import { checkCountRequest, textToCount, countTokensBody, countNames, methodPath } from '@sluice/wire/gemini'
 import type { CountTokensEndpoint } from '../count-tokens.ts'
 
 /** `POST /v1beta/models/{model}:countTokens`. */
@@ -11,9 +11,9 @@ export function geminiCounting(model: string): CountTokensEndpoint {
       checkCountRequest(scan)
       return model
     },
-    body: countedBody,
+    body: countTokensBody,
     upstreamHeaders: () => [],
-    countable: countableText,
+    countable: textToCount,
     countedIn: 'totalTokens',
     response: (tokens) => ({
       totalTokens: tokens,

@@ -2,7 +2,7 @@ import type { MediaTap } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import { NO_USAGE } from '@sluice/wire/usage'
 import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassedBytes, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassthroughOutput, Passthrough } from '../passthrough.ts'
 
 /** Passes a stream of events through unchanged. `measured` computes the usage from what the tap has read. */
 export class EventPassthrough implements Passthrough {
@@ -30,7 +30,7 @@ export class EventPassthrough implements Passthrough {
     return this.tap.error
   }
 
-  push(chunk: Buffer): PassedBytes {
+  push(chunk: Buffer): PassthroughOutput {
     const { forward, terminal } = this.tap.push(chunk)
     return { forward, isOver: terminal }
   }

@@ -13,7 +13,7 @@ import {
 } from '@sluice/wire/media'
 import type { StreamError } from '@sluice/wire/sse/stream-tap'
 import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldChunk } from './withhold-end.ts'
 import {
@@ -85,7 +85,7 @@ function relayedImages(path: Path, fields: Fields, body: EditableBody, inputs: n
   })
 }
 
-function imageResponses(request: ImageRequest): PassedResponses {
+function imageResponses(request: ImageRequest): PassthroughResponses {
   return {
     about: 'images',
     accept: 'application/json, text/event-stream',
@@ -127,7 +127,7 @@ class ImagePassthrough implements Passthrough {
     return this.#reply.hasBegun
   }
 
-  push(chunk: Buffer): PassedBytes {
+  push(chunk: Buffer): PassthroughOutput {
     this.#reply.push(chunk)
     return { forward: this.#held.push(chunk), isOver: false }
   }

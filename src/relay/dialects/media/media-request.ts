@@ -1,4 +1,4 @@
-import { reroutingField, reroutingName } from '@sluice/wire/upstream-settings'
+import { reroutingField, reroutingMemberName } from '@sluice/wire/upstream-settings'
 import type { Endpoint } from '../../../domain/endpoints.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { editRequest } from '@sluice/wire/edit-request'
@@ -8,7 +8,7 @@ import type { FormBody } from '../../body-reader.ts'
 import { EditedForm } from '../../form-body.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 import { type Dialect, type FormDialect, throwNoStreams } from '../dialect.ts'
-import type { PassedResponses } from '../passthrough.ts'
+import type { PassthroughResponses } from '../passthrough.ts'
 
 /** The request's bytes, which can be edited for a channel. */
 export interface EditableBody {
@@ -49,7 +49,7 @@ export function editableFormBody({ parts, bytes, contentType }: FormBody): Edita
         ...emptied.map((part) => ({ part, text: '' })),
         ...written.filter(({ part }) => !emptied.includes(part)),
       ]
-      const dropped = new Set(emptied.map((part) => reroutingName(part.name) as string))
+      const dropped = new Set(emptied.map((part) => reroutingMemberName(part.name) as string))
       return { body: new EditedForm(bytes, replacements), dropped: [...dropped] }
     },
   }
@@ -70,7 +70,7 @@ interface MediaRequest {
   readonly outputTokens: number
   readonly measuredBounds: NonNullable<ParsedRequest['measuredBounds']>
   readonly measuredPrompt?: NonNullable<ParsedRequest['measuredPrompt']>
-  readonly passed: PassedResponses
+  readonly passed: PassthroughResponses
 }
 
 /** Converts a media request to the form that the relay needs. */

@@ -4,7 +4,7 @@ import { type Fields, jsonFields, MediaTap, modelIn, textIn } from '@sluice/wire
 import { ChunkList } from '@sluice/wire/sse/chunk-list'
 import type { RecordingLengths } from '../../recording-length.ts'
 import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldByte } from './withhold-end.ts'
 import type { Dialect } from '../dialect.ts'
@@ -58,7 +58,11 @@ function speedOf(fields: Fields): number {
   return typeof speed === 'number' && speed > 0 ? Math.max(SLOWEST_SPEED, Math.min(1, speed)) : 1
 }
 
-function speechResponses(characters: number, isRaw: boolean, lengths: RecordingLengths): PassedResponses {
+function speechResponses(
+  characters: number,
+  isRaw: boolean,
+  lengths: RecordingLengths,
+): PassthroughResponses {
   const unheard = (): number => 0
   return {
     accept: 'application/octet-stream, text/event-stream',
@@ -103,7 +107,7 @@ class SpeechPassthrough implements Passthrough {
     return this.#bytes > 0
   }
 
-  push(chunk: Buffer): PassedBytes {
+  push(chunk: Buffer): PassthroughOutput {
     this.#bytes += chunk.length
     const missing = SAMPLE_BYTES - this.#sample.length
     if (missing > 0 && !this.#isRaw) this.#sample.add(chunk.subarray(0, missing))

@@ -13,7 +13,7 @@ import {
 } from '@sluice/wire/media'
 import type { RecordingLength, RecordingLengths } from '../../recording-length.ts'
 import type { Call } from '../../call.ts'
-import type { ChargedUsage, PassedBytes, PassedResponses, Passthrough } from '../passthrough.ts'
+import type { ChargedUsage, PassthroughOutput, PassthroughResponses, Passthrough } from '../passthrough.ts'
 import { EventPassthrough } from './event-passthrough.ts'
 import { WithheldChunk } from './withhold-end.ts'
 import type { FormDialect } from '../dialect.ts'
@@ -64,7 +64,7 @@ export const transcriptions = (
     })
   })
 
-function transcriptResponses(length: RecordingLength): PassedResponses {
+function transcriptResponses(length: RecordingLength): PassthroughResponses {
   return {
     about: 'transcript',
     accept: 'application/json, text/plain, text/event-stream',
@@ -113,7 +113,7 @@ class JsonPassthrough implements Passthrough {
     return this.#hasBegun
   }
 
-  push(chunk: Buffer): PassedBytes {
+  push(chunk: Buffer): PassthroughOutput {
     this.#outline.push(chunk)
     this.#hasBegun ||= BEGUN.test(this.#outline.text ?? '')
     return { forward: this.#held.push(chunk), isOver: false }
@@ -152,7 +152,7 @@ class TextPassthrough implements Passthrough {
     return this.#bytes > 0
   }
 
-  push(chunk: Buffer): PassedBytes {
+  push(chunk: Buffer): PassthroughOutput {
     this.#bytes += chunk.length
     this.#tail = (this.#tail + chunk.toString('latin1')).slice(-TAIL_BYTES)
     return { forward: this.#held.push(chunk), isOver: false }

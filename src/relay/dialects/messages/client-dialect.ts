@@ -1,4 +1,4 @@
-import { keepsMessages } from '../../answer-cache/answer-keeping.ts'
+import { messagesStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import {
   MESSAGES_CONVERSATION,
@@ -22,7 +22,7 @@ export function messagesDialect(conversions: Conversions): Dialect {
     endpoint: 'messages',
     names: messagesNames,
     conversation: MESSAGES_CONVERSATION,
-    keeping: keepsMessages,
+    keeping: messagesStorageRules,
     read(scan, headers, reader) {
       const read = readMessagesRequest(scan)
       const upstreamHeaders = versionHeaders(headers)

@@ -5,7 +5,7 @@ import {
   readModerationsReply,
   readModerationsRequest,
 } from '@sluice/wire/moderations'
-import { keepsWhole } from '../../answer-cache/answer-keeping.ts'
+import { unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
@@ -14,7 +14,7 @@ export const moderationsDialect: Dialect = {
   name: 'chat',
   endpoint: 'moderations',
   names: moderationFieldNames,
-  keeping: keepsWhole('moderations'),
+  keeping: unstreamedStorageRules('moderations'),
   servedBy: ['chat'],
   isFreeUnpriced: true,
   read(scan) {

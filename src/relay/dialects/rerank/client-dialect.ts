@@ -9,7 +9,7 @@ import {
   searchUnitBound,
   searchUnits,
 } from '@sluice/wire/rerank'
-import { keepsWhole } from '../../answer-cache/answer-keeping.ts'
+import { unstreamedStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import { type Dialect, throwNoStreams } from '../dialect.ts'
 import type { ParsedRequest } from '../../request-stages.ts'
 
@@ -18,7 +18,7 @@ export const rerankDialect = (documentForm: DocumentForm): Dialect => ({
   name: 'rerank',
   endpoint: 'rerank',
   names: rerankNames,
-  keeping: keepsWhole(`rerank ${documentForm}`),
+  keeping: unstreamedStorageRules(`rerank ${documentForm}`),
   read(scan) {
     const read = readRerankRequest(scan)
     const expectedTokens = Math.ceil(scan.bytes.length / EXPECTED_BYTES_PER_TOKEN)

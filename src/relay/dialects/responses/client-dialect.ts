@@ -1,4 +1,4 @@
-import { keepsResponses } from '../../answer-cache/answer-keeping.ts'
+import { responsesStorageRules } from '../../answer-cache/answer-storage-rules.ts'
 import type { Channel } from '../../../domain/records/channel.ts'
 import { GatewayError } from '../../../errors.ts'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
@@ -16,11 +16,11 @@ import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
 import {
   findReferences,
   toProviderRequest,
-  namedPrompt,
-  type References,
+  sizeOfReferredPrompt,
+  type ResponseReferences,
 } from '../../responses/item-references.ts'
 import type { Conversions } from '../conversions.ts'
-import type { Dialect, Reader } from '../dialect.ts'
+import type { Dialect, RequestReaderContext } from '../dialect.ts'
 import { nativeConversation, nativeRequest, nativeTools, planChannels } from '../plan-channels.ts'
 import { responsesConversion } from '../conversion-dialects.ts'
 import { sessionFinder } from '../../affinity/session.ts'
@@ -37,7 +37,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
     endpoint: 'responses',
     names: responsesNames,
     conversation: RESPONSES_CONVERSATION,
-    keeping: keepsResponses,
+    keeping: responsesStorageRules,
     async read(scan, headers, reader) {
       const request = readResponsesRequest(scan)
       const referred = await findReferences(scan, request.previousResponseId, reader, responses)
@@ -53,8 +53,8 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
   function relayed(
     own: ResponsesRequest,
     ownScan: ScannedObject,
-    referred: References,
-    reader: Reader,
+    referred: ResponseReferences,
+    reader: RequestReaderContext,
   ): ParsedRequest {
     const { options } = reader.settings
     const { continued, account, composed } = referred
@@ -102,7 +102,7 @@ export function responsesDialect(conversions: Conversions, services: NativeRespo
       ...(request.hasMedia && { measuredBounds: { hasMedia: true } }),
       // A response can be continued only by the model that created it.
       ...(!continued && { forModel: (model) => relayed({ ...own, model }, ownScan, referred, reader) }),
-      ...namedPrompt(request, referred, reader.settings.models.get(name).contextTokens),
+      ...sizeOfReferredPrompt(request, referred, reader.settings.models.get(name).contextTokens),
       ...(composed && { body: scan.bytes }),
       channelsFor(channels) {
         const able = continued ? channelsToContinue(continued, channels) : channels

@@ -15,12 +15,12 @@ import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
 import {
   findReferences,
   toProviderRequest,
-  namedPrompt,
-  type References,
+  sizeOfReferredPrompt,
+  type ResponseReferences,
 } from '../../responses/item-references.ts'
 import { newResponseId } from '../../responses/response-id.ts'
 import type { ResponseStore } from '../../responses/response-store.ts'
-import { type Dialect, type Reader, throwNoStreams } from '../dialect.ts'
+import { type Dialect, type RequestReaderContext, throwNoStreams } from '../dialect.ts'
 import type { ChannelPlan, ParsedRequest } from '../../request-stages.ts'
 
 /**
@@ -42,8 +42,8 @@ export function compactionDialect(responses: ResponseStore): Dialect {
   function compacted(
     own: ResponsesRequest,
     scan: ScannedObject,
-    referred: References,
-    { settings }: Reader,
+    referred: ResponseReferences,
+    { settings }: RequestReaderContext,
   ): ParsedRequest {
     const { continued, account, composed } = referred
     const request = composed ? readCompactionRequest(composed) : own
@@ -86,7 +86,7 @@ export function compactionDialect(responses: ResponseStore): Dialect {
     })
     return {
       ...request,
-      ...namedPrompt(request, referred, settings.models.get(request.model).contextTokens),
+      ...sizeOfReferredPrompt(request, referred, settings.models.get(request.model).contextTokens),
       ...(composed && { body: composed.bytes }),
       mayBeUnserved: true,
       channelsFor(channels) {

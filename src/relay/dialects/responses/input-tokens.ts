@@ -1,8 +1,12 @@
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
-import { countableText, countedModel, RenamedIds, responsesNames } from '@sluice/wire/responses'
+import { textToCount, countedModel, RenamedIds, responsesNames } from '@sluice/wire/responses'
 import { channelsToContinue } from '../../responses/resolve-previous-response.ts'
 import { channelsOfOrigin } from '../../responses/reasoning-origin.ts'
-import { findReferences, toProviderRequest, type References } from '../../responses/item-references.ts'
+import {
+  findReferences,
+  toProviderRequest,
+  type ResponseReferences,
+} from '../../responses/item-references.ts'
 import type { ResponseStore } from '../../responses/response-store.ts'
 import type { CountingContext, CountTokensEndpoint } from '../count-tokens.ts'
 
@@ -19,12 +23,12 @@ export function responsesCounting(responses: ResponseStore): CountTokensEndpoint
       const previousId = typeof id === 'string' ? id : undefined
       return countedIn(scan, await findReferences(scan, previousId, reader, responses))
     },
-    countable: countableText,
+    countable: textToCount,
     countedIn: 'input_tokens',
     response: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
   }
 
-  function countedIn(scan: ScannedObject, referred: References): CountingContext {
+  function countedIn(scan: ScannedObject, referred: ResponseReferences): CountingContext {
     const { continued, account, composed } = referred
     const ids = new RenamedIds()
     if (continued?.kind === 'native') ids.add(continued.response.upstreamId, continued.response.id)

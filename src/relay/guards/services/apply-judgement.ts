@@ -16,7 +16,7 @@ interface Change {
 const MAX_KIND = 64
 
 /** Converts a name to the kind of a match, for instance `E_MAIL`. */
-export function kindOf(name: string): string {
+export function matchKindOf(name: string): string {
   return name
     .toUpperCase()
     .replace(/[^A-Z0-9]+/g, '_')
@@ -24,17 +24,17 @@ export function kindOf(name: string): string {
 }
 
 /** Returns a text as it is sent on after a service's judgement. */
-export function applied(text: string, judgement: TextJudgement, change: Change): string {
+export function applyJudgement(text: string, judgement: TextJudgement, change: Change): string {
   if ('spans' in judgement) return withSpans(text, merged(judgement.spans), change)
   const { text: next } = judgement
   if (change.action === 'redact' || next === text) return next
-  const { start, end } = difference(text, next)
+  const { start, end } = changedRange(text, next)
   // The service has only added text, so there is no match to replace.
   return start === end ? next : withSpans(text, [{ start, end, kind: change.kind }], change)
 }
 
 /** The range of `text` that differs in `next`, from the first to the last difference. */
-export function difference(text: string, next: string): { readonly start: number; readonly end: number } {
+export function changedRange(text: string, next: string): { readonly start: number; readonly end: number } {
   const shorter = Math.min(text.length, next.length)
   let start = 0
   while (start < shorter && text[start] === next[start]) start++
@@ -66,7 +66,7 @@ function withSpans(text: string, spans: readonly PlacedMatch[], change: Change):
   let next = ''
   let at = 0
   for (const { start, end, kind } of spans) {
-    next += text.slice(at, start) + written(text.slice(start, end), kindOf(kind), change)
+    next += text.slice(at, start) + written(text.slice(start, end), matchKindOf(kind), change)
     at = end
   }
   return next + text.slice(at)

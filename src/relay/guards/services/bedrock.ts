@@ -1,7 +1,14 @@
 import { withoutTrailing } from '../../../domain/without-trailing.ts'
 import { parseBedrockKey } from '../../../domain/provider-keys.ts'
 import { encodeSegment, signatureHeaders } from '../../../upstreams/bedrock/signature-v4.ts'
-import { type Judgement, listIn, member, NO_MATCHES, ServiceFailure, type ServiceMaker } from './service.ts'
+import {
+  type Judgement,
+  requireList,
+  memberOf,
+  NO_MATCHES,
+  ServiceFailure,
+  type ServiceMaker,
+} from './service.ts'
 
 const SIDES = { request: 'INPUT', response: 'OUTPUT' } as const
 /** Maximum depth to which assessments are searched for actions. */
@@ -38,16 +45,16 @@ export const bedrock: ServiceMaker<'bedrock'> = ({ base_url: base, region, guard
  * the actions of the assessments show which. If they do not, the texts count as blocked.
  */
 function judgementOf(answer: unknown, sent: readonly string[]): Judgement {
-  const action = member(answer, 'action')
+  const action = memberOf(answer, 'action')
   if (action === 'NONE') return NO_MATCHES
   if (action !== 'GUARDRAIL_INTERVENED') throw new ServiceFailure('it answered without a known action')
   const actions = new Map<string, number>()
-  countActions(member(answer, 'assessments'), actions, 0)
+  countActions(memberOf(answer, 'assessments'), actions, 0)
   const masked = actions.get('ANONYMIZED') ?? 0
   const blocked = actions.get('BLOCKED') ?? 0
   if (masked === 0 || blocked > 0) return { matches: Math.max(1, masked + blocked), isBlocked: true }
-  const texts = listIn(member(answer, 'outputs'), 'outputs').map((output) => {
-    const text = member(output, 'text')
+  const texts = requireList(memberOf(answer, 'outputs'), 'outputs').map((output) => {
+    const text = memberOf(output, 'text')
     if (typeof text === 'string') return { text }
     throw new ServiceFailure('it answered with an output that has no text')
   })

@@ -1,5 +1,5 @@
 import type { CallGuards } from '../call-guards.ts'
-import { type Checked, callsWith, type ServiceChecks } from './service-checks.ts'
+import { type ContentToCheck, callsWithArguments, type ServiceChecks } from './service-checks.ts'
 
 /**
  * Has services check texts of an answer after applying the text guards to them. Resolves to the texts that
@@ -9,7 +9,7 @@ import { type Checked, callsWith, type ServiceChecks } from './service-checks.ts
 export async function checkedAnswer(
   checks: ServiceChecks,
   guards: CallGuards,
-  answer: Checked,
+  answer: ContentToCheck,
 ): Promise<readonly string[]> {
   const screened = answer.texts.map((one) => {
     const text = guards.screened(one.text, one)
@@ -17,7 +17,7 @@ export async function checkedAnswer(
     return text ?? guards.checkAnswerText(one.text, one)
   })
   const texts = answer.texts.map((one, index) => ({ ...one, text: screened[index] ?? '' }))
-  const calls = callsWith(answer.calls, answer.texts, screened)
+  const calls = callsWithArguments(answer.calls, answer.texts, screened)
   const checked = await checks.check({ ...answer, texts, calls })
   return answer.texts.map((one, index) => {
     const next = checked[index] ?? ''

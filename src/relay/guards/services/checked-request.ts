@@ -1,4 +1,4 @@
-import { callsAndImages } from '@sluice/wire/guarded-calls'
+import { findToolCallsAndImages } from '@sluice/wire/tool-calls-and-images'
 import { requestTexts, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
 import { scanObject } from '@sluice/wire/json/json-scan'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
@@ -9,10 +9,10 @@ import type { CheckedText, ServiceChecks } from './service-checks.ts'
  * Has services check the texts of a request. Resolves to the request to send on, which is the same object if
  * nothing changes. Rejects like `ServiceChecks.check`.
  */
-export async function checkedScan(checks: ServiceChecks, scan: ScannedObject): Promise<ScannedObject> {
+export async function checkRequestTexts(checks: ServiceChecks, scan: ScannedObject): Promise<ScannedObject> {
   const found = requestTexts(scan).filter(({ place }) => checks.concerns(place))
   const texts = found.map((one): CheckedText => ({ ...one, text: textAt(scan.bytes, one.from, one.to) }))
-  const next = await checks.check({ texts, ...callsAndImages(scan), side: 'request' })
+  const next = await checks.check({ texts, ...findToolCallsAndImages(scan), side: 'request' })
   const changes = found.flatMap(({ from, to }, index): TextChange[] => {
     const text = next[index]
     return text === undefined || text === texts[index]?.text ? [] : [{ from, to, text: JSON.stringify(text) }]
@@ -24,7 +24,7 @@ export async function checkedScan(checks: ServiceChecks, scan: ScannedObject): P
  * Has services check the texts of a form. Resolves to its parts; those that were changed are marked with
  * `isChanged`.
  */
-export async function checkedParts(
+export async function checkFormTexts(
   checks: ServiceChecks,
   parts: readonly FormPart[],
   isText: (part: FormPart) => part is FormPart & { readonly text: string },

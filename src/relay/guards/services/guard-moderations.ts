@@ -8,13 +8,13 @@ import { asGatewayError, GatewayError } from '../../../errors.ts'
 import type { Headers } from '../../../http/request.ts'
 import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
 import type { AdmittedRequest } from '../../answer-cache/sharable-call.ts'
-import { AnswerUnderWay } from '../../answers/answer-under-way.ts'
+import { RunningAnswer } from '../../answers/running-answer.ts'
 import type { Body } from '../../body-reader.ts'
 import { moderationsDialect } from '../../dialects/moderations/client-dialect.ts'
 import { parseRequest } from '../../parse-request.ts'
 import type { CallRecord, IncomingCall, ParsedRequest } from '../../request-stages.ts'
 import type { Routes, Routing } from '../../routing.ts'
-import { CheckRefused, type ModerationRequest, noMemory } from './service-checks.ts'
+import { CheckRefused, type ModerationRequest, checkMemoryError } from './service-checks.ts'
 import { ServiceFailure } from './service.ts'
 
 /** Maximum size of a moderation's answer in bytes. */
@@ -48,7 +48,7 @@ export class GuardModerations {
    */
   async moderate({ model, texts, settings, caller, isCharged, signal }: ModerationRequest): Promise<unknown> {
     const owner = { client: caller.user.id, key: caller.token.id }
-    const answer = new AnswerUnderWay({
+    const answer = new RunningAnswer({
       memory: this.#memory,
       owner,
       maxBytes: MAX_ANSWER_BYTES,
@@ -162,7 +162,7 @@ function noReads(): never {
   throw new Error('a moderation reads nothing from the store')
 }
 
-async function jsonOf(answer: AnswerUnderWay): Promise<unknown> {
+async function jsonOf(answer: RunningAnswer): Promise<unknown> {
   const end = await answer.end
   if (end.kind !== 'complete') throw new ServiceFailure('its answer broke off')
   if (end.bytes > MAX_ANSWER_BYTES || !end.pieces)
@@ -198,7 +198,7 @@ class BodyMemory {
 
   body(bytes: Buffer): Body {
     const hold = (size: number): void => {
-      if (size > 0 && !this.#memory.take(this.#allocation, size)) throw noMemory()
+      if (size > 0 && !this.#memory.take(this.#allocation, size)) throw checkMemoryError()
     }
     hold(bytes.length)
     return {

@@ -1,4 +1,4 @@
-import { member, NO_MATCHES, ServiceFailure, type ServiceMaker } from './service.ts'
+import { memberOf, NO_MATCHES, ServiceFailure, type ServiceMaker } from './service.ts'
 
 const ROLES = { request: 'user', response: 'assistant' } as const
 
@@ -8,7 +8,7 @@ export const lakera: ServiceMaker<'lakera'> = ({ base_url: base, key, project_id
     const messages = texts.map((content) => ({ role: ROLES[side], content }))
     const question = { messages, ...(project !== undefined && { project_id: project }) }
     const body = Buffer.from(JSON.stringify(question))
-    const flagged = member(
+    const flagged = memberOf(
       await post({ url: `${base}/v2/guard`, headers: { authorization: `Bearer ${key}` }, body }),
       'flagged',
     )

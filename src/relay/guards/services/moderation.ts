@@ -1,16 +1,16 @@
-import { listIn, member, ServiceFailure, type ServiceMaker } from './service.ts'
+import { requireList, memberOf, ServiceFailure, type ServiceMaker } from './service.ts'
 
 /** Asks a moderation model of the gateway itself. */
 export const moderation: ServiceMaker<'moderation'> = ({ model, thresholds }) => {
   const limits = Object.entries(thresholds)
   return {
     async judge({ texts }, { moderate }) {
-      const results = listIn(member(await moderate(model, texts), 'results'), 'results')
+      const results = requireList(memberOf(await moderate(model, texts), 'results'), 'results')
       if (results.length !== texts.length)
         throw new ServiceFailure(`it answered with ${results.length} results to ${texts.length} texts`)
       const matches = results.filter((result) => {
         if (limits.length === 0) return flagOf(result)
-        const scores = member(result, 'category_scores')
+        const scores = memberOf(result, 'category_scores')
         return limits.map(([category, least]) => scoreOf(scores, category) >= least).includes(true)
       }).length
       return { matches, isBlocked: false }
@@ -19,14 +19,14 @@ export const moderation: ServiceMaker<'moderation'> = ({ model, thresholds }) =>
 }
 
 function flagOf(result: unknown): boolean {
-  const flagged = member(result, 'flagged')
+  const flagged = memberOf(result, 'flagged')
   if (typeof flagged === 'boolean') return flagged
   throw new ServiceFailure('it answered with a result without flagged')
 }
 
 // Throws for a category that the model does not know, because such a guard would never match.
 function scoreOf(scores: unknown, category: string): number {
-  const score = member(scores, category)
+  const score = memberOf(scores, category)
   if (typeof score === 'number') return score
   throw new ServiceFailure(`it answered without a score for ${JSON.stringify(category)}`)
 }

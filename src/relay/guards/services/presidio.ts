@@ -1,6 +1,6 @@
 import {
-  listIn,
-  member,
+  requireList,
+  memberOf,
   type PlacedMatch,
   type Service,
   ServiceFailure,
@@ -34,15 +34,15 @@ export const presidio: ServiceMaker<'presidio'> = ({ url, language, score, entit
  */
 function spansOf(answer: unknown, text: string, score: number): readonly PlacedMatch[] {
   const units = offsetsOf(text)
-  return listIn(answer, 'a list of matches')
+  return requireList(answer, 'a list of matches')
     .flatMap((one): PlacedMatch[] => {
-      const [from, to] = [member(one, 'start'), member(one, 'end')]
-      const kind = member(one, 'entity_type')
+      const [from, to] = [memberOf(one, 'start'), memberOf(one, 'end')]
+      const kind = memberOf(one, 'entity_type')
       const start = units(from)
       const end = units(to)
       if (start === undefined || end === undefined || start >= end || typeof kind !== 'string')
         throw new ServiceFailure('it answered with a match that is none of the text')
-      const given = member(one, 'score')
+      const given = memberOf(one, 'score')
       // Some analyzers ignore the threshold in the request.
       return typeof given === 'number' && given < score ? [] : [{ start, end, kind }]
     })

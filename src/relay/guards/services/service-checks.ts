@@ -2,10 +2,10 @@ import {
   jsonTextOf,
   jsonTexts,
   MIN_NUMBER,
-  type FoundCall,
-  type FoundParts,
+  type FoundToolCall,
+  type ToolCallsAndImages,
   type JsonText,
-} from '@sluice/wire/guarded-calls'
+} from '@sluice/wire/tool-calls-and-images'
 import { withTexts } from '@sluice/wire/guarded-texts'
 import type { Caller } from '../../../accounts/authentication/caller.ts'
 import type { GuardAction, GuardPlace, GuardVerdict } from '../../../domain/guard.ts'
@@ -14,9 +14,9 @@ import { GatewayError } from '../../../errors.ts'
 import { MemoryAllocation, type RequestMemory } from '../../../limits/request-memory.ts'
 import type { Pseudonyms } from '../../../redaction/pseudonyms.ts'
 import type { IncomingCall } from '../../request-stages.ts'
-import { type ActiveGuard, actionOf, GuardBlock, passesFailures, verdictOf } from '../call-guards.ts'
-import { applied, kindOf } from './apply-judgement.ts'
-import { type Judgement, type Question, type Service, ServiceFailure } from './service.ts'
+import { type ActiveGuard, actionOf, GuardBlock, passesUncheckedText, verdictOf } from '../call-guards.ts'
+import { applyJudgement, matchKindOf } from './apply-judgement.ts'
+import { type Judgement, type CheckRequest, type Service, ServiceFailure } from './service.ts'
 import type { ServiceClient } from './service-client.ts'
 
 /** Memory of a request per byte of its body: the texts, their JSON, and the bytes that are sent. */
@@ -40,9 +40,9 @@ export interface CheckedText {
 }
 
 /** The texts, tool calls and images that are checked together. */
-export interface Checked extends FoundParts {
+export interface ContentToCheck extends ToolCallsAndImages {
   readonly texts: readonly CheckedText[]
-  readonly side: Question['side']
+  readonly side: CheckRequest['side']
   /** Aborted when the result is no longer needed. If absent, the check ends when the client leaves. */
   readonly signal?: AbortSignal
 }
@@ -155,7 +155,7 @@ export class ServiceChecks {
    * Has the services check texts. Resolves to the texts to send on. Rejects with `GuardBlock`,
    * `CheckCancelled` or `CheckRefused`.
    */
-  async check(given: Checked): Promise<readonly string[]> {
+  async check(given: ContentToCheck): Promise<readonly string[]> {
     const checked = { ...given, signal: given.signal ?? this.#left }
     const judging: ServedGuard[] = []
     let texts = checked.texts.map(({ text }) => text)
@@ -185,7 +185,7 @@ export class ServiceChecks {
     let passes = true
     for (const { active } of this.#ofAnswer) {
       this.#origin.services.onFailure(active.guard.name, this.#callId, reason)
-      const isPassed = passesFailures(active)
+      const isPassed = passesUncheckedText(active)
       active.note(isPassed ? 'failed_passed' : 'failed_blocked', 0)
       passes &&= isPassed
     }
@@ -194,7 +194,7 @@ export class ServiceChecks {
 
   async #ask(
     { active, service }: ServedGuard,
-    checked: Required<Checked>,
+    checked: Required<ContentToCheck>,
     texts: readonly string[],
   ): Promise<string[]> {
     const { guard } = active
@@ -203,9 +203,9 @@ export class ServiceChecks {
     )
     const asked = parts.flatMap((one) => one?.pieces ?? []).filter(isAsked)
     const isCalls = guard.where.includes('tool_arguments')
-    const question: Question = {
+    const question: CheckRequest = {
       texts: asked.map(({ text }) => text),
-      toolCalls: isCalls ? callsWith(checked.calls, checked.texts, texts) : [],
+      toolCalls: isCalls ? callsWithArguments(checked.calls, checked.texts, texts) : [],
       images: guard.where.includes(IMAGE_PLACES[checked.side]) ? checked.images : [],
       side: checked.side,
       callId: this.#callId,
@@ -234,7 +234,7 @@ export class ServiceChecks {
   #changed(
     name: string,
     change: { readonly action: GuardAction; readonly with: string },
-    checked: Checked,
+    checked: ContentToCheck,
     texts: readonly string[],
     parts: readonly (TextParts | undefined)[],
     asked: readonly Piece[],
@@ -242,13 +242,13 @@ export class ServiceChecks {
   ): string[] {
     const places = new Map(asked.map((piece, index) => [piece, judged[index]]))
     const pseudonyms = checked.side === 'request' ? this.#origin.pseudonyms : undefined
-    const how = { ...change, kind: kindOf(name), pseudonyms }
+    const how = { ...change, kind: matchKindOf(name), pseudonyms }
     return texts.map((text, index) => {
       const part = parts[index]
       if (!part || checked.texts[index]?.isSigned === true) return text
       return part.written((piece) => {
         const judgement = places.get(piece)
-        return judgement ? applied(piece.text, judgement, how) : piece.text
+        return judgement ? applyJudgement(piece.text, judgement, how) : piece.text
       })
     })
   }
@@ -259,7 +259,7 @@ export class ServiceChecks {
   async #judgement(
     active: ActiveGuard,
     service: Service,
-    question: Question,
+    question: CheckRequest,
     cancelled: AbortSignal,
   ): Promise<Judgement | undefined> {
     const { guard } = active
@@ -293,10 +293,10 @@ export class ServiceChecks {
     }
   }
 
-  #failed(active: ActiveGuard, error: unknown, side: Question['side']): undefined {
+  #failed(active: ActiveGuard, error: unknown, side: CheckRequest['side']): undefined {
     const isRefused = error instanceof CheckRefused
     if (isRefused && side === 'request') throw error
-    const passes = passesFailures(active) && !(isRefused && actionOf(active.guard, false) !== 'flag')
+    const passes = passesUncheckedText(active) && !(isRefused && actionOf(active.guard, false) !== 'flag')
     const verdict: GuardVerdict = passes ? 'failed_passed' : 'failed_blocked'
     active.note(verdict, 0)
     if (!passes) throw new GuardBlock(active)
@@ -324,7 +324,7 @@ class CheckMemory implements Disposable {
       this.#giveUp = giveUp
     })
     if (isTaken && this.#isOver) this.#release()
-    if (!isTaken) throw new CheckRefused(noMemory())
+    if (!isTaken) throw new CheckRefused(checkMemoryError())
   }
 
   [Symbol.dispose](): void {
@@ -340,7 +340,7 @@ class CheckMemory implements Disposable {
 }
 
 /** The error for a client whose share of memory is used up by guards' checks. */
-export function noMemory(): GatewayError {
+export function checkMemoryError(): GatewayError {
   return new GatewayError('overloaded', 'too many checks of guards are held for this client; try again', {
     retryAfter: 1,
   })
@@ -352,11 +352,11 @@ function reasonOf(error: unknown): string {
 }
 
 /** Returns the tool calls with the arguments that guards have changed. */
-export function callsWith(
-  calls: readonly FoundCall[],
+export function callsWithArguments(
+  calls: readonly FoundToolCall[],
   given: readonly CheckedText[],
   next: readonly string[],
-): FoundCall[] {
+): FoundToolCall[] {
   const changes = new Map<string, string>()
   for (const [index, { place, text }] of given.entries()) {
     const changed = next[index] ?? text

@@ -21,7 +21,7 @@ export interface PostRequest {
 }
 
 /** Limits of a request. */
-export interface PostBounds {
+export interface PostLimits {
   /** Aborted at the guard's timeout, and when the answer is no longer needed. */
   readonly signal: AbortSignal
   /** Allocates memory for bytes that have arrived. Throws or rejects if there is none. */
@@ -36,7 +36,7 @@ export class ServiceClient {
   #agent: Agent | undefined
 
   /** Resolves to the JSON of the answer. Rejects with `ServiceFailure`, and with whatever `take` rejects with. */
-  async post({ url, headers, body }: PostRequest, { signal, take }: PostBounds): Promise<unknown> {
+  async post({ url, headers, body }: PostRequest, { signal, take }: PostLimits): Promise<unknown> {
     // Loaded with the first request, so that gateways without services start faster.
     const { Agent, request } = await import('undici')
     this.#agent ??= new Agent(AGENT_OPTIONS)
@@ -83,7 +83,7 @@ const AGENT_OPTIONS: Agent.Options = {
   connect: { timeout: MAX_MS, lookup: lookupBlockingMetadata },
 }
 
-async function collected(body: AsyncIterable<Buffer>, take: PostBounds['take']): Promise<Buffer> {
+async function collected(body: AsyncIterable<Buffer>, take: PostLimits['take']): Promise<Buffer> {
   const chunks: Buffer[] = []
   let length = 0
   const chunksOf = body[Symbol.asyncIterator]()

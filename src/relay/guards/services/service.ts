@@ -1,12 +1,12 @@
-import type { FoundCall } from '@sluice/wire/guarded-calls'
+import type { FoundToolCall } from '@sluice/wire/tool-calls-and-images'
 import type { ServiceMatch } from '../../../domain/guard.ts'
 import type { PostRequest } from './service-client.ts'
 
 /** What a service is asked to check. */
-export interface Question {
+export interface CheckRequest {
   /** Texts that are not blank. May be empty if there are tool calls or images. */
   readonly texts: readonly string[]
-  readonly toolCalls: readonly FoundCall[]
+  readonly toolCalls: readonly FoundToolCall[]
   /** Addresses of images. */
   readonly images: readonly string[]
   readonly side: 'request' | 'response'
@@ -46,7 +46,7 @@ export interface ServiceContext {
 /** A service that decides for a guard, as the guard's `match` declares it. */
 export interface Service {
   /** Rejects with `ServiceFailure` if it cannot decide. */
-  judge(question: Question, context: ServiceContext): Promise<Judgement>
+  judge(question: CheckRequest, context: ServiceContext): Promise<Judgement>
 }
 
 /** Why a service could not decide. The message contains nothing of the texts or the service's answer. */
@@ -61,14 +61,14 @@ export type ServiceMaker<Kind extends ServiceMatch['kind']> = (
 export const NO_MATCHES: Judgement = { matches: 0, isBlocked: false }
 
 /** Returns a member of an object in a service's answer; undefined if there is none. */
-export function member(value: unknown, name: string): unknown {
+export function memberOf(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
     ? (value as Readonly<Record<string, unknown>>)[name]
     : undefined
 }
 
 /** Returns a list in a service's answer. Throws `ServiceFailure` if the value is not a list. */
-export function listIn(value: unknown, what: string): readonly unknown[] {
+export function requireList(value: unknown, what: string): readonly unknown[] {
   if (Array.isArray(value)) return value
   throw new ServiceFailure(`it answered without ${what}`)
 }

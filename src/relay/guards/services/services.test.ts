@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ServiceMatch } from '../../../domain/guard.ts'
-import { applied, difference } from './apply-judgement.ts'
+import { applyJudgement, changedRange } from './apply-judgement.ts'
 import { type Judgement, ServiceFailure } from './service.ts'
 import type { PostRequest } from './service-client.ts'
 import { serviceOf } from './services.ts'
@@ -195,27 +195,30 @@ describe('a judgement is applied', () => {
       '[[PERSON]]',
     ],
     ['Anna', [[0, 4, 'us-ssn']], '***', '[[US_SSN]]'],
-  ] as const)('to the matches in "%s"', (text, spans, redacted, replaced) => {
-    const judgement = { spans: spans.map(([start, end, kind]) => ({ start, end, kind })) }
-    expect([applied(text, judgement, redact), applied(text, judgement, replace)]).toEqual([
-      redacted,
-      replaced,
-    ])
-  })
+  ] as const)(
+    `a service's verdict redacts or replaces the matches in "%s"`,
+    (text, spans, redacted, replaced) => {
+      const judgement = { spans: spans.map(([start, end, kind]) => ({ start, end, kind })) }
+      expect([applyJudgement(text, judgement, redact), applyJudgement(text, judgement, replace)]).toEqual([
+        redacted,
+        replaced,
+      ])
+    },
+  )
 
   test.each([
     ['mail ann@x.org now', 'mail <mail> now', 'mail [[G]] now'],
     ['a 👍 b', 'a 👎 b', 'a [[G]] b'],
     ['same', 'same', 'same'],
     ['abc', 'abXc', 'abXc'],
-  ])('to "%s", of which "%s" is left', (text, next, replaced) => {
-    expect([applied(text, { text: next }, redact), applied(text, { text: next }, replace)]).toEqual([
-      next,
-      replaced,
-    ])
+  ])(`a service's changed text replaces the original one: "%s" becomes "%s"`, (text, next, replaced) => {
+    expect([
+      applyJudgement(text, { text: next }, redact),
+      applyJudgement(text, { text: next }, replace),
+    ]).toEqual([next, replaced])
   })
 
   test('the difference between two texts never divides a character', () => {
-    expect(difference('👍', '👎')).toEqual({ start: 0, end: 2 })
+    expect(changedRange('👍', '👎')).toEqual({ start: 0, end: 2 })
   })
 })

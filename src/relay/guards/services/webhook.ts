@@ -1,4 +1,11 @@
-import { type Judgement, listIn, member, NO_MATCHES, ServiceFailure, type ServiceMaker } from './service.ts'
+import {
+  type Judgement,
+  requireList,
+  memberOf,
+  NO_MATCHES,
+  ServiceFailure,
+  type ServiceMaker,
+} from './service.ts'
 
 /** The path of LiteLLM's generic guardrail API. */
 const PATH = '/beta/litellm_basic_guardrail_api'
@@ -23,17 +30,17 @@ export const webhook: ServiceMaker<'webhook'> = ({ url, headers }) => ({
 })
 
 function judgementOf(answer: unknown, sent: readonly string[]): Judgement {
-  const action = member(answer, 'action')
+  const action = memberOf(answer, 'action')
   switch (action) {
     case 'NONE':
       return NO_MATCHES
     case 'BLOCKED':
       return { matches: 1, isBlocked: true }
     case 'GUARDRAIL_INTERVENED': {
-      const given = member(answer, 'texts')
+      const given = memberOf(answer, 'texts')
       // The service intervened without returning texts, so there is nothing to send in their place.
       if (given === undefined || given === null) return { matches: 1, isBlocked: true }
-      const texts = listIn(given, 'a list of texts').map((text) => {
+      const texts = requireList(given, 'a list of texts').map((text) => {
         if (typeof text === 'string') return { text }
         throw new ServiceFailure('it answered with a text that is no string')
       })

@@ -104,7 +104,8 @@ const BANK_TABLES = [
   ),
   // Identifies the bank. A node stores this in its local file, so that it never reports to another bank.
   'alter table store_identity add column bank text not null default gen_random_uuid()::text',
-  'create table nodes (node text primary key, expires timestamptz not null)',
+  // `asked`: when a node last asked for calls that wait.
+  'create table nodes (node text primary key, expires timestamptz not null, asked timestamptz)',
   `create table leases (
      account text not null,
      node text not null,
@@ -115,6 +116,18 @@ const BANK_TABLES = [
      primary key (account, node)
    )`,
   'create index leases_by_node on leases (node)',
+  // Calls that wait for quota, in order of arrival, with each account on which they need an amount. Not logged:
+  // nodes ask again.
+  'create sequence loan_places',
+  `create unlogged table loan_queue (
+     account text not null,
+     place bigint not null,
+     node text not null,
+     ticket bigint not null,
+     amount bigint not null,
+     primary key (account, place, node)
+   )`,
+  'create index loan_queue_by_ticket on loan_queue (node, ticket)',
   // Estimated charges of lost nodes, which are reversed if the node comes back.
   `create table lost_estimates (
      node text not null,

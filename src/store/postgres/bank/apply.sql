@@ -77,6 +77,8 @@ create or replace function bank_compare(as_node text)
   returns setof jsonb language plpgsql security definer set search_path from current as $$
 begin
   perform bank_look_after_lost(as_node);
+  delete from loan_queue q where not exists (
+    select from nodes n where n.node = q.node and n.asked > clock_timestamp() - interval '10 seconds');
   perform bank_seen(as_node);
   return query select * from bank_statement(as_node, array(select account from leases where node = as_node));
 end

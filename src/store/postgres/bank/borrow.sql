@@ -2,7 +2,8 @@
 -- user that it needs in addition to what the node has, and the maximum that it wants. A loan is an eighth of
 -- the free amount, at least the need and at most the want, or nothing if a need cannot be met; an
 -- unlimited token lends nothing, because it never refuses. Budgets that the calls are charged to are lent like
--- balances. Returns the current rows for each request, in order.
+-- balances. Returns the current rows for each request, in order. A request with a ticket is that of a call, which gets a
+-- place in the queue if it is refused; `left` is the ticket of a call that does not wait any more.
 
 create or replace function bank_share(free bigint, need bigint, most bigint)
   returns bigint language plpgsql security definer set search_path from current as $$
@@ -35,7 +36,12 @@ declare
   user_gets bigint;
   named text[];
   budget record;
+  short text[];
+  needs bigint[];
+  enough boolean;
 begin
+  perform bank_leave_queue(as_node, array(
+    select (w ->> 'left')::bigint from jsonb_array_elements(wanted) w where w ? 'left'));
   ids := array(
     select id from tokens where key_hash = any (array(select w ->> 'hash' from jsonb_array_elements(wanted) w))
     union
@@ -49,10 +55,13 @@ begin
     array(select 'u:' || id from unnest(owners) id union all select 't:' || id from unnest(ids) id) || named);
   -- The node is known from its first loan on, and counts as silent until it reports.
   insert into nodes (node, expires) values (as_node, now() + interval '60 seconds') on conflict (node) do nothing;
+  if exists (select from jsonb_array_elements(wanted) w where w ? 'ticket') then
+    update nodes set asked = clock_timestamp() where node = as_node;
+  end if;
   for one in
     select w.* from jsonb_array_elements(wanted) with ordinality as e (value, nth),
       jsonb_to_record(e.value) as w (hash text, token bigint, token_need bigint, token_most bigint, user_need bigint,
-        user_most bigint, budgets jsonb)
+        user_most bigint, budgets jsonb, ticket bigint, place bigint, amount bigint, waits boolean)
     order by e.nth
   loop
     select * into t from tokens where key_hash = one.hash or id = one.token;
@@ -73,23 +82,29 @@ begin
       perform bank_set_budget(budget.account, budget.amount);
     end loop;
     may := t.status <> 2 and t.deleted_time is null and u.status <> 2 and u.deleted_time is null
-      and (t.expired_time = -1 or t.expired_time > extract(epoch from now()))
-      and (not limited or one.token_need <= 0 or t.remain_quota - t.leased >= one.token_need)
-      and (one.user_need <= 0 or u.quota - u.leased >= one.user_need)
-      and not exists (
-        select from jsonb_to_recordset(coalesce(one.budgets, '[]')) as w (account text, need bigint)
-        join budget_periods b on b.account = w.account
-        where w.need > 0 and b.amount - b.used - b.leased < w.need);
+      and (t.expired_time = -1 or t.expired_time > extract(epoch from now()));
+    select coalesce(array_agg(w.account), '{}'), coalesce(array_agg(w.need), '{}') into short, needs from (
+      select 'u:' || u.id as account, one.user_need as need
+      union all select 't:' || t.id, one.token_need where limited
+      union all select b.account, b.need
+        from jsonb_to_recordset(coalesce(one.budgets, '[]')) as b (account text, need bigint)) w
+      where w.need > 0;
+    enough := may and not exists (
+      select from unnest(short, needs) as w (account, need) where bank_free(w.account) < w.need);
+    may := enough and not (one.ticket is not null and bank_is_behind(one.place, one.waits, short, needs));
     if may then
-      token_gets := case when limited
-        then bank_share(t.remain_quota - t.leased, one.token_need, one.token_most) else 0 end;
-      user_gets := bank_share(u.quota - u.leased, one.user_need, one.user_most);
+      perform bank_leave_queue(as_node, array[one.ticket]);
+      token_gets := case when limited then bank_share(t.remain_quota - t.leased, one.token_need,
+        bank_useful('t:' || t.id, one.token_need, one.token_most)) else 0 end;
+      user_gets := bank_share(u.quota - u.leased, one.user_need,
+        bank_useful('u:' || u.id, one.user_need, one.user_most));
       perform bank_lend(as_node, 'u:' || u.id, u.epoch, user_gets);
       perform bank_lend(as_node, 't:' || t.id, t.epoch, token_gets);
       u.leased := u.leased + user_gets;
       t.leased := t.leased + token_gets;
       for budget in
-        select b.account, b.epoch, bank_share(b.amount - b.used - b.leased, w.need, w.most) as gets
+        select b.account, b.epoch, bank_share(b.amount - b.used - b.leased, w.need,
+            bank_useful(b.account, w.need, w.most)) as gets
         from jsonb_to_recordset(coalesce(one.budgets, '[]')) as w (account text, need bigint, most bigint)
         join budget_periods b on b.account = w.account
         order by b.account
@@ -101,7 +116,10 @@ begin
       'token_amount', coalesce((select amount from leases where account = 't:' || t.id and node = as_node), 0),
       'user_amount', coalesce((select amount from leases where account = 'u:' || u.id and node = as_node), 0),
       'budgets', (select coalesce(jsonb_agg(s), '[]') from bank_statement(as_node,
-        array(select b ->> 'account' from jsonb_array_elements(coalesce(one.budgets, '[]')) b)) s));
+        array(select b ->> 'account' from jsonb_array_elements(coalesce(one.budgets, '[]')) b)) s),
+      'place', case when not may and one.ticket is not null
+        then bank_enqueue(as_node, one.ticket, one.place, one.amount, short) end,
+      'returnable', not enough and bank_is_returnable(as_node, short, needs));
   end loop;
 end
 $$;

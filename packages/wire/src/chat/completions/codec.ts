@@ -2,7 +2,7 @@ import type { Usage } from '../../usage.ts'
 import { WireError } from '../../wire-error.ts'
 import type { Codec, Dropped, ReplyIdentity, StreamEncoder } from '../../codec.ts'
 import type { Conversation } from '../../conversation.ts'
-import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
+import { type CopiedText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
@@ -54,7 +54,7 @@ export class CompletionStreamEncoder implements StreamEncoder {
 
   copy(event: CopiedText, out: FrameWriter): boolean {
     if (event.kind === 'text')
-      out.copied((this.#textFrame ??= frameOf(`${this.#chunk}{"text":`, CHOICE_TAIL)), event)
+      out.copied((this.#textFrame ??= textFrameOf(`${this.#chunk}{"text":`, CHOICE_TAIL)), event)
     return true
   }
 

@@ -1,9 +1,9 @@
 import { WireError } from '../../wire-error.ts'
-import { ArrivedMedia } from '../../received-media.ts'
+import { ReceivedMedia } from '../../received-media.ts'
 import {
   type Choice,
   codePointsIn,
-  foldParts,
+  combineEvents,
   type Logprobs,
   shiftCitation,
   readUrlCitation,
@@ -14,22 +14,22 @@ import {
 import { asRecord, textOr } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
 import type { Fields } from '../../field.ts'
-import { SEARCH_KNOWN_BY_CITATION, citesPage, recordArrivedMedia } from '../answer.ts'
-import { ToolCallDecoder, parseAnswer } from './tool-call-decoder.ts'
+import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, recordReceivedMedia } from '../answer.ts'
+import { ToolCallDecoder, parseChatReply } from './tool-call-decoder.ts'
 import { stopOf } from '../stop-reasons.ts'
-import { servedMember } from '../../service-tier.ts'
+import { statedServiceMember } from '../../service-tier.ts'
 import { usageOf } from '../usage.ts'
 import type { CopiedPart } from '../../frame-writer.ts'
 import type { TextMatch } from '../../sse/frame-template.ts'
 
 /** Decodes a whole reply with up to `choices` choices. Throws `upstream_error` if it is not a reply. */
 export function decodeReply(bytes: Buffer, choices = 1): Reply {
-  const reply = parseAnswer(bytes.toString())
+  const reply = parseChatReply(bytes.toString())
   const choice = firstChoice(reply?.['choices'])
   if (!reply || !choice || isError(reply['error']))
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
   const id = textOr(reply['id'])
-  const arrived = new ArrivedMedia()
+  const arrived = new ReceivedMedia()
   const found = Array.from({ length: choices - 1 }, (_, i) => choiceAt(reply['choices'], i + 1))
   const others = found
     .filter((other) => other !== undefined)
@@ -39,21 +39,21 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
     model: textOr(reply['model']),
     ...read(choice, id, arrived),
     usage: usageOf(reply),
-    ...servedMember(reply['service_tier']),
+    ...statedServiceMember(reply['service_tier']),
     ...(others.length > 0 && { others }),
-    ...(citesPage(choice['message']) && { tools: [SEARCH_KNOWN_BY_CITATION] }),
+    ...(citesWebPage(choice['message']) && { tools: [SEARCH_INFERRED_FROM_CITATION] }),
     ...(!arrived.isEmpty && { arrived }),
   }
 }
 
-function read(choice: Fields, id: string, arrived: ArrivedMedia): Choice {
-  recordArrivedMedia(asRecord(choice['message']), arrived)
+function read(choice: Fields, id: string, arrived: ReceivedMedia): Choice {
+  recordReceivedMedia(asRecord(choice['message']), arrived)
   const events: ReplyEvent[] = []
   const parts = new ReplyPartsDecoder((event) => events.push(event))
   parts.setReplyId(id)
   parts.read(asRecord(choice['message']) ?? {}, logprobsOf(choice))
   parts.end()
-  return { parts: foldParts(events), stop: stopOf(finishReasonOf(choice), parts) }
+  return { parts: combineEvents(events), stop: stopOf(finishReasonOf(choice), parts) }
 }
 
 /** Finds the first choice: the one with index 0, or without an index. */

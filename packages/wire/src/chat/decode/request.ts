@@ -20,9 +20,9 @@ import { asRecord } from '../../json/record.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import { sharedFields } from '../../shared-fields.ts'
-import { withRequestLifetime } from '../../cache-marks.ts'
+import { withCacheLifetimeOfRequest } from '../../cache-marks.ts'
 import { reportDropped, type DroppedName, nameDroppedFields } from '../dropped-fields.ts'
-import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
+import { contentParts, type Fields, fieldsAt, listAt, nullToUndefined, textAt } from '../../field.ts'
 import { decodeOutputFormat } from '../output-format.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
 import { decodeThinking } from '../thinking.ts'
@@ -30,8 +30,8 @@ import { decodeToolChoice, decodeTools, decodeWebSearch } from '../tools.ts'
 import { customArguments } from '../../openai-tools.ts'
 import { refuse } from '../../field-check.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
-import { cacheOf } from '../cache-control.ts'
-import { isGatewayDetail, readThoughts, readCallSignature } from '../reasoning-details.ts'
+import { readCacheDirective } from '../cache-control.ts'
+import { isDetailOfGateway, readThoughts, readCallSignature } from '../reasoning-details.ts'
 import { audioAt, fileAt, mediaAt } from '../../media-source.ts'
 import { generatedText } from '../answer.ts'
 
@@ -40,7 +40,7 @@ import { generatedText } from '../answer.ts'
  * are reported in `dropped`. Throws `invalid_request` with the path of an unreadable value.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
-  const value = (key: string): unknown => present(scan.value(key))
+  const value = (key: string): unknown => nullToUndefined(scan.value(key))
   const number = (key: string): number | undefined => value(key) as number | undefined
   const limits = [number('max_tokens'), number('max_completion_tokens')].filter(
     (limit) => limit !== undefined,
@@ -72,12 +72,12 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     includeUsage: asRecord(value('stream_options'))?.['include_usage'] === true,
     ...sharedFields(scan, dropped),
   }
-  return withRequestLifetime(conversation, value('prompt_cache_options'))
+  return withCacheLifetimeOfRequest(conversation, value('prompt_cache_options'))
 }
 
 /** Settings of thinking, in the form in which clients of Google's chat endpoint send them. */
 function googleThinking(extraBody: unknown): unknown {
-  return present(asRecord(asRecord(extraBody)?.['google'])?.['thinking_config'])
+  return nullToUndefined(asRecord(asRecord(extraBody)?.['google'])?.['thinking_config'])
 }
 
 /** The system texts and turns of a conversation. */
@@ -197,15 +197,15 @@ class MessagesReader {
     const parts: Part[] = []
     const thought =
       optionalText(message, 'reasoning_content', path) || optionalText(message, 'reasoning', path)
-    const details = present(message['reasoning_details']) ?? []
+    const details = nullToUndefined(message['reasoning_details']) ?? []
     const given = Array.isArray(details) ? (details as readonly unknown[]) : []
-    if (given.some((detail) => !isGatewayDetail(detail))) reportDropped(this.#dropped, 'unknown')
+    if (given.some((detail) => !isDetailOfGateway(detail))) reportDropped(this.#dropped, 'unknown')
     const thoughts = readThoughts(thought, given)
     parts.push(...thoughts.first)
     parts.push(...decodeContent(message['content'], `${path}.content`, this.#dropped))
     const refusal = optionalText(message, 'refusal', path)
     if (refusal !== '') parts.push({ kind: 'text', text: refusal })
-    const calls = present(message['tool_calls'])
+    const calls = nullToUndefined(message['tool_calls'])
     if (calls !== undefined) {
       for (const [index, value] of listAt(calls, `${path}.tool_calls`).entries()) {
         const call = this.#calls.readCall(value, `${path}.tool_calls[${index}]`)
@@ -213,9 +213,9 @@ class MessagesReader {
       }
     }
     parts.push(...thoughts.after(Array.isArray(calls) ? calls.length : 0))
-    const legacy = present(message['function_call'])
+    const legacy = nullToUndefined(message['function_call'])
     if (legacy !== undefined) parts.push(this.#calls.readLegacyCall(legacy, `${path}.function_call`))
-    markLast(parts, cacheOf(message, path).cache)
+    markLast(parts, readCacheDirective(message, path).cache)
     if (parts.length > 0) this.#turns.push({ role: 'assistant', parts })
   }
 
@@ -244,7 +244,7 @@ class MessagesReader {
   /** Decodes content. A cache mark of the whole message is moved to its last part. */
   #content(message: Fields, path: string): ContentPart[] {
     const parts = decodeContent(message['content'], `${path}.content`, this.#dropped)
-    markLast(parts, cacheOf(message, path).cache)
+    markLast(parts, readCacheDirective(message, path).cache)
     return parts
   }
 }
@@ -255,7 +255,7 @@ function isEmptyValue(value: unknown): boolean {
 }
 
 function optionalText(message: Fields, key: string, path: string): string {
-  const value = present(message[key])
+  const value = nullToUndefined(message[key])
   return value === undefined ? '' : textAt(value, `${path}.${key}`)
 }
 
@@ -281,7 +281,7 @@ class CallReader {
   readCall(value: unknown, path: string): ToolCallPart | OpaquePart {
     const call = fieldsAt(value, path)
     const id = textAt(call['id'], `${path}.id`)
-    const type = present(call['type'])
+    const type = nullToUndefined(call['type'])
     const kind = type === undefined ? 'function' : textAt(type, `${path}.type`)
     if (kind === 'custom') return customCall(id, fieldsAt(call['custom'], `${path}.custom`), `${path}.custom`)
     if (kind !== 'function') {
@@ -318,7 +318,7 @@ class CallReader {
 
 /** Reads a call of a custom tool. Its plain text becomes the only argument of a function. */
 function customCall(id: string, call: Fields, path: string): ToolCallPart {
-  const input = present(call['input'])
+  const input = nullToUndefined(call['input'])
   return {
     kind: 'tool-call',
     id,
@@ -330,7 +330,7 @@ function customCall(id: string, call: Fields, path: string): ToolCallPart {
 
 /** Reads a call. Its arguments remain the text that the model wrote. */
 function functionCall(id: string, call: Fields, path: string): ToolCallPart {
-  const input = present(call['arguments'])
+  const input = nullToUndefined(call['arguments'])
   return {
     kind: 'tool-call',
     id,
@@ -353,7 +353,7 @@ const PARTS: ReadonlyMap<string, PartReader> = new Map<string, PartReader>([
     'image_url',
     (part, path) => {
       const detail = fieldsIn(part['image_url'])?.['detail']
-      const hasDetail = present(detail) !== undefined && detail !== 'auto'
+      const hasDetail = nullToUndefined(detail) !== undefined && detail !== 'auto'
       return {
         ...media(linked(part, 'image_url', 'image/*', path), part, path),
         ...(hasDetail && { detail: textAt(detail, `${path}.image_url.detail`) }),
@@ -380,7 +380,7 @@ function decodeContent(content: unknown, path: string, dropped: Dropped): Conten
 
 function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart | undefined {
   const text = textAt(part[key], `${path}.${key}`)
-  return text === '' ? undefined : { kind: 'text', text, ...cacheOf(part, path) }
+  return text === '' ? undefined : { kind: 'text', text, ...readCacheDirective(part, path) }
 }
 
 /** Reads a `thinking` part. Some providers send it as text, others as a list of parts with text. */
@@ -408,10 +408,10 @@ function audioPart(part: Fields, path: string): MediaPart {
 function filePart(part: Fields, path: string): MediaPart {
   const at = `${path}.file`
   const file = fieldsAt(part['file'], at)
-  const data = present(file['file_data'])
-  if (data === undefined && present(file['file_id']) !== undefined)
+  const data = nullToUndefined(file['file_data'])
+  if (data === undefined && nullToUndefined(file['file_id']) !== undefined)
     refuse(`${at}.file_id`, 'file_data', 'the id of a file, which cannot be passed on to this model')
-  const name = present(file['filename'])
+  const name = nullToUndefined(file['filename'])
   return {
     ...media(fileAt(textAt(data, `${at}.file_data`), `${at}.file_data`), part, path),
     ...(name !== undefined && { name: textAt(name, `${at}.filename`) }),
@@ -419,7 +419,7 @@ function filePart(part: Fields, path: string): MediaPart {
 }
 
 function media(source: MediaSource, part: Fields, path: string): MediaPart {
-  return { kind: 'media', source, ...cacheOf(part, path) }
+  return { kind: 'media', source, ...readCacheDirective(part, path) }
 }
 
 function fieldsIn(value: unknown): Fields | undefined {

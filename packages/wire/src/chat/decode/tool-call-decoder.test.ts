@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
-import { parseAnswer } from './tool-call-decoder.ts'
+import { parseChatReply } from './tool-call-decoder.ts'
 
 const OBJECT = '{ "10": 9007199254740993, "2": [1.0, {"a":"}"}] ,"10":0}'
 const CALL = (args: string): string => `{"id":"c","function":{"name":"f","arguments":${args}}}`
 
 /** The arguments of the first choice's calls, including that in `function_call`. */
 function read(text: string): unknown[] {
-  const choices = (parseAnswer(text)?.['choices'] ?? []) as { message?: Message; delta?: Message }[]
+  const choices = (parseChatReply(text)?.['choices'] ?? []) as { message?: Message; delta?: Message }[]
   const [choice] = choices
   const { tool_calls: calls = [], function_call: legacy } = choice?.message ?? choice?.delta ?? {}
   return [...calls.map((call) => call.function), ...(legacy ? [legacy] : [])].map((one) => one.arguments)
@@ -31,7 +31,7 @@ test('a response with arguments nested too deeply for the scanner is read, too',
 test.each(['', '[]', 'null', '{"choices":', '"x"'])(
   'a body that is not a chat response is recognized as such: %j',
   (text) => {
-    expect(parseAnswer(text)).toBeUndefined()
+    expect(parseChatReply(text)).toBeUndefined()
   },
 )
 
@@ -40,5 +40,5 @@ test.each([
   '{"choices":null}',
   '{"choices":[null,{"message":[]},{"message":{"tool_calls":{}}},{"delta":{"tool_calls":[null,{"function":[]}]}}]}',
 ])('a response without such arguments is what JSON.parse returns: %s', (text) => {
-  expect(parseAnswer(text)).toEqual(JSON.parse(text))
+  expect(parseChatReply(text)).toEqual(JSON.parse(text))
 })

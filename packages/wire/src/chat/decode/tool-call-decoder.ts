@@ -16,7 +16,7 @@ interface GrowingCall {
   part: number | undefined
   /** The arguments received before the name. */
   pendingArguments: string
-  readonly json: JsonProgress
+  readonly json: JsonEndDetector
   ended: boolean
 }
 
@@ -98,7 +98,7 @@ export class ToolCallDecoder {
       name: '',
       part: undefined,
       pendingArguments: '',
-      json: new JsonProgress(),
+      json: new JsonEndDetector(),
       ended: false,
     }
     if (place !== undefined) this.#byIndex.set(place, call)
@@ -174,7 +174,7 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 
 /** Detects the end of a JSON object or array that is received in pieces. */
-export class JsonProgress {
+export class JsonEndDetector {
   /** Whether the last bracket was received. */
   isComplete = false
   #depth = 0
@@ -210,7 +210,7 @@ interface CalledFunction {
  * Parses a reply or a chunk. Undefined if it is not a JSON object. If a server sends arguments as an object,
  * they are replaced by their text as the server wrote it.
  */
-export function parseAnswer(text: string): Fields | undefined {
+export function parseChatReply(text: string): Fields | undefined {
   const answer = parseRecord(text)
   return answer && hasObjectArguments(answer['choices']) ? withTexts(answer, text) : answer
 }

@@ -14,8 +14,8 @@ import { inputOrEmpty } from '../../tool-input.ts'
 import { logprobsIn } from '../../logprobs.ts'
 import {
   callSignature,
-  extraContent,
-  isShownByPlaceholder,
+  googleSignatureMembers,
+  isReplacedByPlaceholder,
   writeReasoningDetail,
 } from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
@@ -52,7 +52,7 @@ function writeChoice({ parts, stop }: Choice, index: number, custom: ReadonlySet
   const annotations = annotationsIn(parts)
   const thinking = joined(parts, (part) =>
     part.kind === 'thinking'
-      ? part.text + (part.proof && isShownByPlaceholder(part.proof) ? SIGNATURE_PLACEHOLDER : '')
+      ? part.text + (part.proof && isReplacedByPlaceholder(part.proof) ? SIGNATURE_PLACEHOLDER : '')
       : '',
   )
   const details = detailsIn(parts)
@@ -97,7 +97,7 @@ function callsIn(parts: readonly ReplyPart[], custom: ReadonlySet<string>): unkn
   return parts.flatMap((part): object[] => {
     if (part.kind === 'thinking' && part.proof) signature = callSignature(part.proof)
     if (part.kind !== 'tool-call') return []
-    const extra = extraContent(signature)
+    const extra = googleSignatureMembers(signature)
     signature = undefined
     const { id, name, input } = part
     if (custom.has(name))

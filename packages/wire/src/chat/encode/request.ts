@@ -13,9 +13,9 @@ import type {
 import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import type { Capabilities } from '../../model-capabilities.ts'
 import { sharedMembers } from '../../shared-fields.ts'
-import { isSystemText, withSystemInPlace } from '../../system-in-place.ts'
+import { isSystemText, withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
-import { cacheControl, hasMark } from '../cache-control.ts'
+import { cacheControl, hasCacheMark } from '../cache-control.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat } from '../output-format.ts'
 import { encodeEffort } from '../thinking.ts'
@@ -110,7 +110,7 @@ interface SortedTurn {
  * in `dropped`. Throws `invalid_request` if there are no messages.
  */
 function encodeMessages(requested: Conversation, capabilities: ModelRules, dropped: Dropped): ChatMessage[] {
-  const { system, turns } = withSystemInPlace(requested)
+  const { system, turns } = withSystemTextsInTurns(requested)
   const messages = turns.flatMap((turn) => encodeTurn(turn, capabilities, dropped))
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
   if (messages.length === 0 && turns.length > 0)
@@ -203,7 +203,7 @@ function encodeResult(part: ToolResultPart, media: ChatPart[], dropped: Dropped)
   if (part.isError) reportDropped(dropped, 'is_error')
   // A cache mark on the result is moved to its last text.
   const last = content.at(-1)
-  if (part.cache && last && !hasMark(last))
+  if (part.cache && last && !hasCacheMark(last))
     content[content.length - 1] = { ...last, ...cacheControl(part.cache) }
   else if (part.cache) reportDropped(dropped, 'cache_control')
   return { role: 'tool', tool_call_id: part.callId, content: contentOf(content) }
@@ -236,7 +236,7 @@ function withPlainContent(message: ChatMessage): ChatMessage {
   const parts = message['content']
   if (!Array.isArray(parts) || parts.length !== 1) return message
   const [part] = parts as [ChatPart]
-  const isPlain = part['type'] === 'text' && !hasMark(part)
+  const isPlain = part['type'] === 'text' && !hasCacheMark(part)
   return isPlain ? { ...message, content: part['text'] } : message
 }
 

@@ -4,7 +4,7 @@ import { mayHoldEnvelope } from '../../envelope.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { isGatewayDetail } from '../reasoning-details.ts'
+import { isDetailOfGateway } from '../reasoning-details.ts'
 import type { ChatRequest } from './request.ts'
 
 /** A request changed for a channel. */
@@ -88,7 +88,7 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
       scan.kindOf(message) === 'object' ? scan.memberOf(message, 'reasoning_details') : undefined
     if (details === undefined || scan.kindOf(details) !== 'array') return 'stays'
     const text = renderArray(scan, details, (detail) =>
-      isGatewayDetail(scan.parse(detail)) ? 'goes' : 'stays',
+      isDetailOfGateway(scan.parse(detail)) ? 'goes' : 'stays',
     )
     if (text === undefined) return 'stays'
     return {

@@ -8,10 +8,10 @@ import {
   MESSAGE_TOKENS,
   type PromptBounds,
   REQUEST_TOKENS,
-  respondsInMedia,
+  respondsWithMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { type ConversationForm, hasAny, without } from '../../conversation-digests.ts'
+import { type ConversationForm, hasAnyMember, namesExcept } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import {
   type FoundMedia,
@@ -58,7 +58,7 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const messages = scan.span('messages')
   const model = String(scan.value('model'))
-  let hasMedia = respondsInMedia(model)
+  let hasMedia = respondsWithMedia(model)
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   let namesPrompt = false
   if (!messages) return { promptBound: tokens, hasMedia, namesPrompt }
@@ -190,9 +190,9 @@ export const CHAT_PROMPT = {
 /** How the conversations of two chat requests are compared. */
 export const CHAT_CONVERSATION: ConversationForm = {
   levels: CHAT_PROMPT,
-  uncompared: without([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control'], ['messages']),
+  uncompared: namesExcept([...PLAIN_FIELDS, 'prompt_cache_options', 'cache_control'], ['messages']),
   textIsPart: true,
-  isUnforeseeable: (scan) => hasAny(scan, ['transforms', 'plugins']),
+  isUnforeseeable: (scan) => hasAnyMember(scan, ['transforms', 'plugins']),
 }
 
 /** Describes which members of a completions request belong to the prompt. */

@@ -23,7 +23,7 @@ import {
   text,
   withSchema,
 } from '../../field-check.ts'
-import { type OfferedTool, type ProviderTools, toolsExcept } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsOfOtherTypes } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
 import type { JsonKind, Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds } from '../../prompt-tokens.ts'
@@ -259,7 +259,7 @@ const OF_CLIENTS: ReadonlySet<unknown> = new Set(['function', 'custom'])
  * their own.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools: OfferedTool[] = toolsExcept(scan, OF_CLIENTS).flatMap(({ type }) =>
+  const tools: OfferedTool[] = toolsOfOtherTypes(scan, OF_CLIENTS).flatMap(({ type }) =>
     typeof type === 'string' ? [{ type }] : [],
   )
   if (isPresent(scan, 'web_search_options')) tools.push({ type: 'web_search_options' })

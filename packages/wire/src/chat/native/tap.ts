@@ -1,25 +1,25 @@
-import { AnswerNames } from '../../answer-names.ts'
+import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { Usage } from '../../usage.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
-import type { FramePiece } from '../../sse/frame-template.ts'
-import { laterServed, servedTier } from '../../service-tier.ts'
+import type { FrameText } from '../../sse/frame-template.ts'
+import { laterStatedService, statedTier } from '../../service-tier.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
-import { ToolTally } from '../../tool-use.ts'
+import { ToolUseCounter } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import {
-  SEARCH_KNOWN_BY_CITATION,
-  citesPage,
+  SEARCH_INFERRED_FROM_CITATION,
+  citesWebPage,
   generatedText,
-  recordArrivedMedia,
-  textMessage,
+  recordReceivedMedia,
+  completionAsMessage,
 } from '../answer.ts'
 import { chatErrorFrame } from '../errors.ts'
 import { writeUsageCounts, usageOf } from '../usage.ts'
-import { ArrivedMedia } from '../../received-media.ts'
+import { ReceivedMedia } from '../../received-media.ts'
 
 /** Options of `ChatTap`. */
 export interface TapOptions {
@@ -38,7 +38,7 @@ export interface TapOptions {
  */
 export class ChatTap extends StreamTap {
   readonly #swallowUsage: boolean
-  override readonly tools = new ToolTally()
+  override readonly tools = new ToolUseCounter()
   /** Whether the client requested usage and has not received it yet. */
   #lacksUsage: boolean
   /** The fields that all chunks of the stream have in common. */
@@ -86,7 +86,7 @@ export class ChatTap extends StreamTap {
     return facts ? this.#take(facts) : 'forward'
   }
 
-  protected pieceOf(data: string): FramePiece | undefined {
+  protected pieceOf(data: string): FrameText | undefined {
     const facts = readChunk(data)
     const choice = facts?.choices[0]
     const text = choice?.pieces[0]
@@ -101,13 +101,13 @@ export class ChatTap extends StreamTap {
 
   #take(facts: ChunkFacts): FrameAction {
     this.usage = preferLaterUsage(this.usage, facts.usage)
-    this.served = laterServed(this.served, servedTier(facts.chunk['service_tier']))
+    this.served = laterStatedService(this.served, statedTier(facts.chunk['service_tier']))
     this.names.note(facts.chunk['id'], facts.chunk['model'])
     if (this.#lacksUsage) this.#remember(facts)
     if (facts.isUsageChunk && this.#swallowUsage) return 'swallow'
-    for (const delta of facts.deltas) recordArrivedMedia(delta, this.arrived, this.elidedBytes)
+    for (const delta of facts.deltas) recordReceivedMedia(delta, this.arrived, this.elidedBytes)
     for (const { index, pieces, finished, reason, cites } of facts.choices) {
-      if (cites) this.tools.note('cited', SEARCH_KNOWN_BY_CITATION)
+      if (cites) this.tools.note('cited', SEARCH_INFERRED_FROM_CITATION)
       this.#finished.set(index, finished || this.#finished.get(index) === true)
       if (finished) this.names.finish(index, reason)
       for (const piece of pieces) this.emit(index, piece)
@@ -183,8 +183,8 @@ function readChoice(value: unknown): ChunkChoice {
       Number.isInteger(index) && (index as number) >= 0 && (index as number) < MAX_CHOICES
         ? (index as number)
         : 0,
-    pieces: generatedText(choice?.['delta'] ?? textMessage(choice)),
-    cites: citesPage(choice?.['delta'] ?? choice?.['message']),
+    pieces: generatedText(choice?.['delta'] ?? completionAsMessage(choice)),
+    cites: citesWebPage(choice?.['delta'] ?? choice?.['message']),
     reason: choice?.['finish_reason'],
     finished: typeof choice?.['finish_reason'] === 'string' && choice['finish_reason'] !== '',
   }
@@ -201,8 +201,8 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
   return {
     valid: Array.isArray(choices) && !error,
     usage: usageOf(reply),
-    served: servedTier(reply['service_tier']),
-    ...(citesPageIn(choices) && { tools: [SEARCH_KNOWN_BY_CITATION] }),
+    served: statedTier(reply['service_tier']),
+    ...(citesPageIn(choices) && { tools: [SEARCH_INFERRED_FROM_CITATION] }),
     error,
     names: () => namesIn(reply),
     text: () => textOf(choices),
@@ -211,8 +211,8 @@ export function usageOfReply(bytes: Buffer): ReplyFacts {
 }
 
 /** Id, model and finish reasons of a complete reply. */
-function namesIn({ id, model, choices }: Readonly<Record<string, unknown>>): AnswerNames {
-  const names = new AnswerNames()
+function namesIn({ id, model, choices }: Readonly<Record<string, unknown>>): AnswerMetadata {
+  const names = new AnswerMetadata()
   names.note(id, model)
   if (Array.isArray(choices))
     for (const [index, choice] of choices.entries()) names.finish(index, asRecord(choice)?.['finish_reason'])
@@ -224,18 +224,18 @@ function textOf(choices: unknown): string {
   return choices
     .flatMap((value) => {
       const choice = asRecord(value)
-      return generatedText(choice?.['message'] ?? textMessage(choice))
+      return generatedText(choice?.['message'] ?? completionAsMessage(choice))
     })
     .join('\n')
 }
 
-function arrivedIn(choices: unknown): ArrivedMedia {
-  const arrived = new ArrivedMedia()
+function arrivedIn(choices: unknown): ReceivedMedia {
+  const arrived = new ReceivedMedia()
   if (Array.isArray(choices))
-    for (const choice of choices) recordArrivedMedia(asRecord(asRecord(choice)?.['message']), arrived)
+    for (const choice of choices) recordReceivedMedia(asRecord(asRecord(choice)?.['message']), arrived)
   return arrived
 }
 
 function citesPageIn(choices: unknown): boolean {
-  return Array.isArray(choices) && choices.some((choice) => citesPage(asRecord(choice)?.['message']))
+  return Array.isArray(choices) && choices.some((choice) => citesWebPage(asRecord(choice)?.['message']))
 }

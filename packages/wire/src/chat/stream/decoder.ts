@@ -1,19 +1,19 @@
 import type { CopiedPart } from '../../frame-writer.ts'
-import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
-import { renumberForChoice, type Stop } from '../../reply.ts'
+import type { FrameText, TextMatch } from '../../sse/frame-template.ts'
+import { withUniquePartIndex, type Stop } from '../../reply.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { asRecord, parseRecord, textOr } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
-import { laterServed, type Served, servedTier } from '../../service-tier.ts'
+import { laterStatedService, type StatedService, statedTier } from '../../service-tier.ts'
 import { preferLaterUsage, type ReportedUsage } from '../../reported-usage.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
-import { SEARCH_KNOWN_BY_CITATION, citesPage, generatedText, recordArrivedMedia } from '../answer.ts'
+import { SEARCH_INFERRED_FROM_CITATION, citesWebPage, generatedText, recordReceivedMedia } from '../answer.ts'
 import { choiceAt, finishReasonOf, firstChoice, logprobsOf, ReplyPartsDecoder } from '../decode/reply.ts'
 import type { Fields } from '../../field.ts'
-import { parseAnswer } from '../decode/tool-call-decoder.ts'
+import { parseChatReply } from '../decode/tool-call-decoder.ts'
 import { stopOf } from '../stop-reasons.ts'
-import { ToolTally } from '../../tool-use.ts'
+import { ToolUseCounter } from '../../tool-use.ts'
 import { usageOf } from '../usage.ts'
 
 /** The index of the text in a frame: content, thinking, or (from `FIRST_CALL` on) the arguments of a call. */
@@ -42,9 +42,9 @@ export class ChatStreamDecoder extends FrameReader {
   #model = ''
   #isStarted = false
   #usage: ReportedUsage | undefined
-  served: Served | undefined
+  served: StatedService | undefined
 
-  readonly tools = new ToolTally()
+  readonly tools = new ToolUseCounter()
 
   constructor(memory?: EventMemory, choices = 1) {
     super(memory)
@@ -57,7 +57,7 @@ export class ChatStreamDecoder extends FrameReader {
 
   protected read(data: string, frame: string): void {
     if (this.isTerminator(data)) return this.#finish()
-    const chunk = parseAnswer(data)
+    const chunk = parseChatReply(data)
     const isFailure = chunk && (isError(chunk['error']) || chunk['object'] === 'error')
     if (isFailure || isErrorEvent(frame)) return this.#fail(data, chunk)
     if (chunk) this.#take(chunk)
@@ -76,7 +76,7 @@ export class ChatStreamDecoder extends FrameReader {
     return this.#first.copyArguments(index - FIRST_CALL, bytes, match)
   }
 
-  protected pieceOf(data: string): FramePiece | undefined {
+  protected pieceOf(data: string): FrameText | undefined {
     const chunk = parseRecord(data)
     const choices = chunk?.['choices']
     if (!chunk || !Array.isArray(choices) || choices.length !== 1) return undefined
@@ -98,7 +98,7 @@ export class ChatStreamDecoder extends FrameReader {
     this.#id ||= textOr(chunk['id'])
     this.#model ||= textOr(chunk['model'])
     this.#usage = preferLaterUsage(this.#usage, usageOf(chunk))
-    this.served = laterServed(this.served, servedTier(chunk['service_tier']))
+    this.served = laterStatedService(this.served, statedTier(chunk['service_tier']))
     const choices = chunk['choices']
     if (!Array.isArray(choices) || choices.length === 0) return
     this.#start()
@@ -111,8 +111,8 @@ export class ChatStreamDecoder extends FrameReader {
   #takeChoice(choice: Fields, open: OpenChoice): void {
     // A server that cannot stream sends its whole reply in one frame, with a message instead of a delta.
     const delta = asRecord(choice['delta']) ?? asRecord(choice['message'])
-    recordArrivedMedia(delta, this.arrived)
-    if (citesPage(delta)) this.tools.note('cited', SEARCH_KNOWN_BY_CITATION)
+    recordReceivedMedia(delta, this.arrived)
+    if (citesWebPage(delta)) this.tools.note('cited', SEARCH_INFERRED_FROM_CITATION)
     if (delta) open.parts.read(delta, logprobsOf(choice))
     open.finishReason = finishReasonOf(choice) ?? open.finishReason
   }
@@ -120,7 +120,7 @@ export class ChatStreamDecoder extends FrameReader {
   /** Returns the choice with this index; creates it, and those before it, if they do not exist. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
-      const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))
+      const parts = new ReplyPartsDecoder((event) => this.emit(withUniquePartIndex(next, event)))
       parts.setReplyId(`${this.#id}_${next}`)
       this.#choices.push({ parts, finishReason: undefined })
     }
@@ -169,7 +169,7 @@ export class ChatStreamDecoder extends FrameReader {
 }
 
 /** Returns the text of a delta; undefined if the delta contains anything else. */
-function pieceOfDelta(delta: Fields | undefined): FramePiece | undefined {
+function pieceOfDelta(delta: Fields | undefined): FrameText | undefined {
   const [text, ...others] = generatedText(delta)
   if (!delta || text === undefined || others.length > 0 || hasAnnotations(delta)) return undefined
   if (delta['content'] === text) return { index: TEXT, text }

@@ -1,6 +1,6 @@
 import type { Usage } from '../../usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
-import type { ReplyContext, OpaquePart, Proof } from '../../conversation.ts'
+import type { ReplyContext, OpaquePart, ProviderSignature } from '../../conversation.ts'
 import { CustomInput } from '../../openai-tools.ts'
 import {
   choiceOf,
@@ -10,13 +10,13 @@ import {
   type StartedPart,
   type Stop,
 } from '../../reply.ts'
-import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
+import { type CopiedText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
 import { customToolNames, SIGNATURE_PLACEHOLDER, writeAnnotation, writeLogprobs } from '../encode/reply.ts'
 import { chatErrorFrame } from '../errors.ts'
 import {
   callSignature,
-  extraContent,
-  isShownByPlaceholder,
+  googleSignatureMembers,
+  isReplacedByPlaceholder,
   writeReasoningDetail,
 } from '../reasoning-details.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
@@ -168,7 +168,7 @@ export class ChatStreamEncoder implements StreamEncoder {
         return this.#reasoning + JSON.stringify(event.text) + NO_FINISH
       case 'proof':
         this.#signature = callSignature(event.proof)
-        if (!isShownByPlaceholder(event.proof)) return this.#addDetail(event.proof)
+        if (!isReplacedByPlaceholder(event.proof)) return this.#addDetail(event.proof)
         return this.#reasoning + JSON.stringify(SIGNATURE_PLACEHOLDER) + NO_FINISH
       case 'tool-input':
         return this.#addInput(event.index, event.text)
@@ -222,14 +222,14 @@ export class ChatStreamEncoder implements StreamEncoder {
       ...(isCustom
         ? { type: 'custom', custom: { name: part.name, input: '' } }
         : { type: 'function', function: { name: part.name, arguments: '' } }),
-      ...extraContent(this.#signature),
+      ...googleSignatureMembers(this.#signature),
     }
     this.#signature = undefined
     return `${this.#delta}"tool_calls":[${JSON.stringify(call)}]${NO_FINISH}`
   }
 
   /** Writes the encrypted reasoning of the current thought. */
-  #addDetail(signed: Proof | OpaquePart): string {
+  #addDetail(signed: ProviderSignature | OpaquePart): string {
     const from = this.#thinkingFrom
     const place = { from, length: this.#thinkingLength - from, calls: this.#calls.size }
     const detail = writeReasoningDetail(signed, place, this.#details)
@@ -267,15 +267,15 @@ export class ChatStreamEncoder implements StreamEncoder {
   #frameFor({ kind, index, codePoints }: CopiedText): TextFrame | undefined {
     if (kind === 'tool-input') return this.#frameOfCall(this.#calls.get(index))
     if (kind === 'thinking') this.#thinkingLength += codePoints
-    if (kind === 'thinking') return (this.#thinkingFrame ??= frameOf(this.#reasoning, NO_FINISH))
+    if (kind === 'thinking') return (this.#thinkingFrame ??= textFrameOf(this.#reasoning, NO_FINISH))
     this.#length += codePoints
-    return (this.#textFrame ??= frameOf(this.#content, NO_FINISH))
+    return (this.#textFrame ??= textFrameOf(this.#content, NO_FINISH))
   }
 
   #frameOfCall(call: WrittenCall | undefined): TextFrame | undefined {
     if (!call || call.custom) return undefined
     call.hasInput = true
-    return (call.frame ??= frameOf(this.#inputHead(call), INPUT_TAIL))
+    return (call.frame ??= textFrameOf(this.#inputHead(call), INPUT_TAIL))
   }
 
   /** The beginning of a chunk, up to the arguments of a call. */

@@ -1,7 +1,7 @@
 import { WireError } from '../../wire-error.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
-import { servedTier, withServed } from '../../service-tier.ts'
+import { statedTier, withStatedService } from '../../service-tier.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { Reply, ReplyPart, Stop, StopReason } from '../../reply.ts'
@@ -130,7 +130,7 @@ export function readConverseUsage(value: unknown, tier?: unknown): ReportedUsage
     cacheWrite1h,
     output,
   }
-  const served = withServed(counts, servedTier(asRecord(tier)?.['type']))
+  const served = withStatedService(counts, statedTier(asRecord(tier)?.['type']))
   return toCount(usage['outputTokens']) === undefined ? promptUsage(served) : served
 }
 

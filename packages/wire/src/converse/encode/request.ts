@@ -7,7 +7,7 @@ import { arrayOf, membersOf, renderObject } from '../../json/json-edit.ts'
 import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
-import { withSystemInPlace } from '../../system-in-place.ts'
+import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { reportDropped } from './dropped-fields.ts'
 import { BlockWriter, PLACEHOLDER } from './blocks.ts'
 import { encodeInference } from './inference.ts'
@@ -31,7 +31,7 @@ export function encodeRequest(
   refuseChoices(requested)
   const { converse } = capabilities
   const conversation = withSystem(
-    withSupportedFormat(withSystemInPlace(requested), capabilities, dropped),
+    withSupportedFormat(withSystemTextsInTurns(requested), capabilities, dropped),
     converse.takesSystem,
   )
   const writer = new BlockWriter(converse, dropped)

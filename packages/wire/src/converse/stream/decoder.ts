@@ -5,7 +5,7 @@ import { isError } from '../../reply-facts.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { eventOf, isErrorEvent } from '../../sse/frame-splitter.ts'
-import type { FramePiece } from '../../sse/frame-template.ts'
+import type { FrameText } from '../../sse/frame-template.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { isServerCall, readConverseUsage, readStop } from '../decode/reply.ts'
 
@@ -69,7 +69,7 @@ export class ConverseStreamDecoder extends FrameReader {
    * The index in the result also identifies the kind of text, so that frames of different kinds never match
    * the same template.
    */
-  protected pieceOf(data: string): FramePiece | undefined {
+  protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
     const piece = pieceIn(asRecord(event?.['delta']) ?? {})
     if (!event || !piece || piece.text === '') return undefined

@@ -11,7 +11,12 @@ import { memberInEitherSpelling } from '../spelling.ts'
 type PlainPart = TextPart | MediaPart | ThinkingPart | OpaquePart
 
 /** Members of parts that only Gemini has: code that it ran, and uses of its own tools. */
-export const OWN_PARTS = ['executableCode', 'codeExecutionResult', 'toolCall', 'toolResponse'] as const
+export const GEMINI_ONLY_PARTS = [
+  'executableCode',
+  'codeExecutionResult',
+  'toolCall',
+  'toolResponse',
+] as const
 
 /** Matches URLs of files that only Google's servers can read. */
 const FILES_OF_GOOGLE =
@@ -25,7 +30,7 @@ const FILES_OF_GOOGLE =
 export function decodePlainPart(part: Fields, path: string, dropped: Dropped): PlainPart[] {
   const signature = memberInEitherSpelling(part, 'thoughtSignature')
   const signed = signature === undefined ? '' : textAt(signature, `${path}.thoughtSignature`)
-  if (OWN_PARTS.some((name) => memberInEitherSpelling(part, name) !== undefined))
+  if (GEMINI_ONLY_PARTS.some((name) => memberInEitherSpelling(part, name) !== undefined))
     return [{ kind: 'opaque', protocol: 'gemini', value: part }]
   const text = memberInEitherSpelling(part, 'text')
   const media = decodeMedia(part, path, dropped)

@@ -1,8 +1,8 @@
 import { WireError } from '../../wire-error.ts'
-import { ArrivedMedia } from '../../received-media.ts'
+import { ReceivedMedia } from '../../received-media.ts'
 import {
   type Choice,
-  foldParts,
+  combineEvents,
   type Logprobs,
   type Reply,
   type ReplyEvent,
@@ -13,22 +13,22 @@ import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
 import {
   answerTexts,
-  argumentsIn,
-  type ArgumentsText,
+  argumentsTextFinder,
+  type FindArgumentsText,
   blockReason,
   candidateAt,
   idAndModelOf,
-  recordArrivedMedia,
+  recordReceivedMedia,
   partsOf,
 } from '../answer.ts'
 import { citationsIn, type FindCitations } from '../grounding.ts'
 import { logprobsOf } from '../logprobs.ts'
 import { finishReasonOf, stopOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
-import type { Proof } from '../../conversation.ts'
+import type { ProviderSignature } from '../../conversation.ts'
 import { type CopiedPart, textOf } from '../../frame-writer.ts'
 import type { TextMatch } from '../../sse/frame-template.ts'
-import { OWN_PARTS } from './part.ts'
+import { GEMINI_ONLY_PARTS } from './part.ts'
 import { readSignature } from '../signature.ts'
 
 /** A parsed response, and its text. */
@@ -51,7 +51,7 @@ export function decodeReply(bytes: Buffer, choices = 1): Reply {
   })
   const [begin] = answers
   const identity = begin && idAndModelOf(begin.fields)
-  const arrived = new ArrivedMedia()
+  const arrived = new ReceivedMedia()
   const first = identity && read(answers, 0, identity.id, arrived)
   if (!first) return refuse()
   const others = Array.from({ length: choices - 1 }, (_, i) =>
@@ -73,7 +73,7 @@ function read(
   answers: readonly Answer[],
   number: number,
   id: string,
-  arrived: ArrivedMedia,
+  arrived: ReceivedMedia,
 ): Choice | undefined {
   const events: ReplyEvent[] = []
   const parts = new ReplyPartsDecoder((event) => events.push(event))
@@ -85,13 +85,18 @@ function read(
     if (!found) continue
     const { candidate, at } = found
     const replyParts = partsOf(candidate)
-    recordArrivedMedia(replyParts, arrived)
-    parts.read(replyParts, argumentsIn(text, at, replyParts), citationsIn(candidate), logprobsOf(candidate))
+    recordReceivedMedia(replyParts, arrived)
+    parts.read(
+      replyParts,
+      argumentsTextFinder(text, at, replyParts),
+      citationsIn(candidate),
+      logprobsOf(candidate),
+    )
     reason = finishReasonOf(candidate['finishReason']) ?? reason ?? 'STOP'
   }
   if (reason === undefined) return undefined
   parts.end()
-  return { parts: foldParts(events), stop: stopOf(reason, parts) }
+  return { parts: combineEvents(events), stop: stopOf(reason, parts) }
 }
 
 function refuse(): never {
@@ -134,7 +139,7 @@ export class ReplyPartsDecoder {
   /** Reads the parts of a candidate, with the sources and the log probabilities of its text. */
   read(
     parts: readonly unknown[],
-    textOf: ArgumentsText,
+    textOf: FindArgumentsText,
     citationsOf: FindCitations | undefined,
     logprobs: Logprobs | undefined,
   ): void {
@@ -184,7 +189,7 @@ export class ReplyPartsDecoder {
     const signature = typeof part['thoughtSignature'] === 'string' ? part['thoughtSignature'] : ''
     const call = asRecord(part['functionCall'])
     if (call) return this.#readCall(call, signature, argumentsText)
-    if (OWN_PARTS.some((name) => asRecord(part[name]))) {
+    if (GEMINI_ONLY_PARTS.some((name) => asRecord(part[name]))) {
       this.#whole({ kind: 'opaque', protocol: 'gemini', value: part })
       return undefined
     }
@@ -198,7 +203,7 @@ export class ReplyPartsDecoder {
   }
 
   /** Adds a signature to the growing thought. It signs the thought itself, or the call or text after it. */
-  #sign(signature: string, signs: Proof['signs']): void {
+  #sign(signature: string, signs: ProviderSignature['signs']): void {
     const read = readSignature(signature, '', signs)
     this.#endCall()
     if (read.kind === 'opaque') {

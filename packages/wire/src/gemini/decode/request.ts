@@ -19,11 +19,11 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import { decodeThinkingConfig } from '../../thinking.ts'
 import { sharedField } from '../../shared-fields.ts'
-import { checkGenerationConfig, CONVERSION_CHECKS, CONVERTED_RULES } from '../native/request.ts'
+import { checkGenerationConfig, CONVERSION_CHECKS, CONVERSION_CONFIG_RULES } from '../native/request.ts'
 import { reportDropped, nameDroppedFields } from '../dropped-fields.ts'
 import { modelOf } from '../model-name.ts'
 import { decodeOutputFormat, lowerCaseTypes, objectIn } from '../output-format.ts'
-import { memberInEitherSpelling, nodeOf, topMember, parseTopMember } from '../spelling.ts'
+import { memberInEitherSpelling, valueNodeOf, topMember, parseTopMember } from '../spelling.ts'
 import { decodeMedia, decodePlainPart } from './part.ts'
 import { readSignature } from '../signature.ts'
 
@@ -39,7 +39,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   nameDroppedFields(scan, dropped)
   const given = parseTopMember(scan, 'generationConfig')
   const config = given === undefined ? {} : fieldsAt(given, 'generationConfig')
-  checkGenerationConfig(config, 'generationConfig', CONVERTED_RULES)
+  checkGenerationConfig(config, 'generationConfig', CONVERSION_CONFIG_RULES)
   const number = (name: string): number | undefined =>
     memberInEitherSpelling(config, name) as number | undefined
   const model = parseTopMember(scan, 'model')
@@ -141,7 +141,7 @@ class ContentsReader {
     const content = fieldsAt(this.#scan.parse(node), path)
     const role = ROLES.get(content['role'] ?? 'user')
     if (!role) refuse(`${path}.role`, `'user' or 'model'`, 'another role')
-    const parts = nodeOf(this.#scan, node, 'parts')
+    const parts = valueNodeOf(this.#scan, node, 'parts')
     if (parts === undefined) return { role, parts: [] }
     return {
       role,
@@ -160,13 +160,13 @@ class ContentsReader {
     const response = memberInEitherSpelling(part, 'functionResponse')
     if (response === undefined) return decodePlainPart(part, place.path, this.#dropped)
     const path = `${place.path}.functionResponse`
-    const node = nodeOf(this.#scan, place.node, 'functionResponse') as Node
+    const node = valueNodeOf(this.#scan, place.node, 'functionResponse') as Node
     return [this.#readResponse(fieldsAt(response, path), { node, path })]
   }
 
   /** Reads a call. Its signature becomes a separate part before it. */
   #readCall(part: Fields, call: Fields, { node, path }: Place): Part[] {
-    const args = nodeOf(this.#scan, nodeOf(this.#scan, node, 'functionCall'), 'args')
+    const args = valueNodeOf(this.#scan, valueNodeOf(this.#scan, node, 'functionCall'), 'args')
     if (args !== undefined && this.#scan.kindOf(args) !== 'object')
       refuse(`${path}.functionCall.args`, 'an object', kindOf(this.#scan.parse(args)))
     const name = textAt(call['name'], `${path}.functionCall.name`)
@@ -187,7 +187,7 @@ class ContentsReader {
 
   #readResponse(given: Fields, { node, path }: Place): ToolResultPart {
     const name = textAt(given['name'], `${path}.name`)
-    const response = nodeOf(this.#scan, node, 'response')
+    const response = valueNodeOf(this.#scan, node, 'response')
     if (response !== undefined && this.#scan.kindOf(response) !== 'object')
       refuse(`${path}.response`, 'an object', kindOf(this.#scan.parse(response)))
     const { text, isError } = outcomeIn(this.#scan, response)
@@ -324,7 +324,7 @@ function hasOthers(tool: Fields): boolean {
 }
 
 function decodeFunctions(scan: ScannedObject, tool: Node, path: string, dropped: Dropped): Tool[] {
-  const list = nodeOf(scan, tool, 'functionDeclarations')
+  const list = valueNodeOf(scan, tool, 'functionDeclarations')
   if (list === undefined) return []
   if (scan.kindOf(list) !== 'array') refuse(path, 'an array', kindName(scan, list))
   return scan.elements(list).map((node, index) => {

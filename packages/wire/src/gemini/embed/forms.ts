@@ -1,13 +1,13 @@
 import { promptTokens, type Usage, NO_USAGE } from '../../usage.ts'
 import { asRecord } from '../../json/record.ts'
-import { NamedVectors, type RawVector } from '../../vectors.ts'
+import { VectorListReader, type RawVector } from '../../vectors.ts'
 import type { ReplyFacts } from '../../reply-facts.ts'
 import {
-  type VectorsReading,
-  type VectorsWriting,
+  type VectorResponseReader,
+  type VectorResponseWriter,
   type EmbedForm,
   embedRequests,
-  textGroups,
+  splitTexts,
 } from '../../texts-to-embed.ts'
 import { embeddedUsage } from '../usage.ts'
 import type { EmbedMethod } from './request.ts'
@@ -15,8 +15,8 @@ import { resourceName } from '../model-name.ts'
 import { countAt } from '../../reported-usage.ts'
 
 /** Creates a reader for a response of either method. Only newer models report usage. */
-export function vectorsReaderFor(onVector: (vector: RawVector) => void): VectorsReading {
-  return new NamedVectors('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
+export function vectorsReaderFor(onVector: (vector: RawVector) => void): VectorResponseReader {
+  return new VectorListReader('values', (reply) => embeddedUsage(asRecord(reply['usageMetadata'])), onVector)
 }
 
 /** Reads a response of either method, which is forwarded unchanged. */
@@ -51,7 +51,7 @@ export class EmbedReply {
 const NOTHING = Buffer.alloc(0)
 
 /** Writes a response of either method, one vector at a time. */
-export class EmbedReplyWriter implements VectorsWriting {
+export class EmbedReplyWriter implements VectorResponseWriter {
   readonly #isSingle: boolean
   #count = 0
 
@@ -86,7 +86,7 @@ export const batchForm: EmbedForm = {
         outputDimensionality: dimensions,
       })),
     })
-    const groups = textGroups(texts, MAX_TEXTS)
+    const groups = splitTexts(texts, MAX_TEXTS)
     return embedRequests(groups, bodyOf)
   },
   reading: vectorsReaderFor,
@@ -107,10 +107,10 @@ export const predictForm: EmbedForm = {
       instances: group.map((content) => ({ content, task_type: task })),
       parameters: dimensions === undefined ? undefined : { outputDimensionality: dimensions },
     })
-    const groups = textGroups(texts, maxTexts, MAX_TOKENS)
+    const groups = splitTexts(texts, maxTexts, MAX_TOKENS)
     return embedRequests(groups, bodyOf)
   },
-  reading: (onVector) => new NamedVectors('values', predictedUsage, onVector),
+  reading: (onVector) => new VectorListReader('values', predictedUsage, onVector),
 }
 
 /**
@@ -126,7 +126,7 @@ export const embedContentForm: EmbedForm = {
       content: { parts: [{ text }] },
       embedContentConfig: config,
     })
-    const groups = textGroups(texts, 1)
+    const groups = splitTexts(texts, 1)
     return embedRequests(groups, bodyOf)
   },
   reading: vectorsReaderFor,

@@ -15,7 +15,7 @@ import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { MESSAGE_TOKENS } from '../../prompt-tokens.ts'
 import type { TextsToEmbed } from '../../texts-to-embed.ts'
 import { hasMediaIn, mediaTokensBeyondBytes } from '../native/prompt.ts'
-import { memberInEitherSpelling, nodeOf } from '../spelling.ts'
+import { memberInEitherSpelling, valueNodeOf } from '../spelling.ts'
 import type { UpstreamSettings } from '../../upstream-settings.ts'
 import { type EditedRequest, editRequest } from '../../edit-request.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
@@ -65,7 +65,7 @@ export function readEmbedRequest(scan: ScannedObject, method: EmbedMethod, model
 function contentNodes(scan: ScannedObject): Node[] {
   const single = scan.span('content')
   if (single) return [single.node]
-  return requestNodes(scan).flatMap((request) => nodeOf(scan, request, 'content') ?? [])
+  return requestNodes(scan).flatMap((request) => valueNodeOf(scan, request, 'content') ?? [])
 }
 
 /** Finds the requests in a list. */
@@ -133,7 +133,7 @@ function checkRequests(
   if (scan.kindOf(node) === 'array' && count === 0) refuse(key, 'at least one request', 'an empty array')
   if (count > MAX_REQUESTS) refuse(key, `at most ${MAX_REQUESTS} requests`, String(count))
   checkEachObject(scan, node, key, (request, path) => {
-    const content = nodeOf(scan, request, 'content')
+    const content = valueNodeOf(scan, request, 'content')
     if (content === undefined || scan.kindOf(content) !== 'object')
       refuse(`${path()}.content`, 'an object', 'none')
   })

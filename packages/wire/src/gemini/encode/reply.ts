@@ -4,9 +4,9 @@ import type { Choice, Reply, ReplyPart } from '../../reply.ts'
 import { writeLogprobs } from '../logprobs.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
-import { WrittenGrounding } from '../grounding.ts'
+import { GroundingCollector } from '../grounding.ts'
 import { membersOf, renderObject } from '../../json/json-edit.ts'
-import type { Proof } from '../../conversation.ts'
+import type { ProviderSignature } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
 import { encodeOpaquePart, writeSignature } from '../signature.ts'
 
@@ -25,7 +25,7 @@ export function encodeReply(reply: Reply, identity: ReplyIdentity): Buffer {
 function writeCandidate({ parts, stop }: Choice, index: number): string {
   const writer = new PartWriter()
   const written = parts.map((part) => writer.write(part)).filter((part) => part !== undefined)
-  const grounding = new WrittenGrounding()
+  const grounding = new GroundingCollector()
   for (const [number, part] of parts.entries()) grounding.add(part, number)
   const content = `{"role":"model","parts":[${written.length > 0 ? written.join(',') : EMPTY_PART}]}`
   const facts = grounding.write() + writeLogprobs(logprobsIn(parts))
@@ -60,7 +60,7 @@ export class PartWriter {
   }
 
   /** Writes a signature after its thought; undefined if it belongs to the next call. */
-  writeProof(proof: Proof): string | undefined {
+  writeProof(proof: ProviderSignature): string | undefined {
     const thoughtSignature = writeSignature(proof)
     if (proof.signs === 'call' && proof.protocol === 'gemini') {
       this.#callSignature = thoughtSignature
@@ -70,7 +70,7 @@ export class PartWriter {
     return JSON.stringify({ text: '', ...(!isOfText && { thought: true }), thoughtSignature })
   }
 
-  #writeThought(text: string, proof: Proof | undefined): string | undefined {
+  #writeThought(text: string, proof: ProviderSignature | undefined): string | undefined {
     const signature = proof && this.writeProof(proof)
     if (text === '') return signature
     const isOwn = proof !== undefined && signature !== undefined

@@ -14,7 +14,7 @@ import type {
 } from '../../conversation.ts'
 import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/json-edit.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
-import { withSystemInPlace } from '../../system-in-place.ts'
+import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { reportDropped } from '../dropped-fields.ts'
 import { encodeOutputFormat, withSupportedFormat } from '../output-format.ts'
 import { WireError } from '../../wire-error.ts'
@@ -52,7 +52,7 @@ export function encodeRequest(
   dropped: Dropped,
 ): Buffer {
   const conversation = withSystem(
-    withSupportedFormat(withSystemInPlace(requested), capabilities.gemini, dropped),
+    withSupportedFormat(withSystemTextsInTurns(requested), capabilities.gemini, dropped),
     capabilities.gemini.takesSystem,
   )
   const contents = new ContentsWriter(capabilities.gemini, dropped).write(conversation.turns)

@@ -6,7 +6,7 @@ import { scanObject } from '../../json/json-scan.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
 import { resourceName } from '../model-name.ts'
 import { mayHoldSealedSignature, UNSIGNED_CALL } from '../signature.ts'
-import { camelCase, nodeOf, snakeCase, topMember, parseTopMember } from '../spelling.ts'
+import { camelCase, valueNodeOf, snakeCase, topMember, parseTopMember } from '../spelling.ts'
 
 /** Fields that are removed unless the channel allows `service_tier`. */
 const TIER = ['serviceTier', snakeCase('serviceTier')] as const
@@ -17,7 +17,7 @@ const ROUTING_CONFIG: readonly string[] = ['routingConfig', 'modelSelectionConfi
 /**
  * The model of a request: its name in the path, its name at the upstream, and whether it needs signatures.
  */
-export interface GeminiModel {
+export interface GeminiModelNames {
   readonly name: string
   readonly upstreamModel: string
   /**
@@ -36,7 +36,7 @@ export interface GeminiModel {
  */
 export function gateGeminiRequest(
   scan: ScannedObject,
-  { name, upstreamModel, requiresSignatures }: GeminiModel,
+  { name, upstreamModel, requiresSignatures }: GeminiModelNames,
   channel: UpstreamSettings,
   passThrough: boolean,
 ): EditedRequest {
@@ -69,7 +69,7 @@ function isRouting(key: string): boolean {
 }
 
 function routingIn(scan: ScannedObject, config: Node): string[] {
-  return ROUTING_CONFIG.filter((field) => nodeOf(scan, config, field) !== undefined)
+  return ROUTING_CONFIG.filter((field) => valueNodeOf(scan, config, field) !== undefined)
 }
 
 const SIGNATURE = 'thoughtSignature'
@@ -100,10 +100,10 @@ function contentsWithAcceptedSignatures(
   let isFirstCall = maySign
   const text = renderArray(scan, contents.node, (content): ElementChange => {
     if (!isModels(scan, content)) isFirstCall = maySign
-    const parts = nodeOf(scan, content, 'parts')
+    const parts = valueNodeOf(scan, content, 'parts')
     if (parts === undefined || scan.kindOf(parts) !== 'array') return 'stays'
     const changed = renderArray(scan, parts, (part) => {
-      const isCall = nodeOf(scan, part, CALL) !== undefined
+      const isCall = valueNodeOf(scan, part, CALL) !== undefined
       const needsSignature = isCall && isFirstCall && isModels(scan, content)
       if (isCall) isFirstCall = false
       return fateOf(scan, part, needsSignature)
@@ -115,16 +115,16 @@ function contentsWithAcceptedSignatures(
 }
 
 function isModels(scan: ScannedObject, content: Node): boolean {
-  const role = nodeOf(scan, content, 'role')
+  const role = valueNodeOf(scan, content, 'role')
   return role !== undefined && scan.parse(role) === 'model'
 }
 
 function fateOf(scan: ScannedObject, part: Node, needsSignature: boolean): ElementChange {
-  const signature = nodeOf(scan, part, SIGNATURE)
+  const signature = valueNodeOf(scan, part, SIGNATURE)
   const value = signature === undefined ? '' : scan.parse(signature)
   const isSealed = typeof value === 'string' && isEnvelope(Buffer.from(value, 'base64').toString())
   if (!isSealed && (!needsSignature || value !== '')) return 'stays'
-  const thought = nodeOf(scan, part, 'thought')
+  const thought = valueNodeOf(scan, part, 'thought')
   if (isSealed && thought !== undefined && scan.parse(thought) === true) return 'goes'
   const inner = scanObject(Buffer.from(scan.textOf(part)))
   const remove = [SIGNATURE, snakeCase(SIGNATURE)]

@@ -1,4 +1,4 @@
-import { type ConversationForm, hasAny, without } from '../../conversation-digests.ts'
+import { type ConversationForm, hasAnyMember, namesExcept } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevel, PromptLevels } from '../../prompt-text.ts'
 import {
@@ -13,7 +13,7 @@ import {
   REQUEST_TOKENS,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { camelCase, nodeOf, snakeCase, topMember } from '../spelling.ts'
+import { camelCase, valueNodeOf, snakeCase, topMember } from '../spelling.ts'
 
 /**
  * Beginnings of the names of members that contain media, in both spellings, and of an escape sequence in a
@@ -90,7 +90,7 @@ function contentsOf(scan: ScannedObject): Node[] {
 }
 
 function partsIn(scan: ScannedObject, content: Node): Node[] {
-  const parts = nodeOf(scan, content, 'parts')
+  const parts = valueNodeOf(scan, content, 'parts')
   return parts === undefined ? [] : objectsIn(scan, parts)
 }
 
@@ -102,7 +102,7 @@ function objectsIn(scan: ScannedObject, node: Node): Node[] {
 /** The media in a content, including those in function responses. */
 function mediaIn(scan: ScannedObject, content: Node): FoundMedia[] {
   return partsIn(scan, content).flatMap((part) => {
-    const response = nodeOf(scan, part, 'functionResponse')
+    const response = valueNodeOf(scan, part, 'functionResponse')
     return [part, ...(response === undefined ? [] : partsIn(scan, response))].flatMap((node) => {
       const media = findMedia(scan, node)
       return media ? [media] : []
@@ -194,7 +194,7 @@ export const GEMINI_PROMPT = {
 /** How the conversations of two Gemini requests are compared. */
 export const GEMINI_CONVERSATION: ConversationForm = {
   levels: GEMINI_PROMPT,
-  uncompared: without(PLAIN_FIELDS, [
+  uncompared: namesExcept(PLAIN_FIELDS, [
     'contents',
     'systemInstruction',
     'system_instruction',
@@ -217,7 +217,7 @@ export const GEMINI_CONVERSATION: ConversationForm = {
       'logprobs',
     ]),
   },
-  isUnforeseeable: (scan) => hasAny(scan, ['cachedContent', 'cached_content']),
+  isUnforeseeable: (scan) => hasAnyMember(scan, ['cachedContent', 'cached_content']),
 }
 
 /** Describes which members of an embeddings request belong to the prompt. */
@@ -238,12 +238,12 @@ const FILE_TOKENS: MediaTokens = { max: () => LARGEST_CONTEXT, typical: () => 30
 
 /** Finds the media of a part. */
 function findMedia(scan: ScannedObject, part: Node): FoundMedia | undefined {
-  const inline = nodeOf(scan, part, 'inlineData')
-  const holder = inline ?? nodeOf(scan, part, 'fileData')
+  const inline = valueNodeOf(scan, part, 'inlineData')
+  const holder = inline ?? valueNodeOf(scan, part, 'fileData')
   if (holder === undefined) return undefined
-  const type = nodeOf(scan, holder, 'mimeType')
-  const name = nodeOf(scan, holder, 'displayName')
-  const data = nodeOf(scan, holder, inline === undefined ? 'fileUri' : 'data')
+  const type = valueNodeOf(scan, holder, 'mimeType')
+  const name = valueNodeOf(scan, holder, 'displayName')
+  const data = valueNodeOf(scan, holder, inline === undefined ? 'fileUri' : 'data')
   const stated = type === undefined ? '' : String(scan.parse(type))
   return {
     tokens: tokensOf(stated, inline !== undefined),

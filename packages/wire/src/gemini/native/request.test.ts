@@ -3,8 +3,8 @@ import { scanObject } from '../../json/json-scan.ts'
 import { decodeRequest } from '../decode/request.ts'
 import {
   checkCountRequest,
-  countableText,
-  countedBody,
+  textToCount,
+  countTokensBody,
   type GeminiRequest,
   hasOnlyTexts,
   readGeminiRequest,
@@ -104,21 +104,21 @@ describe('a request to count tokens', () => {
   })
 
   test('a request to count tokens is counted with its system instruction', () => {
-    expect(countableText(scan(`{${CONTENTS}}`)).text).toBe('Hello there.')
-    expect(countableText(scan(WHOLE)).text).toBe('x\n1.0\nBe good.\nHello there.')
+    expect(textToCount(scan(`{${CONTENTS}}`)).text).toBe('Hello there.')
+    expect(textToCount(scan(WHOLE)).text).toBe('x\n1.0\nBe good.\nHello there.')
   })
 
   test('a request to count tokens with content that only its provider has is not counted', () => {
-    expect(() => countableText(scan(`{${CONTENTS},"cachedContent":"cachedContents/1"}`))).toThrow(
+    expect(() => textToCount(scan(`{${CONTENTS},"cachedContent":"cachedContents/1"}`))).toThrow(
       'cachedContent',
     )
   })
 
   test('a request to count tokens goes to the upstream unchanged, except for the model name', () => {
-    expect(countedBody(scan(WHOLE), 'small').toString()).toBe(WHOLE)
-    expect(countedBody(scan(WHOLE), 'models/small').toString()).toBe(WHOLE)
-    expect(countedBody(scan(WHOLE), 'big-1').toString()).toBe(WHOLE.replace('small', 'big-1'))
-    expect(countedBody(scan(`{${CONTENTS}}`), 'big-1').toString()).toBe(`{${CONTENTS}}`)
+    expect(countTokensBody(scan(WHOLE), 'small').toString()).toBe(WHOLE)
+    expect(countTokensBody(scan(WHOLE), 'models/small').toString()).toBe(WHOLE)
+    expect(countTokensBody(scan(WHOLE), 'big-1').toString()).toBe(WHOLE.replace('small', 'big-1'))
+    expect(countTokensBody(scan(`{${CONTENTS}}`), 'big-1').toString()).toBe(`{${CONTENTS}}`)
   })
 })
 

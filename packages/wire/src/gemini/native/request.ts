@@ -19,17 +19,17 @@ import type { ProviderTools } from '../../tool-use.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, Node, ScannedObject } from '../../json/scanned-object.ts'
-import { type PromptBounds, type PromptText, respondsInMedia } from '../../prompt-tokens.ts'
+import { type PromptBounds, type PromptText, respondsWithMedia } from '../../prompt-tokens.ts'
 import { GEMINI_PROMPT, mediaOf, NO_MEDIA, promptBound } from './prompt.ts'
 import {
   camelCase,
   memberInEitherSpelling,
-  nodeOf,
+  valueNodeOf,
   snakeCase,
   topMember,
   parseTopMember,
 } from '../spelling.ts'
-import { KnownNames, type SpellingsOf } from '../../json/known-names.ts'
+import { KnownMemberNames, type SpellingsOf } from '../../json/known-names.ts'
 import { requestNames } from '../../request-names.ts'
 import { applyEdits } from '../../json/json-edit.ts'
 import { scanObject } from '../../json/json-scan.ts'
@@ -111,7 +111,7 @@ export function readGeminiRequest(scan: ScannedObject, model: string): GeminiReq
  * so by itself.
  */
 function answersInMedia(modalities: unknown, model: string): boolean {
-  if (!Array.isArray(modalities)) return respondsInMedia(model)
+  if (!Array.isArray(modalities)) return respondsWithMedia(model)
   return modalities.some((modality) => !/^text$/i.test(String(modality)))
 }
 
@@ -119,7 +119,7 @@ function checkContents(scan: ScannedObject, { key, node, count }: Member): void 
   if (scan.kindOf(node) === 'object') return
   if (scan.kindOf(node) === 'array' && count === 0) refuse(key, 'at least one content', 'an empty array')
   checkEachObject(scan, node, key, (content, path) => {
-    const parts = nodeOf(scan, content, 'parts')
+    const parts = valueNodeOf(scan, content, 'parts')
     if (parts !== undefined && scan.kindOf(parts) !== 'object')
       checkEachObject(scan, parts, `${path()}.parts`, () => {})
   })
@@ -168,7 +168,7 @@ type ConfigRule = readonly [name: string, expected: string, test: ValueTest]
  * Fields of `generationConfig` that are checked only when a request is converted. Numbers may have fractions
  * where the provider's types allow them.
  */
-export const CONVERTED_RULES: readonly ConfigRule[] = [
+export const CONVERSION_CONFIG_RULES: readonly ConfigRule[] = [
   ['temperature', 'a number from 0 to 2', isNumber(0, 2)],
   ['topP', 'a number from 0 to 1', isNumber(0, 1)],
   ['topK', 'a number from 0 to 1000', isNumber(0, 1000)],
@@ -195,7 +195,7 @@ export function hasOnlyTexts(scan: ScannedObject): boolean {
   const contents = topMember(scan, 'contents')
   if (!contents || scan.kindOf(contents.node) !== 'array') return false
   for (const content of scan.elements(contents.node)) {
-    const parts = nodeOf(scan, content, 'parts')
+    const parts = valueNodeOf(scan, content, 'parts')
     if (parts === undefined || scan.kindOf(parts) !== 'array') return false
     for (const part of scan.elements(parts)) if (!isText(scan, part)) return false
   }
@@ -216,8 +216,8 @@ const spellingsOf: SpellingsOf = (field) => {
 }
 
 /** Returns the known names of an object, each in both spellings. */
-function names(fields: string, below?: Readonly<Record<string, KnownNames>>): KnownNames {
-  return new KnownNames(fields.split(' '), below, spellingsOf)
+function names(fields: string, below?: Readonly<Record<string, KnownMemberNames>>): KnownMemberNames {
+  return new KnownMemberNames(fields.split(' '), below, spellingsOf)
 }
 
 // Arguments and responses of functions are not listed, because the client chooses the names in them.
@@ -292,7 +292,7 @@ export function checkCountRequest(scan: ScannedObject): void {
  * Returns the text whose tokens are to be counted. Throws `invalid_request` if content is stored at the
  * provider.
  */
-export function countableText(scan: ScannedObject): PromptText {
+export function textToCount(scan: ScannedObject): PromptText {
   const part = countedPart(scan)
   if (parseTopMember(part, 'cachedContent') !== undefined)
     refuse('cachedContent', `all of the conversation in 'contents'`, 'content that only its provider has')
@@ -303,7 +303,7 @@ export function countableText(scan: ScannedObject): PromptText {
  * Writes the request with the upstream's name of the model. It must be replaced also in a complete request
  * inside, which repeats the name.
  */
-export function countedBody(scan: ScannedObject, upstreamModel: string): Buffer {
+export function countTokensBody(scan: ScannedObject, upstreamModel: string): Buffer {
   const member = topMember(scan, REQUEST)
   if (!member) return scan.bytes
   const inner = countedPart(scan)

@@ -1,19 +1,19 @@
-import { AnswerNames } from '../../answer-names.ts'
+import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { Usage } from '../../usage.ts'
 import type { Fields } from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
-import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
+import type { FrameText, FrameTemplate } from '../../sse/frame-template.ts'
 import { StreamTap, type TapStep } from '../../sse/stream-tap.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
-import { answerTexts, blockReason, recordArrivedMedia, partsOf, plainText } from '../answer.ts'
+import { answerTexts, blockReason, recordReceivedMedia, partsOf, plainText } from '../answer.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
 import { KEEP_ALIVE_FRAME } from '../stream/encoder.ts'
 import { finishReasonOf } from '../stop-reasons.ts'
 import { StreamUsage } from '../usage.ts'
-import { ArrivedMedia } from '../../received-media.ts'
+import { ReceivedMedia } from '../../received-media.ts'
 
 /** Maximum number of candidates that are watched; the protocol allows no more. */
 const MAX_CANDIDATES = 8
@@ -87,7 +87,7 @@ export class GeminiTap extends StreamTap {
    * Numbers of tokens in such a chunk need not be read, because a later chunk repeats them, at the latest the
    * last one.
    */
-  protected pieceOf(data: string): FramePiece | undefined {
+  protected pieceOf(data: string): FrameText | undefined {
     const chunk = this.sawFinish ? undefined : parseRecord(data)
     const piece = chunk && plainText(chunk)
     return piece && { index: 0, text: piece.text }
@@ -112,7 +112,7 @@ export class GeminiTap extends StreamTap {
       if (hasReason) this.names.finish(number, candidate['finishReason'])
       this.#finished.set(number, hasReason || this.#finished.get(number) === true)
       const parts = partsOf(candidate)
-      recordArrivedMedia(parts, this.arrived, this.elidedBytes)
+      recordReceivedMedia(parts, this.arrived, this.elidedBytes)
       for (const piece of parts.flatMap(generatedText)) this.emit(number, piece)
     }
     if (candidates.length === 0 && blockReason(chunk) !== undefined) this.#finished.set(0, true)
@@ -147,15 +147,15 @@ export function usageOfAnswer(bytes: Buffer): ReplyFacts {
     tools: usage.tools.uses,
     error,
     names() {
-      const names = new AnswerNames()
+      const names = new AnswerMetadata()
       for (const answer of answers) names.note(answer['responseId'], answer['modelVersion'])
       for (const candidate of candidates) names.finish(indexOf(candidate), candidate['finishReason'])
       return names
     },
     text: () => candidates.flatMap((candidate) => partsOf(candidate).flatMap(generatedText)).join('\n'),
     arrived() {
-      const arrived = new ArrivedMedia()
-      for (const candidate of candidates) recordArrivedMedia(partsOf(candidate), arrived)
+      const arrived = new ReceivedMedia()
+      for (const candidate of candidates) recordReceivedMedia(partsOf(candidate), arrived)
       return arrived
     },
   }

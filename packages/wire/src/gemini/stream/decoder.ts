@@ -2,18 +2,18 @@ import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Fields } from '../../field.ts'
 import { isError } from '../../reply-facts.ts'
 import type { CopiedPart } from '../../frame-writer.ts'
-import type { Served } from '../../service-tier.ts'
+import type { StatedService } from '../../service-tier.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
-import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
-import { renumberForChoice, type Stop } from '../../reply.ts'
+import type { FrameText, TextMatch } from '../../sse/frame-template.ts'
+import { withUniquePartIndex, type Stop } from '../../reply.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import {
-  argumentsIn,
+  argumentsTextFinder,
   blockReason,
   candidateAt,
   idAndModelOf,
-  recordArrivedMedia,
+  recordReceivedMedia,
   partsOf,
   plainText,
 } from '../answer.ts'
@@ -22,7 +22,7 @@ import { citationsIn } from '../grounding.ts'
 import { logprobsOf } from '../logprobs.ts'
 import { ReplyPartsDecoder } from '../decode/reply.ts'
 import { finishReasonOf, stopOf } from '../stop-reasons.ts'
-import type { SeenTools } from '../../tool-use.ts'
+import type { ReportedToolUses } from '../../tool-use.ts'
 import { StreamUsage } from '../usage.ts'
 
 /** Index of the text in a frame. There is only one. */
@@ -55,7 +55,7 @@ export class GeminiStreamDecoder extends FrameReader {
     this.#requestedChoices = choices
   }
 
-  get tools(): SeenTools {
+  get tools(): ReportedToolUses {
     return this.#usage.tools
   }
 
@@ -63,7 +63,7 @@ export class GeminiStreamDecoder extends FrameReader {
     return this.#usage.usage
   }
 
-  get served(): Served | undefined {
+  get served(): StatedService | undefined {
     return this.#usage.served
   }
 
@@ -78,7 +78,7 @@ export class GeminiStreamDecoder extends FrameReader {
    * Numbers of tokens in such a chunk need not be read, because a later chunk repeats them, at the latest the
    * last one.
    */
-  protected pieceOf(data: string): FramePiece | undefined {
+  protected pieceOf(data: string): FrameText | undefined {
     const chunk = parseRecord(data)
     const piece = chunk && plainText(chunk)
     return piece && { index: piece.isThought ? THINKING : TEXT, text: piece.text }
@@ -119,8 +119,13 @@ export class GeminiStreamDecoder extends FrameReader {
       const { candidate, at } = found
       const open = this.#choice(number)
       const parts = partsOf(candidate)
-      recordArrivedMedia(parts, this.arrived)
-      open.parts.read(parts, argumentsIn(data, at, parts), citationsIn(candidate), logprobsOf(candidate))
+      recordReceivedMedia(parts, this.arrived)
+      open.parts.read(
+        parts,
+        argumentsTextFinder(data, at, parts),
+        citationsIn(candidate),
+        logprobsOf(candidate),
+      )
       open.finishReason = finishReasonOf(candidate['finishReason']) ?? open.finishReason
     }
     if (blockReason(chunk) !== undefined && !candidateAt(chunk, 0)) this.#choice(0).finishReason ??= 'SAFETY'
@@ -129,7 +134,7 @@ export class GeminiStreamDecoder extends FrameReader {
   /** Returns the candidate with this index. Missing candidates before it are created too. */
   #choice(number: number): OpenChoice {
     for (let next = this.#choices.length; next <= number; next++) {
-      const parts = new ReplyPartsDecoder((event) => this.emit(renumberForChoice(next, event)))
+      const parts = new ReplyPartsDecoder((event) => this.emit(withUniquePartIndex(next, event)))
       parts.setAnswerId(`${this.#id}_${next}`)
       this.#choices.push({ parts, finishReason: undefined })
     }

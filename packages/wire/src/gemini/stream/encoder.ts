@@ -1,14 +1,14 @@
 import type { Usage } from '../../usage.ts'
 import { choiceOf, type ReplyEvent, type StartedPart, type Stop } from '../../reply.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
-import type { Proof } from '../../conversation.ts'
-import { type CopiedText, frameOf, type FrameWriter } from '../../frame-writer.ts'
+import type { ProviderSignature } from '../../conversation.ts'
+import { type CopiedText, textFrameOf, type FrameWriter } from '../../frame-writer.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { geminiErrorText, statusOf } from '../errors.ts'
 import { writeLogprobs } from '../logprobs.ts'
 import { FINISH_REASONS } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
-import { WrittenGrounding } from '../grounding.ts'
+import { GroundingCollector } from '../grounding.ts'
 import { EMPTY_PART, PartWriter } from '../encode/reply.ts'
 
 /** A part that is written when it is complete. */
@@ -23,7 +23,7 @@ const TEXT = '{"text":'
 const THOUGHT = ',"thought":true'
 const PARTS_END = ']},'
 
-const NO_FRAMES = { text: frameOf('', ''), thinking: frameOf('', '') }
+const NO_FRAMES = { text: textFrameOf('', ''), thinking: textFrameOf('', '') }
 
 /**
  * Encodes a stream: texts and thoughts as they arrive, each call in one chunk when it is complete, and a last
@@ -34,7 +34,7 @@ export class GeminiStreamEncoder implements StreamEncoder {
   readonly #identity: ReplyIdentity
   readonly #out: ChunkFrames
   readonly #writer = new PartWriter()
-  readonly #grounding = new WrittenGrounding()
+  readonly #grounding = new GroundingCollector()
   readonly #gathered = new Map<number, Gathered>()
   #id = ''
   #model = ''
@@ -169,10 +169,10 @@ export class GeminiStreamEncoder implements StreamEncoder {
     this.#tail = JSON.stringify(tail).slice(1)
     const head = `data: ${CANDIDATE}${TEXT}`
     const rest = `${PARTS_END}${this.#candidateEnd}${this.#tail}\r\n\r\n`
-    this.#frames = { text: frameOf(head, `}${rest}`), thinking: frameOf(head, `${THOUGHT}}${rest}`) }
+    this.#frames = { text: textFrameOf(head, `}${rest}`), thinking: textFrameOf(head, `${THOUGHT}}${rest}`) }
   }
 
-  #proof(proof: Proof): string {
+  #proof(proof: ProviderSignature): string {
     const part = this.#writer.writeProof(proof)
     return part === undefined ? '' : this.#chunk(part)
   }

@@ -1,4 +1,4 @@
-import { verdictMember } from '../../diagnosis.ts'
+import { cacheVerdictMember } from '../../cache-diagnosis.ts'
 import { WireError } from '../../wire-error.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
@@ -6,7 +6,7 @@ import { asRecord } from '../../json/record.ts'
 import type { Reply, ReplyPart } from '../../reply.ts'
 import { isError } from '../../reply-facts.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
-import { readBlock, ServerSearches, usesIn } from '../blocks.ts'
+import { readBlock, ServerSearches, toolUsesIn } from '../blocks.ts'
 import { readStop } from '../stop-reasons.ts'
 import { readMessagesUsage } from '../usage.ts'
 
@@ -19,7 +19,7 @@ export function decodeReply(bytes: Buffer): Reply {
   const content = scan?.span('content')
   if (!scan || !content || scan.kindOf(content.node) !== 'array' || isError(scan.value('error')))
     throw new WireError('upstream_error', 'The upstream sent no response that could be understood.')
-  const tools = usesIn(scan.value('content'))
+  const tools = toolUsesIn(scan.value('content'))
   const searches = new ServerSearches()
   const stop = { stop_reason: scan.value('stop_reason'), stop_sequence: scan.value('stop_sequence') }
   return {
@@ -28,7 +28,7 @@ export function decodeReply(bytes: Buffer): Reply {
     parts: scan.elements(content.node).flatMap((block) => partsAt(scan, block, searches)),
     stop: readStop(stop) ?? { reason: 'end' },
     usage: readMessagesUsage(scan.value('usage'), tools),
-    ...verdictMember(scan.has('diagnostics') ? scan.value('diagnostics') : null),
+    ...cacheVerdictMember(scan.has('diagnostics') ? scan.value('diagnostics') : null),
     ...(tools.length > 0 && { tools }),
   }
 }

@@ -2,7 +2,7 @@ import type { ReplyIdentity } from '../../codec.ts'
 import type { Reply, ReplyPart } from '../../reply.ts'
 import { writeStop } from '../stop-reasons.ts'
 import { writeUsage } from '../usage.ts'
-import { sealProof } from '../../envelope.ts'
+import { sealSignature } from '../../envelope.ts'
 import type { SearchPart } from '../../conversation.ts'
 import { inputObject } from '../../tool-input.ts'
 import { searchBlocks, writeCitation } from '../blocks.ts'
@@ -54,7 +54,7 @@ function encodeBlock(part: Exclude<ReplyPart, SearchPart>): string | undefined {
       return JSON.stringify({
         type: 'thinking',
         thinking: part.text,
-        signature: part.proof ? sealProof(part.proof, 'messages') : '',
+        signature: part.proof ? sealSignature(part.proof, 'messages') : '',
       })
     case 'tool-call': {
       const head = JSON.stringify({ type: 'tool_use', id: part.id, name: part.name }).slice(0, -1)

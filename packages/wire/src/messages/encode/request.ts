@@ -16,7 +16,7 @@ import { parseRecord } from '../../json/record.ts'
 import { dropLogprobs } from '../../logprobs.ts'
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { dropSharedFields } from '../../shared-fields.ts'
-import { withSystemInPlace } from '../../system-in-place.ts'
+import { withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { inputObject } from '../../tool-input.ts'
 import { writeCache } from '../cache-mark.ts'
 import { reportDropped } from '../dropped-fields.ts'
@@ -46,7 +46,7 @@ export function encodeRequest(
   if (requested.choices?.field === 'n') reportDropped(dropped, 'n')
   else refuseChoices(requested)
   dropSeedAndPenalties(requested, dropped)
-  const conversation = withSupportedFormat(withSystemInPlace(requested), capabilities, dropped)
+  const conversation = withSupportedFormat(withSystemTextsInTurns(requested), capabilities, dropped)
   const turns = encodableTurns(conversation.turns, dropped)
   const sampled = encodeSampling(conversation, capabilities, turns, dropped)
   const { max_tokens, thinking, output_config, ...sampling } = sampled

@@ -20,7 +20,7 @@ const MIN_BUDGET = 1024
 const MAX_TEMPERATURE = 1
 
 /** Fields that depend on each other, as in a messages request. Undefined fields are left out. */
-export interface Sampling {
+export interface ThinkingAndSampling {
   readonly max_tokens: number
   readonly thinking:
     | { readonly type: 'enabled'; readonly budget_tokens: number }
@@ -47,7 +47,7 @@ export function encodeSampling(
   capabilities: Capabilities,
   turns: readonly Turn[],
   dropped: Dropped,
-): Sampling {
+): ThinkingAndSampling {
   const maxTokens = requested.maxTokens ?? DEFAULT_MAX_TOKENS
   const thinking = allowedThinking(requested, knownThinking(requested.thinking, capabilities), turns)
   if (!thinking && requested.thinking && !isThinkingOff(requested.thinking))

@@ -58,7 +58,7 @@ const CACHE: FieldRule = { ...OBJECT, optional: true }
 type Fields = readonly (readonly [key: string, rule: FieldRule])[]
 
 /** Rules by type of block. Blocks of other types are not checked. `docs/api.md: Messages`, content blocks. */
-export const BLOCKS: ReadonlyMap<string, Fields> = new Map<string, Fields>([
+export const BLOCK_RULES: ReadonlyMap<string, Fields> = new Map<string, Fields>([
   ['text', [['text', TEXT]]],
   ['image', [['source', OBJECT]]],
   [
@@ -107,13 +107,13 @@ export function checkTextBlocks(scan: ScannedObject, content: Node, path: string
   checkEachObject(scan, content, path, (block, pathOf) => {
     const at = pathOf()
     const type = typeOf(scan, block, at)
-    checkFields(scan, block, at, type === 'text' ? BLOCKS.get(type) : undefined)
+    checkFields(scan, block, at, type === 'text' ? BLOCK_RULES.get(type) : undefined)
   })
 }
 
 function checkBlock(scan: ScannedObject, block: Node, path: string): void {
   const type = typeOf(scan, block, path)
-  checkFields(scan, block, path, BLOCKS.get(type))
+  checkFields(scan, block, path, BLOCK_RULES.get(type))
   if (type === 'image') {
     const source = scan.memberOf(block, 'source') as Node
     const at = `${path}.source`
@@ -164,7 +164,7 @@ function fieldsSchema(fields: Fields): JsonSchema {
  * Schema of blocks. Types without rules are accepted. The content of a tool result is described as blocks of
  * any type.
  */
-export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCKS): JsonSchema {
+export function blocksSchema(types: ReadonlyMap<string, Fields> = BLOCK_RULES): JsonSchema {
   return { type: 'array', items: typedSchema(types) }
 }
 

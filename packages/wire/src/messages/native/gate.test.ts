@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { settingsOf } from '../../../../../test/upstream-settings.ts'
 import type { GatedField, UpstreamSettings } from '../../upstream-settings.ts'
-import { sealProof } from '../../envelope.ts'
+import { sealSignature } from '../../envelope.ts'
 import { scanObject } from '../../json/json-scan.ts'
 import { encodeBlocks } from '../encode/reply.ts'
 import { type GatedMessages, gateMessagesRequest } from './gate.ts'
@@ -77,7 +77,7 @@ test('the bytes are unchanged where nothing has to change', () => {
 })
 
 describe('a thought of another provider', () => {
-  const signature = sealProof({ protocol: 'gemini', value: 'c2lnbmVk', signs: 'call' }, 'messages')
+  const signature = sealSignature({ protocol: 'gemini', value: 'c2lnbmVk', signs: 'call' }, 'messages')
   const foreign = `{"type":"thinking","thinking":"","signature":"${signature}"}`
   const own = '{"type":"thinking", "thinking":"I look.","signature":"c2lnbmVk"}'
   const text = '{"type":"text","text":"é"}'

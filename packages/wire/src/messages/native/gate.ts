@@ -4,7 +4,7 @@ import { isEnvelope, mayHoldEnvelope } from '../../envelope.ts'
 import { renderArray, type ElementChange, withMember } from '../../json/json-edit.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { MessagesRequest } from './request.ts'
-import { FOREIGN_SEARCH } from '../blocks.ts'
+import { FOREIGN_SEARCH_ID_PREFIX } from '../blocks.ts'
 
 /** A request changed for a channel. */
 export interface GatedMessages extends EditedRequest {
@@ -45,7 +45,7 @@ export function gateMessagesRequest(
 }
 
 /** Beginning of the id of a search that another provider ran, as written in JSON. */
-const SEARCH_BEGINNING = Buffer.from(`"${FOREIGN_SEARCH}`)
+const SEARCH_BEGINNING = Buffer.from(`"${FOREIGN_SEARCH_ID_PREFIX}`)
 
 /**
  * The JSON text of `messages` without thoughts, searches and citations of other providers, which upstreams of
@@ -67,7 +67,8 @@ function messagesWithoutEnvelopes(scan: ScannedObject): string | undefined {
 function fateOf(scan: ScannedObject, block: Node): ElementChange {
   if (scan.kindOf(block) !== 'object') return 'stays'
   if (isEnvelope(textOf(scan, block, 'signature'))) return 'goes'
-  if (['id', 'tool_use_id'].some((key) => textOf(scan, block, key).startsWith(FOREIGN_SEARCH))) return 'goes'
+  if (['id', 'tool_use_id'].some((key) => textOf(scan, block, key).startsWith(FOREIGN_SEARCH_ID_PREFIX)))
+    return 'goes'
   const citations = scan.memberOf(block, 'citations')
   if (citations === undefined || scan.kindOf(citations) !== 'array') return 'stays'
   const own = renderArray(scan, citations, (citation) => (isForeign(scan, citation) ? 'goes' : 'stays'))

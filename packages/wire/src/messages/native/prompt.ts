@@ -7,10 +7,10 @@ import {
   MESSAGE_TOKENS,
   type PromptBounds,
   REQUEST_TOKENS,
-  respondsInMedia,
+  respondsWithMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
-import { compacts, type ConversationForm, without } from '../../conversation-digests.ts'
+import { mayCompactPrompt, type ConversationForm, namesExcept } from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import type { FoundMedia, PromptLevels } from '../../prompt-text.ts'
 
@@ -45,7 +45,7 @@ const SERVER_TOOL_TOKENS = 1500
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
-  let hasMedia = respondsInMedia(model)
+  let hasMedia = respondsWithMedia(model)
   let namesPrompt = false
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   tokens += (scan.span('messages')?.count ?? 0) * MESSAGE_TOKENS
@@ -179,9 +179,9 @@ export const MESSAGES_PROMPT = {
 /** How the conversations of two messages requests are compared. */
 export const MESSAGES_CONVERSATION: ConversationForm = {
   levels: MESSAGES_PROMPT,
-  uncompared: without([...PLAIN_FIELDS, 'diagnostics'], ['messages', 'system']),
+  uncompared: namesExcept([...PLAIN_FIELDS, 'diagnostics'], ['messages', 'system']),
   textIsPart: true,
-  isUnforeseeable: compacts,
+  isUnforeseeable: mayCompactPrompt,
 }
 
 const MEDIA: ReadonlyMap<string, MediaTokens> = new Map([

@@ -21,11 +21,11 @@ import {
   text,
   withSchema,
 } from '../../field-check.ts'
-import { type OfferedTool, type ProviderTools, toolsExcept } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsOfOtherTypes } from '../../tool-use.ts'
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import {
-  BLOCKS,
+  BLOCK_RULES,
   blocksSchema,
   checkContent,
   checkField,
@@ -70,7 +70,7 @@ const message: JsonSchema = {
 }
 
 const system: JsonSchema = {
-  anyOf: [isText.schema, blocksSchema(new Map([...BLOCKS].filter(([type]) => type === 'text')))],
+  anyOf: [isText.schema, blocksSchema(new Map([...BLOCK_RULES].filter(([type]) => type === 'text')))],
 }
 
 const tool: JsonSchema = {
@@ -229,7 +229,7 @@ function checkThinking(scan: ScannedObject, member: Member): void {
 const OF_CLIENTS: ReadonlySet<unknown> = new Set(['custom'])
 
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools = toolsExcept(scan, OF_CLIENTS).flatMap(offered)
+  const tools = toolsOfOtherTypes(scan, OF_CLIENTS).flatMap(offered)
   const servers = scan.span('mcp_servers')
   if (servers && scan.kindOf(servers.node) === 'array' && servers.count > 0)
     tools.push({ type: 'mcp_toolset' })

@@ -1,8 +1,8 @@
-import { AnswerNames } from '../../answer-names.ts'
+import { AnswerMetadata } from '../../answer-metadata.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
-import type { FramePiece } from '../../sse/frame-template.ts'
+import type { FrameText } from '../../sse/frame-template.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
-import { messageDiagnosis } from '../../diagnosis.ts'
+import { messageDiagnosis } from '../../cache-diagnosis.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { SharedTemplates } from '../../sse/shared-templates.ts'
@@ -10,7 +10,7 @@ import { StreamTap } from '../../sse/stream-tap.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { messagesErrorFrame } from '../errors.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
-import { recordBlockToolUse, usesIn } from '../blocks.ts'
+import { recordBlockToolUse, toolUsesIn } from '../blocks.ts'
 import { readMessagesUsage, StreamedUsage } from '../usage.ts'
 
 /** Maximum number of blocks that are tracked in one reply. */
@@ -76,7 +76,7 @@ export class MessagesTap extends StreamTap {
     }
   }
 
-  protected pieceOf(data: string): FramePiece | undefined {
+  protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
     const text = event?.['type'] === 'content_block_delta' ? deltaText(asRecord(event['delta'])) : undefined
     return event && text !== undefined ? { index: indexOf(event), text } : undefined
@@ -145,7 +145,7 @@ function indexOf(event: Event): number {
 export function usageOfMessage(bytes: Buffer): ReplyFacts {
   const reply = parseRecord(bytes.toString()) ?? {}
   const content = reply['content']
-  const tools = usesIn(content)
+  const tools = toolUsesIn(content)
   const error = reply['type'] === 'error' || isError(reply['error'])
   return {
     valid: Array.isArray(content) && !error,
@@ -154,7 +154,7 @@ export function usageOfMessage(bytes: Buffer): ReplyFacts {
     tools,
     error,
     names() {
-      const names = new AnswerNames()
+      const names = new AnswerMetadata()
       names.note(reply['id'], reply['model'])
       names.finish(0, reply['stop_reason'])
       return names

@@ -1,4 +1,4 @@
-import { type Diagnosis, messageDiagnosis } from '../../diagnosis.ts'
+import { type CacheDiagnosis, messageDiagnosis } from '../../cache-diagnosis.ts'
 import type { CopiedPart } from '../../frame-writer.ts'
 import { parseExact } from '../../json/exact-json.ts'
 import { scanObject } from '../../json/json-scan.ts'
@@ -9,9 +9,9 @@ import type { ReplyPart, StartedPart, Stop } from '../../reply.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { type EventMemory, isErrorEvent } from '../../sse/frame-splitter.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
-import type { FramePiece } from '../../sse/frame-template.ts'
+import type { FrameText } from '../../sse/frame-template.ts'
 import { SharedTemplates } from '../../sse/shared-templates.ts'
-import type { ToolTally } from '../../tool-use.ts'
+import type { ToolUseCounter } from '../../tool-use.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import { inputText } from '../decode/reply.ts'
 import { blockIndex, type Event, eventType, isSameMessage, usageInError } from '../event.ts'
@@ -53,7 +53,7 @@ export class MessagesStreamDecoder extends FrameReader {
   #parts = 0
   #started = false
   #id = ''
-  diagnosis: Diagnosis | undefined
+  diagnosis: CacheDiagnosis | undefined
   readonly #counts = new StreamedUsage()
   readonly #searches = new ServerSearches()
   #stop: Stop | undefined
@@ -64,7 +64,7 @@ export class MessagesStreamDecoder extends FrameReader {
     super(memory, SHARED)
   }
 
-  get tools(): ToolTally {
+  get tools(): ToolUseCounter {
     return this.#counts.tools
   }
 
@@ -112,7 +112,7 @@ export class MessagesStreamDecoder extends FrameReader {
    * The index in the result also identifies the kind of text, so that frames of different kinds never match
    * the same template.
    */
-  protected pieceOf(data: string): FramePiece | undefined {
+  protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
     if (event?.['type'] !== 'content_block_delta') return undefined
     const delta = asRecord(event['delta'])

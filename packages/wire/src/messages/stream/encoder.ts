@@ -1,8 +1,8 @@
 import type { ReplyIdentity, StreamEncoder } from '../../codec.ts'
 import type { Citation, ReplyEvent, StartedPart, Stop } from '../../reply.ts'
-import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
-import type { Proof, SearchPart } from '../../conversation.ts'
-import { sealProof } from '../../envelope.ts'
+import { type CopiedText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
+import type { ProviderSignature, SearchPart } from '../../conversation.ts'
+import { sealSignature } from '../../envelope.ts'
 import type { Usage } from '../../usage.ts'
 import { messageId, encodeForeignSearch } from '../encode/reply.ts'
 import { messagesErrorText } from '../errors.ts'
@@ -17,7 +17,7 @@ interface Waiting {
   readonly part: StartedPart
   readonly texts: string[]
   readonly citations: Citation[]
-  proof: Proof | undefined
+  proof: ProviderSignature | undefined
   isEnded: boolean
 }
 
@@ -159,7 +159,7 @@ export class MessagesStreamEncoder implements StreamEncoder {
   }
 
   #deltaFrame(kind: StartedPart['kind']): TextFrame | undefined {
-    return kind === 'opaque' || kind === 'search' ? undefined : frameOf(this.#deltaHead(kind), DELTA_TAIL)
+    return kind === 'opaque' || kind === 'search' ? undefined : textFrameOf(this.#deltaHead(kind), DELTA_TAIL)
   }
 
   /** The beginning of a delta event of the open block, up to its text. */
@@ -176,13 +176,13 @@ export class MessagesStreamEncoder implements StreamEncoder {
     part?.citations.push(citation)
   }
 
-  #prove(index: number, proof: Proof): void {
+  #prove(index: number, proof: ProviderSignature): void {
     const waiting = this.#waiting.get(index)
     if (waiting) waiting.proof = proof
     if (this.#current?.index !== index) return
     this.#frame('content_block_delta', {
       index: this.#next,
-      delta: { type: 'signature_delta', signature: sealProof(proof, 'messages') },
+      delta: { type: 'signature_delta', signature: sealSignature(proof, 'messages') },
     })
   }
 

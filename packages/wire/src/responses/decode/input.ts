@@ -16,7 +16,7 @@ import { customArguments } from '../../openai-tools.ts'
 import { readBreakpoint } from '../../cache-marks.ts'
 import { openEnvelope } from '../../envelope.ts'
 import { kindName, refuse } from '../../field-check.ts'
-import { contentParts, type Fields, fieldsAt, listAt, present, textAt } from '../../field.ts'
+import { contentParts, type Fields, fieldsAt, listAt, nullToUndefined, textAt } from '../../field.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import type { OfferedTools, ToolNames } from './tools.ts'
@@ -78,7 +78,7 @@ export class InputReader {
 
   /** Reads the instructions and all items. */
   read(): Transcript {
-    const instructions = present(this.#scan.value('instructions'))
+    const instructions = nullToUndefined(this.#scan.value('instructions'))
     if (instructions !== undefined) this.#readInstructions(instructions)
     const input = this.#scan.span('input')
     if (!input) return { system: this.#system, turns: this.#turns }
@@ -113,7 +113,7 @@ export class InputReader {
     if (this.#scan.kindOf(node) !== 'object') refuse(path, 'an object', kindName(this.#scan, node))
     const item = fieldsAt(this.#scan.parse(node), path)
     const type =
-      present(item['type']) === undefined ? typeOfUntyped(item) : textAt(item['type'], `${path}.type`)
+      nullToUndefined(item['type']) === undefined ? typeOfUntyped(item) : textAt(item['type'], `${path}.type`)
     if (type === 'message') return this.#readMessage(item, path)
     if (type === 'reasoning') return this.#readReasoning(item, path)
     if (type === 'additional_tools')
@@ -169,13 +169,13 @@ export class InputReader {
 
   /** Reads thoughts: their summaries, or the complete text if a model provides it. */
   #readReasoning(item: Fields, path: string): void {
-    const summary = listAt(present(item['summary']) ?? [], `${path}.summary`)
-    const content = listAt(present(item['content']) ?? [], `${path}.content`)
+    const summary = listAt(nullToUndefined(item['summary']) ?? [], `${path}.summary`)
+    const content = listAt(nullToUndefined(item['content']) ?? [], `${path}.content`)
     const texts = (summary.length > 0 ? summary : content).map(
       (part, index) => fieldsAt(part, `${path}[${index}]`)['text'],
     )
     const text = texts.filter((piece) => typeof piece === 'string').join('\n\n')
-    const encrypted = present(item['encrypted_content'])
+    const encrypted = nullToUndefined(item['encrypted_content'])
     const enclosed =
       encrypted === undefined
         ? undefined
@@ -319,7 +319,7 @@ function readOutput(
 
 /** The tool of a call, as the client declared it. */
 function named(type: 'function' | 'custom', item: Item, path: string): ToolForm {
-  const namespace = present(item['namespace'])
+  const namespace = nullToUndefined(item['namespace'])
   return {
     type,
     name: textAt(item['name'], `${path}.name`),
@@ -350,7 +350,7 @@ function shellOutput(value: unknown, path: string): string {
   return listAt(value, path)
     .map((entry, index) => {
       const { stdout, stderr, outcome } = fieldsAt(entry, `${path}[${index}]`)
-      const { type, exit_code: code } = fieldsAt(present(outcome) ?? {}, `${path}[${index}].outcome`)
+      const { type, exit_code: code } = fieldsAt(nullToUndefined(outcome) ?? {}, `${path}[${index}].outcome`)
       const end = type === 'timeout' ? 'timed out' : typeof code === 'number' ? `exit code ${code}` : ''
       return [stdout, stderr, end && `(${end})`]
         .filter((text) => typeof text === 'string' && text !== '')
@@ -360,7 +360,7 @@ function shellOutput(value: unknown, path: string): string {
 }
 
 function foundTools(value: unknown, path: string): string {
-  const names = listAt(present(value) ?? [], path).map(
+  const names = listAt(nullToUndefined(value) ?? [], path).map(
     (tool, index) => fieldsAt(tool, `${path}[${index}]`)['name'],
   )
   return `Found tools: ${names.filter((name) => typeof name === 'string').join(', ') || 'none'}`
@@ -371,7 +371,7 @@ function textParts(text: string): ToolResultPart['parts'] {
 }
 
 function optionalText(item: Item, key: string, path: string): string {
-  const value = present(item[key])
+  const value = nullToUndefined(item[key])
   return value === undefined ? '' : textAt(value, `${path}.${key}`)
 }
 
@@ -417,8 +417,8 @@ function textPart(part: Fields, key: 'text' | 'refusal', path: string): TextPart
 }
 
 function imagePart(part: Fields, path: string): MediaPart {
-  const detail = present(part['detail'])
-  const url = present(part['image_url'])
+  const detail = nullToUndefined(part['detail'])
+  const url = nullToUndefined(part['image_url'])
   if (url === undefined) refuseFileId(part, path, 'image_url')
   return {
     ...media(mediaAt(textAt(url, `${path}.image_url`), `${path}.image_url`, 'image/*'), part),
@@ -427,9 +427,9 @@ function imagePart(part: Fields, path: string): MediaPart {
 }
 
 function fileSource(part: Fields, path: string): MediaSource {
-  const data = present(part['file_data'])
+  const data = nullToUndefined(part['file_data'])
   if (data !== undefined) return fileAt(textAt(data, `${path}.file_data`), `${path}.file_data`)
-  const url = present(part['file_url'])
+  const url = nullToUndefined(part['file_url'])
   if (url === undefined) refuseFileId(part, path, 'file_data')
   return mediaAt(textAt(url, `${path}.file_url`), `${path}.file_url`, 'application/*')
 }
@@ -442,12 +442,12 @@ function audioPart(part: Fields, path: string): MediaPart {
 }
 
 function refuseFileId(part: Fields, path: string, expected: string): void {
-  if (present(part['file_id']) !== undefined)
+  if (nullToUndefined(part['file_id']) !== undefined)
     refuse(`${path}.file_id`, expected, 'the id of a file, which cannot be passed on to this model')
 }
 
 function nameOf(part: Fields, path: string): { name?: string } {
-  const name = present(part['filename'])
+  const name = nullToUndefined(part['filename'])
   return name === undefined ? {} : { name: textAt(name, `${path}.filename`) }
 }
 

@@ -1,4 +1,4 @@
-import { verdictMember } from '../../diagnosis.ts'
+import { cacheVerdictMember } from '../../cache-diagnosis.ts'
 import { WireError } from '../../wire-error.ts'
 import { RESPONSE_LIMITS, scanObject } from '../../json/json-scan.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
@@ -13,7 +13,7 @@ import {
 } from '../../reply.ts'
 import { isError } from '../../reply-facts.ts'
 import { stopOf } from '../stop-reasons.ts'
-import { servedMember } from '../../service-tier.ts'
+import { statedServiceMember } from '../../service-tier.ts'
 import { toolsOf, usageOf } from '../usage.ts'
 import { openEnvelope } from '../../envelope.ts'
 import { isSearch, readSearch } from '../search-item.ts'
@@ -37,8 +37,8 @@ export function decodeReply(bytes: Buffer): Reply {
     parts,
     stop: stopOf(response, { calledTools }),
     usage: usageOf(response),
-    ...servedMember(response['service_tier']),
-    ...verdictMember(response['prompt_cache_diagnostics']),
+    ...statedServiceMember(response['service_tier']),
+    ...cacheVerdictMember(response['prompt_cache_diagnostics']),
     ...(tools.length > 0 && { tools }),
   }
 }

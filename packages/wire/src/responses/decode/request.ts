@@ -2,10 +2,10 @@ import { withoutBillingHeader } from '../../billing-header.ts'
 import type { Dropped } from '../../codec.ts'
 import type { Conversation, EndUser, RepeatedFields } from '../../conversation.ts'
 import { checkMembers, refuse } from '../../field-check.ts'
-import { fieldsAt, present } from '../../field.ts'
+import { fieldsAt, nullToUndefined } from '../../field.ts'
 import { readLogprobsRequest } from '../../logprobs.ts'
 import type { ScannedObject } from '../../json/scanned-object.ts'
-import { withRequestLifetime } from '../../cache-marks.ts'
+import { withCacheLifetimeOfRequest } from '../../cache-marks.ts'
 import { sharedField, sharedFields } from '../../shared-fields.ts'
 import { CONVERSION_CHECKS } from '../native/request.ts'
 import { InputReader } from './input.ts'
@@ -26,7 +26,7 @@ const STATEFUL = ['conversation', 'prompt'] as const
  * added to the input.
  */
 export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversation {
-  const value = (key: string): unknown => present(scan.value(key))
+  const value = (key: string): unknown => nullToUndefined(scan.value(key))
   checkMembers(scan, [], CONVERSION_CHECKS)
   for (const field of STATEFUL)
     if (value(field) !== undefined)
@@ -70,7 +70,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
     ...(shared.size > 0 && { shared }),
     repeated: repeatedFields(scan),
   }
-  return withRequestLifetime(conversation, value('prompt_cache_options'))
+  return withCacheLifetimeOfRequest(conversation, value('prompt_cache_options'))
 }
 
 function requestsLogprobs(include: unknown): boolean {

@@ -1,7 +1,16 @@
 import type { Dropped } from '../../codec.ts'
 import type { SearchLocation, Tool, ToolForm, WebSearch } from '../../conversation.ts'
 import { customTool, MAX_SEARCHES_BY_SIZE } from '../../openai-tools.ts'
-import { booleanAt, enumAt, type Fields, fieldsAt, listAt, present, schemaText, textAt } from '../../field.ts'
+import {
+  booleanAt,
+  enumAt,
+  type Fields,
+  fieldsAt,
+  listAt,
+  nullToUndefined,
+  schemaText,
+  textAt,
+} from '../../field.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { reportDropped } from '../dropped-fields.ts'
@@ -62,7 +71,7 @@ export class OfferedTools {
   #readFunction(node: Node, tool: Fields, path: string, namespace: string | undefined): void {
     const name = textAt(tool['name'], `${path}.name`)
     const schema = schemaText(this.#scan, node, 'parameters', path)
-    const strict = present(tool['strict'])
+    const strict = nullToUndefined(tool['strict'])
     this.#add({
       form: { type: 'function', name, ...(namespace !== undefined && { namespace }) },
       description: optionalText(tool, 'description', path),
@@ -74,7 +83,7 @@ export class OfferedTools {
 
   #readCustom(tool: Fields, path: string, namespace: string | undefined): void {
     const name = textAt(tool['name'], `${path}.name`)
-    const format = present(tool['format'])
+    const format = nullToUndefined(tool['format'])
     const fields = format === undefined ? {} : fieldsAt(format, `${path}.format`)
     const grammar = fields['type'] === 'grammar' && {
       syntax: textAt(fields['syntax'], `${path}.format.syntax`),
@@ -137,7 +146,7 @@ export class OfferedTools {
 }
 
 function decodeWebSearch(tool: Fields, path: string): WebSearch {
-  const place = present(tool['user_location'])
+  const place = nullToUndefined(tool['user_location'])
   const fields = place === undefined ? {} : fieldsAt(place, `${path}.user_location`)
   const location: SearchLocation = Object.fromEntries(
     PLACES.map((name) => [name, fields[name]]).filter(([, value]) => typeof value === 'string'),
@@ -145,7 +154,7 @@ function decodeWebSearch(tool: Fields, path: string): WebSearch {
   return {
     maxUses: enumAt(
       MAX_SEARCHES_BY_SIZE,
-      present(tool['search_context_size']) ?? 'medium',
+      nullToUndefined(tool['search_context_size']) ?? 'medium',
       `${path}.search_context_size`,
     ),
     isOptional: true,
@@ -154,7 +163,7 @@ function decodeWebSearch(tool: Fields, path: string): WebSearch {
 }
 
 function optionalText(tool: Fields, key: string, path: string): string | undefined {
-  const value = present(tool[key])
+  const value = nullToUndefined(tool[key])
   return value === undefined ? undefined : textAt(value, `${path}.${key}`)
 }
 

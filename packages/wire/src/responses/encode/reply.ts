@@ -13,7 +13,7 @@ import {
 import { ResponseObject } from '../response-object.ts'
 import { incompleteReason } from '../stop-reasons.ts'
 import { membersOf, renderObject } from '../../json/json-edit.ts'
-import { sealOpaque, sealProof, UNSIGNED_THOUGHT } from '../../envelope.ts'
+import { sealOpaquePart, sealSignature, UNSIGNED_THOUGHT } from '../../envelope.ts'
 import { searchItem } from '../search-item.ts'
 import { customInput } from '../../openai-tools.ts'
 
@@ -147,7 +147,7 @@ export function writeItem(part: ReplyPart, frame: ItemFrame): string {
         id,
         type: 'reasoning',
         summary: [],
-        encrypted_content: status === 'in_progress' ? null : sealOpaque(part),
+        encrypted_content: status === 'in_progress' ? null : sealOpaquePart(part),
       })
     case 'tool-call':
       return writeCall(part, frame)
@@ -162,7 +162,7 @@ function encryptedContent(
   { text, proof }: Extract<ReplyPart, { kind: 'thinking' }>,
   status: ItemStatus,
 ): string | null {
-  if (proof) return sealProof(proof, 'responses')
+  if (proof) return sealSignature(proof, 'responses')
   return text === '' || status === 'in_progress' ? null : UNSIGNED_THOUGHT
 }
 

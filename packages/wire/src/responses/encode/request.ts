@@ -20,7 +20,7 @@ import { arrayOf, membersOf, type MemberText, renderObject } from '../../json/js
 import { dropSeedAndPenalties } from '../../sampling.ts'
 import { sharedMembers } from '../../shared-fields.ts'
 import { isThinkingOff } from '../../thinking.ts'
-import { isSystemText, withSystemInPlace } from '../../system-in-place.ts'
+import { isSystemText, withSystemTextsInTurns } from '../../system-texts-in-turns.ts'
 import { inputOrEmpty } from '../../tool-input.ts'
 import { reportDropped, INCLUDE_LOGPROBS } from '../dropped-fields.ts'
 import { encodeOutputFormat } from '../output-format.ts'
@@ -155,7 +155,7 @@ const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
 
 /** Encodes the turns as items. Throws `invalid_request` if the conversation is empty after that. */
 function encodeItems(requested: Conversation, dropped: Dropped): Items {
-  const { system, turns } = withSystemInPlace(requested)
+  const { system, turns } = withSystemTextsInTurns(requested)
   const form = requested.listsContent ? listContent : plainContent
   const rules = { custom: customCalls(turns), form }
   const items = turns.flatMap((turn) =>

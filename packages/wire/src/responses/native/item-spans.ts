@@ -144,7 +144,7 @@ const DEFAULT_LIMIT = 20
 const MAX_LIMIT = 100
 
 /** Query of a client for a list of items. */
-export interface ItemQuery {
+export interface ItemPageQuery {
   readonly limit: number
   readonly order: 'asc' | 'desc'
   /** Id of the item after which the page begins. */
@@ -152,7 +152,7 @@ export interface ItemQuery {
 }
 
 /** Reads the query parameters of a list of items. Throws `invalid_request`. */
-export function readItemQuery(query: URLSearchParams): ItemQuery {
+export function readItemQuery(query: URLSearchParams): ItemPageQuery {
   const limit = Number(query.get('limit') ?? DEFAULT_LIMIT)
   if (!Number.isInteger(limit) || limit < 1 || limit > MAX_LIMIT)
     throw new WireError('invalid_request', `Invalid 'limit': expected an integer from 1 to ${MAX_LIMIT}.`)

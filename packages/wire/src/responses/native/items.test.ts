@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { scanObject } from '../../json/json-scan.ts'
-import { inputItems, refersToItems } from './items.ts'
+import { inputItems, hasItemReferences } from './items.ts'
 import fc from 'fast-check'
-import { encryptedInput, hasForeignThoughts, hasOnlyMessages, itemReferences } from '../index.ts'
+import { encryptedInput, hasThoughtsOfOtherDialects, hasOnlyMessages, itemReferences } from '../index.ts'
 
 const itemsOf = (body: string): string => {
   let count = 0
@@ -76,7 +76,7 @@ test('an input that has only messages refers to no other items', () => {
       const scan = scanOf(items)
       fc.pre(hasOnlyMessages(scan))
       expect([itemReferences(scan), encryptedInput(scan)]).toEqual([[], []])
-      expect(refersToItems(scan) || hasForeignThoughts(scan)).toBe(false)
+      expect(hasItemReferences(scan) || hasThoughtsOfOtherDialects(scan)).toBe(false)
     }),
   )
 })

@@ -79,7 +79,7 @@ export function referredIds(scan: ScannedObject): readonly string[] {
 }
 
 /** Whether a request's input contains a reference to an item. */
-export function refersToItems(scan: ScannedObject): boolean {
+export function hasItemReferences(scan: ScannedObject): boolean {
   return itemNodes(scan).some((node) => referredId(scan, node) !== undefined)
 }
 
@@ -99,7 +99,7 @@ export function replaceItemReferences(
 }
 
 /** Whether a request's input contains thoughts that only a provider of another protocol can read. */
-export function hasForeignThoughts(scan: ScannedObject): boolean {
+export function hasThoughtsOfOtherDialects(scan: ScannedObject): boolean {
   const input = scan.span('input')
   if (!input || scan.kindOf(input.node) !== 'array') return false
   return scan.elements(input.node).some((node) => scan.kindOf(node) === 'object' && isForeign(scan, node))

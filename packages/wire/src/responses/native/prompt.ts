@@ -1,5 +1,10 @@
 import { isPresent } from '../../field-check.ts'
-import { compacts, type ConversationForm, hasAny, without } from '../../conversation-digests.ts'
+import {
+  mayCompactPrompt,
+  type ConversationForm,
+  hasAnyMember,
+  namesExcept,
+} from '../../conversation-digests.ts'
 import type { Node, ScannedObject } from '../../json/scanned-object.ts'
 import { type FoundMedia, type PromptLevels, OPENAI_SERVICE_MEMBERS } from '../../prompt-text.ts'
 import {
@@ -12,7 +17,7 @@ import {
   MESSAGE_TOKENS,
   type PromptBounds,
   REQUEST_TOKENS,
-  respondsInMedia,
+  respondsWithMedia,
   TOOLS_TOKENS,
 } from '../../prompt-tokens.ts'
 import { itemNodes } from './items.ts'
@@ -66,7 +71,7 @@ const PLAIN_FIELDS: ReadonlySet<string> = new Set([
  */
 export function promptBounds(scan: ScannedObject): PromptBounds {
   const model = String(scan.value('model'))
-  let hasMedia = respondsInMedia(model)
+  let hasMedia = respondsWithMedia(model)
   let tokens = scan.bytes.length + REQUEST_TOKENS + featureTokens(scan, PLAIN_FIELDS)
   if (INSTRUCTED_FIELDS.some((field) => scan.has(field) && scan.kind(field) !== 'null'))
     tokens += TOOLS_TOKENS
@@ -201,10 +206,10 @@ export const RESPONSES_PROMPT = {
 /** How the conversations of two responses requests are compared. */
 export const RESPONSES_CONVERSATION: ConversationForm = {
   levels: RESPONSES_PROMPT,
-  uncompared: without(PLAIN_FIELDS, ['input', 'instructions', 'truncation']),
+  uncompared: namesExcept(PLAIN_FIELDS, ['input', 'instructions', 'truncation']),
   isUnforeseeable: (scan) =>
-    compacts(scan) ||
-    hasAny(scan, ['previous_response_id', ...NAMED_FIELDS]) ||
+    mayCompactPrompt(scan) ||
+    hasAnyMember(scan, ['previous_response_id', ...NAMED_FIELDS]) ||
     (isPresent(scan, 'truncation') && scan.value('truncation') !== 'disabled'),
   extraTokens: (scan, item) =>
     scan.kindOf(item) === 'object' ? typedTools(scan, scan.memberOf(item, 'tools')) * TYPED_TOOL_TOKENS : 0,

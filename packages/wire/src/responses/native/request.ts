@@ -1,4 +1,4 @@
-import { type OfferedTool, type ProviderTools, toolsExcept } from '../../tool-use.ts'
+import { type OfferedTool, type ProviderTools, toolsOfOtherTypes } from '../../tool-use.ts'
 import { WireError } from '../../wire-error.ts'
 import {
   boolean,
@@ -26,7 +26,7 @@ import {
 import { asRecord } from '../../json/record.ts'
 import type { Member, ScannedObject } from '../../json/scanned-object.ts'
 import type { PromptBounds, PromptText } from '../../prompt-tokens.ts'
-import { itemNodes, refersToItems } from './items.ts'
+import { itemNodes, hasItemReferences } from './items.ts'
 import { promptBounds, RESPONSES_PROMPT } from './prompt.ts'
 import { knownNames, requestNames } from '../../request-names.ts'
 import { promptText } from '../../prompt-text.ts'
@@ -150,7 +150,7 @@ const NONE: readonly OfferedTool[] = []
  * namespace contains only functions and custom tools; any other tool in it is treated as if it were outside.
  */
 function offeredTools(scan: ScannedObject): ProviderTools | undefined {
-  const tools = [...toolsExcept(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
+  const tools = [...toolsOfOtherTypes(scan, OF_CLIENTS).flatMap(offered), ...itemTools(scan)]
   if (tools.length === 0) return undefined
   const maxCalls = scan.value('max_tool_calls')
   return { tools, ...(typeof maxCalls === 'number' && { maxCalls }) }
@@ -304,10 +304,10 @@ export function countedModel(scan: ScannedObject): string {
  * refers to something outside the request. With `isComposed`, references were already replaced by their
  * contents.
  */
-export function countableText(scan: ScannedObject, isComposed: boolean): PromptText {
+export function textToCount(scan: ScannedObject, isComposed: boolean): PromptText {
   for (const field of REFERENCES)
     if (isPresent(scan, field) && !(isComposed && field === 'previous_response_id')) refuseReference(field)
-  if (!isComposed && refersToItems(scan)) refuseReference('input')
+  if (!isComposed && hasItemReferences(scan)) refuseReference('input')
   return promptText(scan, RESPONSES_PROMPT, '')
 }
 

@@ -1,13 +1,13 @@
-import { AnswerNames } from '../../answer-names.ts'
+import { AnswerMetadata } from '../../answer-metadata.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError, type ReplyFacts } from '../../reply-facts.ts'
 import type { FrameAction } from '../../sse/frame-loop.ts'
-import type { FramePiece, FrameTemplate } from '../../sse/frame-template.ts'
+import type { FrameText, FrameTemplate } from '../../sse/frame-template.ts'
 import { type EventMemory, FrameSplitter, isErrorEvent, MAX_EVENT_BYTES } from '../../sse/frame-splitter.ts'
-import { responseDiagnosis } from '../../diagnosis.ts'
-import { laterServed, servedTier } from '../../service-tier.ts'
+import { responseDiagnosis } from '../../cache-diagnosis.ts'
+import { laterStatedService, statedTier } from '../../service-tier.ts'
 import { StreamTap } from '../../sse/stream-tap.ts'
-import { ToolTally } from '../../tool-use.ts'
+import { ToolUseCounter } from '../../tool-use.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
 import { type Event, eventType, outputIndex, responseIn, TERMINAL_EVENTS } from '../event.ts'
@@ -49,7 +49,7 @@ export class ResponsesTap extends StreamTap {
   /** Indexes of the items whose text arrived in deltas. */
   readonly #growing = new Set<number>()
   /** Uses of tools in the items so far, because the last event may leave items out. */
-  override readonly tools = new ToolTally()
+  override readonly tools = new ToolUseCounter()
 
   /**
    * `memory` records the size of the event with which the response begins. That event is held until the id is
@@ -130,7 +130,7 @@ export class ResponsesTap extends StreamTap {
     return isError(event['error']) ? this.#fail(data, event) : 'forward'
   }
 
-  protected pieceOf(data: string): FramePiece | undefined {
+  protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
     const text = event?.['delta']
     const type = textOr(event?.['type'])
@@ -183,7 +183,7 @@ export class ResponsesTap extends StreamTap {
     this.previousId ||= textOr(response['previous_response_id'])
     this.#model ||= textOr(response['model'])
     this.names.note(response['id'], response['model'])
-    this.served = laterServed(this.served, servedTier(response['service_tier']))
+    this.served = laterStatedService(this.served, statedTier(response['service_tier']))
     this.diagnosis = responseDiagnosis(response)
     const created = response['created_at']
     if (this.#created === 0 && typeof created === 'number') this.#created = Math.floor(created)
@@ -267,12 +267,12 @@ export function usageOfResponse(bytes: Buffer): ResponseFacts {
     itemIds: inItems(output, itemIdIn),
     valid: Array.isArray(output) && !error,
     usage: usageOf(response),
-    served: servedTier(response['service_tier']),
+    served: statedTier(response['service_tier']),
     diagnosis: responseDiagnosis(response),
     tools: toolsOf(response),
     error,
     names() {
-      const names = new AnswerNames()
+      const names = new AnswerMetadata()
       names.note(id, response['model'])
       names.finish(0, endOf(response))
       return names

@@ -1,11 +1,11 @@
-import { type Diagnosis, responseDiagnosis } from '../../diagnosis.ts'
+import { type CacheDiagnosis, responseDiagnosis } from '../../cache-diagnosis.ts'
 import { asRecord, parseRecord } from '../../json/record.ts'
 import { isError } from '../../reply-facts.ts'
-import { laterServed, type Served, servedTier } from '../../service-tier.ts'
+import { laterStatedService, type StatedService, statedTier } from '../../service-tier.ts'
 import type { ReportedUsage } from '../../reported-usage.ts'
 import { FrameReader } from '../../sse/frame-reader.ts'
 import { type CopiedPart, textOf } from '../../frame-writer.ts'
-import type { FramePiece, TextMatch } from '../../sse/frame-template.ts'
+import type { FrameText, TextMatch } from '../../sse/frame-template.ts'
 import { isErrorEvent } from '../../sse/frame-splitter.ts'
 import { readUpstreamError } from '../../upstream-error.ts'
 import {
@@ -29,7 +29,7 @@ import {
 } from '../event.ts'
 import { stopOf } from '../stop-reasons.ts'
 import { recordItemToolUse, usageOf } from '../usage.ts'
-import { ToolTally } from '../../tool-use.ts'
+import { ToolUseCounter } from '../../tool-use.ts'
 import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText } from '../../reply.ts'
 import { CUSTOM_INPUT_MEMBER } from '../../openai-tools.ts'
 
@@ -47,10 +47,10 @@ export class ResponsesStreamDecoder extends FrameReader {
   readonly #items = new ItemParts((event) => this.emit(event))
   #isStarted = false
   #usage: ReportedUsage | undefined
-  served: Served | undefined
-  diagnosis: Diagnosis | undefined
+  served: StatedService | undefined
+  diagnosis: CacheDiagnosis | undefined
   /** Uses of tools in the items so far, because the last event may leave items out. */
-  readonly tools = new ToolTally()
+  readonly tools = new ToolUseCounter()
 
   get usage(): ReportedUsage | undefined {
     return this.#usage
@@ -106,7 +106,7 @@ export class ResponsesStreamDecoder extends FrameReader {
    * The index in the result also identifies the kind of text, so that frames of different texts never match
    * the same template.
    */
-  protected pieceOf(data: string): FramePiece | undefined {
+  protected pieceOf(data: string): FrameText | undefined {
     const event = parseRecord(data)
     const kind = DELTA_EVENTS.findIndex(({ type }) => type === event?.['type'])
     const text = event?.['delta']
@@ -137,7 +137,7 @@ export class ResponsesStreamDecoder extends FrameReader {
   protected handleClose(): void {}
 
   #start(response: Event): void {
-    this.served = laterServed(this.served, servedTier(response['service_tier']))
+    this.served = laterStatedService(this.served, statedTier(response['service_tier']))
     this.diagnosis = responseDiagnosis(response)
     if (this.#isStarted) return
     this.#isStarted = true

@@ -1,7 +1,7 @@
 import type { Usage } from '../../usage.ts'
 import type { ReplyIdentity, StreamEncoder, StreamOptions } from '../../codec.ts'
-import { type CopiedText, frameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
-import type { Proof, SearchPart, ToolForm } from '../../conversation.ts'
+import { type CopiedText, textFrameOf, type FrameWriter, type TextFrame } from '../../frame-writer.ts'
+import type { ProviderSignature, SearchPart, ToolForm } from '../../conversation.ts'
 import type { Citation, Logprobs, ReplyEvent, ReplyPart, ReplyText, StartedPart, Stop } from '../../reply.ts'
 import type { ErrorContent } from '../../upstream-error.ts'
 import { responseError } from '../errors.ts'
@@ -273,7 +273,7 @@ const NO_LOGPROBS = ',"logprobs":[]'
  * their first text. A call whose input must be complete is written at its end.
  */
 class ItemStream {
-  proof: Proof | undefined
+  proof: ProviderSignature | undefined
   readonly #part: StartedPart
   readonly #place: Place
   #type: ItemType
@@ -427,7 +427,7 @@ class ItemStream {
     const where = this.#where(place)
     this.#deltaHead = `event: ${event}.delta\ndata: {"type":"${event}.delta","sequence_number":`
     this.#deltaPlace = `${where},"delta":`
-    const after = frameOf(this.#deltaPlace, `${hasLogprobs ? NO_LOGPROBS : ''}}\n\n`)
+    const after = textFrameOf(this.#deltaPlace, `${hasLogprobs ? NO_LOGPROBS : ''}}\n\n`)
     this.#delta = { head: Buffer.from(this.#deltaHead), afterNumber: after }
     return frame
       ? this.#frame(`${frame.event}.added`, `${where},"part":${JSON.stringify(frame.part({ text: '' }))}`)

@@ -1,0 +1,41 @@
+import { Modal } from '@mantine/core'
+import { useQueryClient } from '@tanstack/react-query'
+import { fetchSession, appShellQuery, signIn } from '../api/account.ts'
+import { SignInForm } from '../components/sign-in-form.tsx'
+import { useTexts } from '../locales/use-texts.tsx'
+import { continueAfterSignIn, useHasSessionEnded } from './session-recovery.ts'
+
+/** A z-index that is higher than that of dialogs that are already open. */
+const ABOVE_ALL = 1000
+
+/** A dialog for a new sign-in on top of the page, so that typed text is not lost. */
+export function SignInAgainDialog() {
+  const { shell, common } = useTexts()
+  const isOver = useHasSessionEnded()
+  const client = useQueryClient()
+  const known = client.getQueryData(appShellQuery.queryKey)?.user
+  return (
+    <Modal
+      opened={isOver}
+      onClose={() => location.assign('/login')}
+      title={shell.sessionEnded}
+      zIndex={ABOVE_ALL}
+      closeOnClickOutside={false}
+      closeButtonProps={{ 'aria-label': common.close }}
+    >
+      <p>{shell.sessionEndedHint}</p>
+      <SignInForm
+        username={known?.username}
+        onSubmit={async (credentials) => {
+          await signIn(credentials)
+          // Not through the query, which may itself be waiting for the sign-in.
+          const shell = await fetchSession()
+          client.setQueryData(appShellQuery.queryKey, shell)
+          // A different user must not see the page that the previous user had opened.
+          if (shell.user.id === known?.id) continueAfterSignIn()
+          else location.assign('/')
+        }}
+      />
+    </Modal>
+  )
+}

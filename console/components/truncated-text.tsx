@@ -1,0 +1,21 @@
+import classes from './truncated-text.module.css'
+
+/**
+ * A text in a table that is truncated if it is long; the tooltip shows the whole text. A text with `isName`,
+ * which names its row, gets more space in a narrow table, and a text with `isList` more in a wide table.
+ */
+export function TruncatedText({
+  text,
+  isName,
+  isList,
+}: {
+  readonly text: string
+  readonly isName?: true
+  readonly isList?: true
+}) {
+  return (
+    <span className={classes['cut']} title={text} data-name={isName} data-list={isList}>
+      {text}
+    </span>
+  )
+}

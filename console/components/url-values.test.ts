@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { keyFilters, keyIdText, valuesToUrlText, valuesOfUrlText } from './url-values.ts'
+
+test.each([[['one', 'two']], [['a,b', '50%', '%2C']], [[]]])(
+  'a list of values in the address is read back unchanged: %j',
+  (values) => {
+    expect(valuesOfUrlText(valuesToUrlText(values))).toEqual(values)
+  },
+)
+
+test('a filter of the console by keys accepts their ids and their names', () => {
+  expect(keyFilters(`${keyIdText(12)},notebook`)).toEqual({ token_id: ['12'], token_name: ['notebook'] })
+})

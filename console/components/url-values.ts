@@ -1,0 +1,32 @@
+/** Joins several values to one parameter of the address, separated by commas; undefined if there are none. */
+export function valuesToUrlText(values: readonly string[]): string | undefined {
+  if (values.length === 0) return undefined
+  return values.map((value) => value.replaceAll('%', '%25').replaceAll(',', '%2C')).join(',')
+}
+
+/** The values in a parameter of the address. */
+export function valuesOfUrlText(text: string | undefined): readonly string[] {
+  return (text ?? '')
+    .split(',')
+    .filter((part) => part !== '')
+    .map((part) => part.replaceAll('%2C', ',').replaceAll('%25', '%'))
+}
+
+const ID = /^#\d+$/
+
+/** An API key as a parameter of the address: by its id, because names of keys need not be unique. */
+export function keyIdText(id: string | number): string {
+  return `#${id}`
+}
+
+/** The filters for API keys in a parameter of the address; its values are ids (`#12`) or names. */
+export function keyFilters(text: string | undefined): {
+  readonly token_id: readonly string[]
+  readonly token_name: readonly string[]
+} {
+  const values = valuesOfUrlText(text)
+  return {
+    token_id: values.filter((value) => ID.test(value)).map((value) => value.slice(1)),
+    token_name: values.filter((value) => !ID.test(value)),
+  }
+}

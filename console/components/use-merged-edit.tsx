@@ -1,0 +1,126 @@
+import type { UseFormReturnType } from '@mantine/form'
+import { type ReactNode, useState } from 'react'
+import { ApiError } from '../api/api-error.ts'
+import { differencesOf, mergedEdit } from './differences.ts'
+import { EditConflict } from './edit-conflict.tsx'
+import { LeaveGuard } from './leave-guard.tsx'
+import { showNotice } from './notify.tsx'
+import { useAction } from './use-action.ts'
+
+/** An object with its version, and the form in which it is changed. */
+interface Edited<Typed extends object, Present> {
+  readonly form: UseFormReturnType<Typed>
+  readonly object: Present
+  /** Returns the form values of an object. */
+  readonly typedOf: (object: Present) => Typed
+  readonly labels: Readonly<Partial<Record<keyof Typed, string>>>
+  /**
+   * Saves the typed values, if the object still has this version. If another user's change is overwritten,
+   * `over` is the object with that change. Resolves to the saved object.
+   */
+  readonly save: (typed: Typed, version: string | undefined, over: Present | undefined) => Promise<Present>
+  readonly reload: () => Promise<unknown>
+  /** Returns the message to show after saving. */
+  readonly saved: (typed: Typed) => string
+  /** Shows an error at the field that it names; returns false if it names no field. */
+  readonly showAtField?: (error: unknown) => boolean
+}
+
+/** The form of an object that others may change as well. */
+interface Edit<Typed> {
+  readonly save: (typed: Typed) => void
+  readonly isSaving: boolean
+  readonly error: unknown
+  /**
+   * The dialog before leaving with unsaved values, and the dialog that asks which values to keep if another
+   * user saved a change first.
+   */
+  readonly dialogs: ReactNode
+}
+
+const REFUSED = 'changed_meanwhile'
+
+/** Maximum number of other users' changes that one save is merged with. */
+const MAX_MERGES = 5
+
+/**
+ * Saves changes relative to the object that the form was opened with, because the page may load a newer one
+ * later. If another user has changed other fields, both changes are kept; for changes of the same fields, a
+ * dialog asks.
+ */
+export function useMergedEdit<Typed extends object, Present extends { readonly version: string }>({
+  form,
+  object,
+  typedOf,
+  labels,
+  save,
+  reload,
+  saved,
+  showAtField = () => false,
+}: Edited<Typed, Present>): Edit<Typed> {
+  const [basis, setBasis] = useState(object)
+  /** The object as it is now, if another user saved a change first. */
+  const [present, setPresent] = useState<Present>()
+  const begin = (from: Present): void => {
+    form.setValues(typedOf(from))
+    form.resetDirty(typedOf(from))
+    setBasis(from)
+    setPresent(undefined)
+  }
+  const merge = (typed: Typed, theirs: Present) =>
+    mergedEdit({ base: typedOf(basis), mine: typed, theirs: typedOf(theirs) })
+  /** Resolves to undefined if another user has changed the same fields; a dialog asks about them. */
+  const saveMerged = async (typed: Typed, over: Present | undefined): Promise<Present | undefined> => {
+    let based = over
+    for (let merges = 0; ; merges += 1) {
+      try {
+        return await save(based ? merge(typed, based).merged : typed, (based ?? basis).version, based)
+      } catch (error) {
+        if (!isOutdated(error) || merges === MAX_MERGES) throw error
+        based = error.present as Present
+        if (merge(typed, based).collisions.length > 0) return setPresent(based), undefined
+      }
+    }
+  }
+  const saving = useAction(async (typed: Typed, over: Present | undefined) => {
+    try {
+      const now = await saveMerged(typed, over)
+      if (now === undefined) return
+      begin(now)
+      await reload()
+      showNotice(saved(typed))
+    } catch (error) {
+      if (!showAtField(error)) throw error
+    }
+  })
+  const dialogs = (
+    <>
+      <LeaveGuard isChanged={form.isDirty()} />
+      <EditConflict
+        differences={
+          present &&
+          differencesOf(labels, form.values, typedOf(present), merge(form.values, present).collisions)
+        }
+        onTake={() => {
+          if (present) begin(present)
+          void reload()
+        }}
+        onOverwrite={() => {
+          setPresent(undefined)
+          void saving.run(form.values, present)
+        }}
+        onClose={() => setPresent(undefined)}
+      />
+    </>
+  )
+  return {
+    save: (typed) => void saving.run(typed, undefined),
+    isSaving: saving.isRunning,
+    error: saving.error,
+    dialogs,
+  }
+}
+
+function isOutdated(error: unknown): error is ApiError {
+  return error instanceof ApiError && error.code === REFUSED && error.present !== undefined
+}

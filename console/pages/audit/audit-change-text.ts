@@ -1,0 +1,85 @@
+import type { AuditEntry } from '../../api/audit.ts'
+import type { Texts } from '../../locales/en.ts'
+
+/** A change of a field in words, as the table shows it. */
+export interface ChangeText {
+  readonly field: string
+  /** Undefined if there was no value before. */
+  readonly before: string | undefined
+  readonly after: string
+}
+
+/** The functions that format values. */
+export interface ValueFormatters {
+  readonly money: (quota: number) => string
+  readonly time: (unixSeconds: number) => string
+}
+
+type Change = AuditEntry['changes'][number]
+
+/** Fields with amounts in quota units. */
+const AMOUNTS: ReadonlySet<string> = new Set(['quota', 'remain_quota', 'budget'])
+
+/** A change of a field of an object, in words: `Status: Enabled → Disabled`. */
+export function changeText(
+  { field, before, after }: Change,
+  object: AuditEntry['object'],
+  texts: Pick<Texts, 'audit' | 'users'>,
+  formats: ValueFormatters,
+): ChangeText {
+  const write = (value: unknown): string => valueInWords(field, value, object, texts, formats)
+  return {
+    field: fieldInWords(field, texts),
+    before: isNothing(before) ? undefined : write(before),
+    after: isNothing(after) ? '–' : write(after),
+  }
+}
+
+function fieldInWords(field: string, { audit }: Pick<Texts, 'audit'>): string {
+  const words: Readonly<Record<string, string>> = audit.fields
+  return words[field] ?? field
+}
+
+function valueInWords(
+  field: string,
+  value: unknown,
+  object: AuditEntry['object'],
+  texts: Pick<Texts, 'audit' | 'users'>,
+  formats: ValueFormatters,
+): string {
+  const { audit, users } = texts
+  const [statuses, roles]: readonly Readonly<Record<string, string>>[] = [audit.statuses, users.roles]
+  const text = String(value)
+  if (Array.isArray(value))
+    return value.map((one) => valueInWords('', one, object, texts, formats)).join(', ')
+  if (typeof value === 'object' && value !== null)
+    return Object.entries(value)
+      .map(
+        ([name, part]) => `${fieldInWords(name, texts)} ${valueInWords(name, part, object, texts, formats)}`,
+      )
+      .join(', ')
+  const { owner } = object
+  if (field === 'user_id' && owner && owner.id === value) return owner.name
+  if (object.kind !== 'price' && object.kind !== 'model') {
+    if (field === 'status') return statuses?.[text] ?? text
+    if (field === 'role') return roles?.[text] ?? text
+    if (field === 'expired_time' && value === -1) return audit.words.never
+    if (field === 'expired_time') return formats.time(Number(value))
+    if (AMOUNTS.has(field) && typeof value === 'number') return formats.money(value)
+  }
+  const words: Readonly<Record<string, string>> = audit.words
+  const isWord = typeof value === 'boolean' || WORDS_OF[field] || text === 'changed' || text === 'removed'
+  return isWord ? (words[text] ?? text) : text
+}
+
+/** Fields whose values are words that the gateway defines, such as a method. */
+const WORDS_OF: Readonly<Record<string, true>> = {
+  budget_period: true,
+  period: true,
+  limits_by: true,
+  method: true,
+}
+
+function isNothing(value: unknown): boolean {
+  return value === null || value === undefined || value === ''
+}

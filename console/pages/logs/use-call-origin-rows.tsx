@@ -1,0 +1,47 @@
+import { Link } from '@tanstack/react-router'
+import type { CallDetail, RefusedCall } from '../../api/calls.ts'
+import { useSignedInAccount } from '../../components/session.tsx'
+import { useTexts } from '../../locales/use-texts.tsx'
+import type { DetailRows } from '../../components/detail-list.tsx'
+
+/** Key, user and channel of a call, with links to their pages. */
+export function useCallOriginRows(call: CallDetail | RefusedCall): DetailRows {
+  const { logs } = useTexts()
+  const { profile, isAdmin } = useSignedInAccount()
+  const { token_id, token_name, user_id, username } = call
+  const channel = 'channel' in call ? (call.channel ?? '') : ''
+  const user = { id: String(user_id) }
+  const keyLink =
+    user_id === profile.id ? (
+      <Link to="/keys/$id" params={{ id: String(token_id) }}>
+        {token_name}
+      </Link>
+    ) : (
+      <Link to="/users/$id" params={user} search={{ tab: 'keys' }}>
+        {token_name}
+      </Link>
+    )
+  return [
+    [logs.key, token_name === '' || token_id === 0 ? token_name : keyLink],
+    [
+      logs.user,
+      isAdmin && user_id !== 0 ? (
+        <Link to="/users/$id" params={user}>
+          {username}
+        </Link>
+      ) : (
+        username
+      ),
+    ],
+    [
+      logs.channel,
+      channel === '' ? (
+        ''
+      ) : (
+        <Link to="/channels" search={{ q: channel }}>
+          {channel}
+        </Link>
+      ),
+    ],
+  ]
+}

@@ -1,0 +1,103 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { type Usage, usageQuery } from '../../api/usage.ts'
+import { QueryResult } from '../../components/query-result.tsx'
+import { Figures } from '../../components/figures.tsx'
+import { useFormatters, useSignedInAccount } from '../../components/session.tsx'
+import { startOfDay } from '../../components/time.ts'
+import { useTexts } from '../../locales/use-texts.tsx'
+import { projectMonthlySpend } from './project-monthly-spend.ts'
+import classes from './overview-page.module.css'
+
+const DAY_S = 86_400
+const DAYS = 30
+const MINUTE_S = 60
+
+/**
+ * The cost of all accounts: this month with a projection to its end, errors and latency, and the last 30
+ * days.
+ */
+export function TotalSpend({ month }: { readonly month: Usage }) {
+  const { overview } = useTexts()
+  const { money, exact, count, percent, duration, timeZone } = useFormatters()
+  const { quota, requests, failed } = month.totals
+  const pace = projectMonthlySpend(quota, Date.now() / 1000, timeZone)
+  const p95 = month.latency.at(-1)?.p95_ms ?? undefined
+  const all = requests + failed
+  return (
+    <>
+      <Figures
+        figures={[
+          {
+            label: overview.thisMonth,
+            value: money(quota),
+            title: exact(quota),
+            note: pace === undefined ? undefined : overview.atThisPace(money(pace)),
+          },
+          { label: overview.calls, value: count(requests) },
+          {
+            label: overview.errors,
+            value: all === 0 ? '–' : percent(failed / all),
+            note: overview.failedCalls(count(failed)),
+          },
+          { label: overview.p95, value: p95 === undefined ? '–' : duration(p95) },
+        ]}
+      />
+      <LastDays />
+    </>
+  )
+}
+
+function LastDays() {
+  const { overview } = useTexts()
+  const { profile } = useSignedInAccount()
+  const { timeZone } = useFormatters()
+  const [openedAt] = useState(() => Date.now() / 1000)
+  const query = useQuery(
+    usageQuery(profile.id, 'all', {
+      from: startOfDay(openedAt - (DAYS - 1) * DAY_S, timeZone),
+      to: (Math.floor(openedAt / MINUTE_S) + 1) * MINUTE_S,
+      tz: timeZone,
+      step: 'day',
+      by: 'none',
+      top: 1,
+    }),
+  )
+  return (
+    <figure aria-label={overview.last30} className={classes['days']}>
+      <figcaption>{overview.last30}</figcaption>
+      <QueryResult query={query} rows={1}>
+        {(usage) => <Bars usage={usage} />}
+      </QueryResult>
+    </figure>
+  )
+}
+
+function Bars({ usage: { slots, series } }: { readonly usage: Usage }) {
+  const { overview } = useTexts()
+  const { money, day } = useFormatters()
+  const amounts = slots.map((_, slot) =>
+    series.reduce((sum, { points }) => sum + (points[slot]?.quota ?? 0), 0),
+  )
+  const max = Math.max(1, ...amounts)
+  const [first, last] = [slots.at(0), slots.at(-1)]
+  return (
+    <>
+      <p className={classes['scale']}>{overview.mostADay(money(max))}</p>
+      <ol className={classes['bars']}>
+        {slots.map((slot, place) => {
+          const text = `${day(slot)}: ${money(amounts[place] ?? 0)}`
+          return (
+            <li key={slot} title={text} aria-label={text}>
+              <span style={{ height: `${((amounts[place] ?? 0) / max) * 100}%` }} />
+            </li>
+          )
+        })}
+      </ol>
+      <p className={classes['scale']}>
+        <span>{first !== undefined && day(first)}</span>
+        <span>{last !== undefined && day(last)}</span>
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,17 @@
+import type { Usage } from '../../api/usage.ts'
+
+/** The label of an interval of time, from its start: the hour, the day or the month in a time zone. */
+export function formatInterval(
+  unixSeconds: number,
+  step: Usage['step'],
+  locale: string,
+  timeZone: string,
+): string {
+  const shown =
+    step === 'hour'
+      ? ({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' } as const)
+      : step === 'day'
+        ? ({ month: 'short', day: 'numeric' } as const)
+        : ({ year: 'numeric', month: 'short' } as const)
+  return new Intl.DateTimeFormat(locale, { timeZone, ...shown }).format(unixSeconds * 1000)
+}

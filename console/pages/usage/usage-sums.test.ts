@@ -1,0 +1,85 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { Usage, UsagePoint } from '../../api/usage.ts'
+import {
+  relativeChange,
+  ZERO_POINT,
+  sumsOfSeries,
+  shownSeries,
+  sumsOfIntervals,
+  sumOfPoints,
+} from './usage-sums.ts'
+
+const point = fc.record(
+  Object.fromEntries(Object.keys(ZERO_POINT).map((name) => [name, fc.nat(1_000_000)])) as unknown as Record<
+    keyof UsagePoint,
+    fc.Arbitrary<number>
+  >,
+)
+
+const EMPTY: Usage = {
+  step: 'day',
+  tz: 'UTC',
+  slots: [],
+  series: [],
+  other: null,
+  totals: ZERO_POINT,
+  breaks: {},
+  previous: ZERO_POINT,
+  latency: [],
+  exact: true,
+}
+
+const usages: fc.Arbitrary<Usage> = fc.integer({ min: 1, max: 4 }).chain((slots) => {
+  const points = fc.array(point, { minLength: slots, maxLength: slots })
+  return fc
+    .record({
+      series: fc.uniqueArray(
+        fc.record({ key: fc.string(), label: fc.string(), points, place: fc.integer({ min: 1, max: 20 }) }),
+        { maxLength: 9, selector: ({ place }) => place },
+      ),
+      other: fc.option(fc.record({ points })),
+    })
+    .map(({ series, other }) => ({
+      ...EMPTY,
+      slots: Array.from({ length: slots }, (_, slot) => slot * 86_400),
+      series: series.map(({ place, ...one }) => ({ ...one, ranks: { quota: place, failed: 21 - place } })),
+      other,
+    }))
+})
+
+test('38: the chart, the breakdown and the intervals have the same sum, and the chart has six series and Other', () => {
+  fc.assert(
+    fc.property(usages, (usage) => {
+      const shown = shownSeries(usage, 'quota', 'Other')
+      expect(shown.length).toBeLessThanOrEqual(7)
+      const whole = sumOfPoints(sumsOfIntervals(usage))
+      expect(sumOfPoints(shown.flatMap(({ points }) => points)).quota).toBe(whole.quota)
+      expect(sumOfPoints(sumsOfSeries(usage, 'Other').map(({ sum }) => sum))).toEqual(whole)
+    }),
+  )
+})
+
+test('96: the chart of a figure has the six series with its highest values', () => {
+  const series = Array.from({ length: 8 }, (_, index) => ({
+    key: `m${index}`,
+    label: `m${index}`,
+    ranks: { quota: index + 1, failed: 8 - index },
+    points: [{ ...ZERO_POINT, quota: 8 - index, failed: index + 1 }],
+  }))
+  const usage = { ...EMPTY, slots: [0], series }
+  const keys = (rank: 'quota' | 'failed') => shownSeries(usage, rank, 'Other').map(({ key }) => key)
+  expect(keys('quota')).toEqual(['m0', 'm1', 'm2', 'm3', 'm4', 'm5', undefined])
+  expect(keys('failed')).toEqual(['m7', 'm6', 'm5', 'm4', 'm3', 'm2', undefined])
+})
+
+test('96: a change needs a previous period with ten calls to compare with', () => {
+  expect(relativeChange(3, 2, 10)).toBe(0.5)
+  expect(relativeChange(3, 2, 9)).toBeUndefined()
+  expect(relativeChange(3, 0, 10)).toBeUndefined()
+})
+
+test('96: a figure of more than ten times the one before is not compared with it', () => {
+  expect(relativeChange(20, 2, 10)).toBe(9)
+  expect(relativeChange(21, 2, 10)).toBeUndefined()
+})

@@ -1,0 +1,112 @@
+import type { Usage, UsagePoint } from '../../api/usage.ts'
+
+/** The sums of a series over all intervals. */
+export interface SeriesSum {
+  /** Empty for the row "other". */
+  readonly key: string
+  readonly label: string
+  readonly sum: UsagePoint
+}
+
+/** A series as a chart shows it. */
+export interface ShownSeries {
+  /** Undefined for the sum of all other series. */
+  readonly key: string | undefined
+  readonly label: string
+  readonly points: readonly UsagePoint[]
+}
+
+/** The number of series that have a colour of their own; all others are added up. */
+export const SHOWN_SERIES = 6
+
+export const ZERO_POINT: UsagePoint = {
+  requests: 0,
+  failed: 0,
+  quota: 0,
+  input: 0,
+  cached: 0,
+  cache_write: 0,
+  output: 0,
+  reasoning: 0,
+  cache_saved: 0,
+  cache_surcharge: 0,
+  hits: 0,
+  hit_saved: 0,
+}
+
+/** Adds up the sums of several intervals, field by field. Each field is an integer. */
+export function sumOfPoints(points: readonly UsagePoint[]): UsagePoint {
+  return points.reduce(added, ZERO_POINT)
+}
+
+function added(one: UsagePoint, other: UsagePoint): UsagePoint {
+  return {
+    requests: one.requests + other.requests,
+    failed: one.failed + other.failed,
+    quota: one.quota + other.quota,
+    input: one.input + other.input,
+    cached: one.cached + other.cached,
+    cache_write: one.cache_write + other.cache_write,
+    output: one.output + other.output,
+    reasoning: one.reasoning + other.reasoning,
+    cache_saved: one.cache_saved + other.cache_saved,
+    cache_surcharge: one.cache_surcharge + other.cache_surcharge,
+    hits: one.hits + other.hits,
+    hit_saved: one.hit_saved + other.hit_saved,
+  }
+}
+
+/** All tokens of an interval; `reasoning` is left out because it is a part of `output`. */
+export function tokensOfPoint({ input, cached, cache_write, output }: UsagePoint): number {
+  return input + cached + cache_write + output
+}
+
+/** The totals of each series, and of all other series if there are any. */
+export function sumsOfSeries({ series, other }: Usage, otherLabel: string): readonly SeriesSum[] {
+  const rows = series.map(({ key, label, points }) => ({ key, label, sum: sumOfPoints(points) }))
+  return other ? [...rows, { key: '', label: otherLabel, sum: sumOfPoints(other.points) }] : rows
+}
+
+/** The figures by which the gateway ranks series. */
+export type ChartRank = 'quota' | 'requests' | 'failed'
+
+/**
+ * The series of a chart: those with the highest values of its figure, and the sum of all others in each
+ * interval.
+ */
+export function shownSeries(
+  { series, other, slots }: Usage,
+  rank: ChartRank,
+  otherLabel: string,
+): readonly ShownSeries[] {
+  const placeOf = ({ ranks }: Usage['series'][number]): number => ranks[rank] ?? Number.POSITIVE_INFINITY
+  const shown = series
+    .filter((one) => placeOf(one) <= SHOWN_SERIES)
+    .toSorted((one, another) => placeOf(one) - placeOf(another))
+  const rest = [...series.filter((one) => !shown.includes(one)), ...(other ? [other] : [])]
+  if (rest.length === 0) return shown
+  const points = slots.map((_, slot) => sumOfPoints(rest.map((one) => one.points[slot] ?? ZERO_POINT)))
+  // The sum of the others is not shown if this figure is always 0.
+  if (points.every((point) => point[rank] === 0)) return shown
+  return [...shown, { key: undefined, label: otherLabel, points }]
+}
+
+/** The sums of all series in each interval. */
+export function sumsOfIntervals({ series, other, slots }: Usage): readonly UsagePoint[] {
+  const all = [...series, ...(other ? [other] : [])]
+  return slots.map((_, slot) => sumOfPoints(all.map(({ points }) => points[slot] ?? ZERO_POINT)))
+}
+
+/** Minimum number of calls in the previous period for a change in per cent to be shown. */
+const MIN_COMPARED_CALLS = 10
+/** Growth by more than this factor is not shown, because there was almost nothing before. */
+const MAX_GROWTH = 10
+
+/**
+ * The change since the previous period, as a fraction (0.5 for 50 % more); undefined if the previous period
+ * had too little to compare with. `calls` is the number of its calls, answered and failed.
+ */
+export function relativeChange(now: number, before: number, calls: number): number | undefined {
+  if (before === 0 || calls < MIN_COMPARED_CALLS || now > before * MAX_GROWTH) return undefined
+  return (now - before) / before
+}

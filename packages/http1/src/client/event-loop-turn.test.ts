@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { sendAtTurnEnd, notifyAfterTurn } from './event-loop-turn.ts'
+
+const nextTurn = (): Promise<void> => new Promise(setImmediate)
+
+test('requests of one turn of the event loop are sent at its end, in order, and once', async () => {
+  const sent: string[] = []
+  const request = (name: string): { send(): void } => ({ send: () => void sent.push(name) })
+  sendAtTurnEnd(request('first'))
+  sendAtTurnEnd(request('second'))
+  await Promise.resolve()
+  sendAtTurnEnd(request('third'))
+  expect(sent).toEqual([])
+  await nextTurn()
+  expect(sent).toEqual(['first', 'second', 'third'])
+  await nextTurn()
+  expect(sent).toHaveLength(3)
+})
+
+test('a request that is queued while another is sent is sent in the next turn', async () => {
+  const sent: string[] = []
+  sendAtTurnEnd({
+    send() {
+      sent.push('first')
+      sendAtTurnEnd({ send: () => void sent.push('second') })
+    },
+  })
+  await nextTurn()
+  expect(sent).toEqual(['first'])
+  await nextTurn()
+  expect(sent).toEqual(['first', 'second'])
+})
+
+test('a used connection is notified after the sockets were read again, and before queued requests are sent', async () => {
+  const events: string[] = []
+  notifyAfterTurn({ turnPassed: () => void events.push('turn passed') })
+  sendAtTurnEnd({
+    send() {
+      events.push('sent')
+      sendAtTurnEnd({ send: () => void events.push('sent a turn later') })
+    },
+  })
+  await nextTurn()
+  expect(events).toEqual(['sent'])
+  await nextTurn()
+  expect(events).toEqual(['sent', 'turn passed', 'sent a turn later'])
+})
+
+test('a connection that was used at the end of a turn is notified only after the turn that follows', async () => {
+  const events: string[] = []
+  sendAtTurnEnd({ send: () => notifyAfterTurn({ turnPassed: () => void events.push('turn passed') }) })
+  await nextTurn()
+  await nextTurn()
+  expect(events).toEqual([])
+  await nextTurn()
+  expect(events).toEqual(['turn passed'])
+})

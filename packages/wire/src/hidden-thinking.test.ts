@@ -1,0 +1,119 @@
+import { describe, expect, test } from 'vitest'
+import type { ProtocolName } from './protocols.ts'
+import { hiddenThinking } from './hidden-thinking.ts'
+
+const of = (
+  model: string,
+  fields: Readonly<Record<string, unknown>> = {},
+  dialect: ProtocolName = 'chat',
+  requested = model,
+) => hiddenThinking({ dialect, model, value: (name) => fields[name] }, requested)
+
+const WHOLE = { budget: undefined }
+
+describe('models that think unseen unless a request switches it off', () => {
+  test.each([
+    'o1',
+    'o3-mini',
+    'o4-mini-deep-research',
+    'gpt-5',
+    'gpt-5.2-codex',
+    'openai/gpt-5.6',
+    'codex-mini-latest',
+  ])('a model that may think without showing it holds the whole maximum of tokens: %s', (model) => {
+    expect(of(model)).toEqual(WHOLE)
+  })
+  test.each([
+    'gemini-2.5-flash',
+    'gemini-2.5-pro',
+    'gemini-3-pro-preview',
+    'google/gemini-3.1-flash',
+    'gemini-flash-latest',
+  ])('a model that may think without showing it holds the whole maximum of tokens: %s', (model) => {
+    expect(of(model, {}, 'gemini')).toEqual(WHOLE)
+  })
+  test.each(['claude-mythos-1', 'claude-opus-5-5', 'claude-sonnet-4-5-thinking'])(
+    'a model that may think without showing it holds the whole maximum of tokens: %s',
+    (model) => {
+      expect(of(model, {}, 'messages')).toEqual(WHOLE)
+    },
+  )
+})
+
+test.each([
+  'gpt-4o',
+  'gpt-5-chat-latest',
+  'chatgpt-4o-latest',
+  'gpt-oss-120b',
+  'gemini-2.0-flash',
+  'claude-sonnet-4-5',
+  'claude-opus-4-7',
+  'claude-3-5-haiku-latest',
+  'deepseek-reasoner',
+  'qwen3-235b',
+  'qwq-32b',
+  'kimi-k2-thinking',
+  'glm-4.6',
+  'MiniMax-M2',
+  'm',
+])('a model that shows all its thinking holds nothing for hidden thoughts: %s', (model) => {
+  expect(of(model)).toBeUndefined()
+})
+
+test.each([
+  ['gpt-5.2', { reasoning_effort: 'none' }, 'chat'],
+  ['gpt-5.2', { reasoning: { effort: 'none' } }, 'responses'],
+  ['gemini-2.5-flash', { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }, 'gemini'],
+  ['gemini-2.5-flash', { reasoning_effort: 'none' }, 'chat'],
+  ['claude-sonnet-4-5-thinking', { thinking: { type: 'disabled' } }, 'messages'],
+] as const)(
+  'a model whose thinking is turned off holds nothing for hidden thoughts: %s with %j',
+  (model, fields, dialect) => {
+    expect(of(model, fields, dialect)).toBeUndefined()
+  },
+)
+
+test.each([
+  ['gpt-5', { reasoning_effort: 'none' }, 'chat'],
+  ['gpt-5.2', { reasoning_effort: 'minimal' }, 'chat'],
+  ['gemini-2.5-pro', { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }, 'gemini'],
+  ['gemini-3-pro', { generationConfig: { thinkingConfig: { thinkingLevel: 'low' } } }, 'gemini'],
+  ['claude-mythos-1', { thinking: { type: 'disabled' } }, 'messages'],
+  ['claude-opus-4-7', { thinking: { type: 'adaptive' } }, 'messages'],
+  ['claude-sonnet-4-5', { reasoning_effort: 'high' }, 'chat'],
+  ['gemini-2.5-flash', { generationConfig: { thinkingConfig: { thinkingBudget: -1 } } }, 'gemini'],
+] as const)(
+  'a model that may think without a limit holds the whole maximum: %s with %j',
+  (model, fields, dialect) => {
+    expect(of(model, fields, dialect)).toEqual(WHOLE)
+  },
+)
+
+test.each([
+  ['claude-sonnet-4-5', { thinking: { type: 'enabled', budget_tokens: 2048 } }, 'messages', 2048],
+  [
+    'claude-sonnet-4-5',
+    { additionalModelRequestFields: { thinking: { budget_tokens: 3000 } } },
+    'converse',
+    3000,
+  ],
+  ['claude-sonnet-4-5', { reasoning: { max_tokens: 500 }, reasoning_effort: 'low' }, 'chat', 500],
+  ['gemini-2.5-pro', { generationConfig: { thinkingConfig: { thinkingBudget: 700 } } }, 'gemini', 700],
+  ['gemini-2.5-pro', { generation_config: { thinking_config: { thinking_budget: 700 } } }, 'gemini', 700],
+  ['gemini-2.5-pro', { extra_body: { google: { thinking_config: { thinking_budget: 9 } } } }, 'chat', 9],
+] as const)(
+  'a model with a thinking budget holds that budget: %s with %j',
+  (model, fields, dialect, budget) => {
+    expect(of(model, fields, dialect)).toEqual({ budget })
+  },
+)
+
+test('if the upstream name is unknown, the name in the request decides whether the model thinks', () => {
+  expect(of('my-deployment', {}, 'chat', 'gpt-5')).toEqual(WHOLE)
+  expect(of('my-deployment', {}, 'chat', 'deepseek-r1')).toBeUndefined()
+})
+
+test('a model that is declared not to think holds no thinking', () => {
+  const sent = { dialect: 'chat', model: 'gpt-5', value: () => undefined } as const
+  expect(hiddenThinking(sent, 'gpt-5', { thinking: 'none' })).toBeUndefined()
+})

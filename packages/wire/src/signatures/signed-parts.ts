@@ -1,0 +1,140 @@
+import { protocolsWith } from '../protocols.ts'
+import type {
+  Conversation,
+  MediaPart,
+  OpaquePart,
+  Part,
+  ProviderSignature,
+  ThinkingPart,
+  Turn,
+} from '../conversation.ts'
+import { asRecord, parseRecord } from '../json/record.ts'
+import { createHash } from 'node:crypto'
+
+/** A thought with its signature. */
+type SignedThought = ThinkingPart & { readonly proof: ProviderSignature }
+
+/** An element of a reply: a thought that the model signed, or the length of a text. */
+export type SignedElement =
+  | SignedThought
+  | OpaquePart
+  /** `length` is in UTF-16 code units. */
+  | { readonly kind: 'said'; readonly length: number }
+
+/**
+ * The signed parts at one anchor of a reply. An anchor is a tool call, or the text of a reply without calls.
+ */
+export interface SignedParts {
+  /** Elements between the previous call and this one; for a reply without calls, all elements. */
+  readonly before: readonly SignedElement[]
+  /** Elements after the last call. */
+  readonly after: readonly SignedElement[]
+}
+
+/** Dialects whose providers sign parts of their replies. */
+export const SIGNING_DIALECTS: ReadonlySet<unknown> = new Set(protocolsWith(({ isSigned }) => isSigned))
+
+/** Version of the text format. Texts of other versions are not read. */
+const VERSION = 1
+
+/** Writes signed parts as a text, to be stored. */
+export function signedPartsText({ before, after }: SignedParts): string {
+  return JSON.stringify({ version: VERSION, before, after })
+}
+
+/** Reads a text written by `signedPartsText`; undefined for any other text. */
+export function readSignedParts(text: string): SignedParts | undefined {
+  const { version, before, after } = parseRecord(text) ?? {}
+  if (version !== VERSION || !areSlots(before) || !areSlots(after)) return undefined
+  return { before, after }
+}
+
+function areSlots(value: unknown): value is readonly SignedElement[] {
+  return Array.isArray(value) && value.every(isSlot)
+}
+
+function isSlot(value: unknown): boolean {
+  const slot = asRecord(value)
+  switch (slot?.['kind']) {
+    case 'said':
+      return Number.isSafeInteger(slot['length'])
+    case 'thinking': {
+      const proof = asRecord(slot['proof'])
+      return (
+        typeof slot['text'] === 'string' &&
+        SIGNING_DIALECTS.has(proof?.['protocol']) &&
+        typeof proof?.['value'] === 'string'
+      )
+    }
+    case 'opaque':
+      return SIGNING_DIALECTS.has(slot['protocol']) && asRecord(slot['value']) !== undefined
+    default:
+      return false
+  }
+}
+
+/** Number of characters at each end of a file's data that are used to recognize it. */
+const MEDIA_SAMPLE = 64
+
+/** The anchor of a tool call: its id, because providers never use an id twice. */
+export function callAnchor(id: string): string {
+  return `call ${id}`
+}
+
+/**
+ * Anchor of a reply without calls. It depends on the text and on everything before it, because the same text
+ * in another conversation is a different reply. Undefined if the reply has no text.
+ */
+export function textAnchor(context: string, text: string): string | undefined {
+  const said = text.trim()
+  if (said === '') return undefined
+  return `text ${createHash('sha256').update(context).update('\n').update(said).digest('base64url')}`
+}
+
+/**
+ * Digests of the conversation before each turn, and of the whole conversation. Thoughts and cache marks do
+ * not change them.
+ */
+export function digestsByTurn({ system, turns }: Pick<Conversation, 'system' | 'turns'>): readonly string[] {
+  const hash = createHash('sha256').update(JSON.stringify(system.map(({ text }) => text)))
+  const contexts = [hash.copy().digest('base64url')]
+  for (const turn of turns) {
+    hash.update(JSON.stringify(essenceOf(turn)))
+    contexts.push(hash.copy().digest('base64url'))
+  }
+  return contexts
+}
+
+/** All texts of the parts, joined without a separator. */
+export function textOf({ parts }: { readonly parts: readonly Part[] }): string {
+  return parts.map((part) => (part.kind === 'text' ? part.text : '')).join('')
+}
+
+function essenceOf(turn: Turn): unknown {
+  return [turn.role, textOf(turn).trim(), turn.parts.flatMap(essenceOfPart)]
+}
+
+/**
+ * Describes a part for the digest. Texts are left out here, because clients split and join them; `essenceOf`
+ * includes them as one text per turn.
+ */
+function essenceOfPart(part: Part): unknown[] {
+  switch (part.kind) {
+    case 'tool-call':
+      return [part.id]
+    case 'tool-result':
+      return [part.callId, textOf(part), part.parts.flatMap(essenceOfPart)]
+    case 'media':
+      return [sampleOf(part)]
+    case 'text':
+    case 'thinking':
+    case 'search':
+    case 'opaque':
+      return []
+  }
+}
+
+function sampleOf({ source }: MediaPart): unknown {
+  const data = source.kind === 'inline' ? source.data : source.url
+  return [data.length, data.slice(0, MEDIA_SAMPLE), data.slice(-MEDIA_SAMPLE)]
+}

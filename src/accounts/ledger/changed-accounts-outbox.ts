@@ -1,0 +1,49 @@
+import type { SettledCall } from '../../domain/records/usage.ts'
+import { accountsOf } from '../../store/bank.ts'
+import type { NodeFile, OutboxEntry } from '../../store/node-file.ts'
+
+type Outbox = Pick<NodeFile, 'write'>
+
+/**
+ * Outbox of a process whose calls are charged in the bank by the same commit that records them. Its entries
+ * therefore charge nothing. Each lists accounts whose state has changed (`LocalBank.apply`); further calls of
+ * the same accounts add no entry until it is read.
+ */
+export class ChangedAccountsOutbox implements Outbox {
+  readonly #entries = new Map<string, OutboxEntry>()
+  /** Entries that were read and are not reported yet. */
+  readonly #read = new Map<string, OutboxEntry>()
+  #lastPlace = 0
+
+  /** Records the accounts of a call whose charge is durable. */
+  add(call: SettledCall): void {
+    const { token_id, user_id, budgets } = call
+    const key = `${token_id} ${budgets}`
+    if (this.#entries.has(key)) return
+    this.#lastPlace += 1
+    const row = JSON.stringify(accountsOf(call))
+    this.#entries.set(key, { place: this.#lastPlace, token_id, user_id, quota: 0, budgets, row })
+  }
+
+  /** Reads entries, or removes reported ones; there are no other operations. */
+  readonly write = ((
+    name: string,
+    input: { readonly limit?: number; readonly places?: readonly number[] },
+  ) => {
+    if (name === 'outbox') return Promise.resolve(this.#page(input.limit ?? 0))
+    const places = new Set(input.places)
+    for (const [key, { place }] of this.#read) if (places.has(place)) this.#read.delete(key)
+    return Promise.resolve()
+  }) as Outbox['write']
+
+  #page(limit: number): OutboxEntry[] {
+    for (const [key, entry] of this.#entries) {
+      if (this.#read.size >= limit) break
+      // An account of an earlier page may have been charged again since.
+      this.#read.delete(key)
+      this.#read.set(key, entry)
+      this.#entries.delete(key)
+    }
+    return [...this.#read.values()].toSorted((one, other) => one.place - other.place)
+  }
+}

@@ -1,0 +1,89 @@
+import { type BudgetName, chargedBudgets, type PeriodBudget } from '../../domain/budget.ts'
+import type { Account, Balance } from './balance.ts'
+
+/** A budget in one period, with the balance that remains of it in that period. */
+export interface ChargedBudget {
+  readonly periodBudget: PeriodBudget
+  readonly balance: Balance
+}
+
+/** No budgets; a constant, so that calls without budgets cost nothing extra. */
+export const NO_BUDGETS: readonly ChargedBudget[] = []
+
+/** All balances that one call is charged to. */
+export interface ChargedBalances {
+  readonly account: Account
+  readonly budgets: readonly ChargedBudget[]
+}
+
+/**
+ * Quota units available for the hold of a call: the minimum over token, user and budgets, or at most 0 if calls
+ * wait for one of these at a bank. The balance of an unlimited token is ignored.
+ */
+export function affordableAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
+  const free = freeAmount(account, budgets)
+  const isAwaited =
+    account.user.isAwaited ||
+    (!account.unlimited && account.token.isAwaited) ||
+    budgets.some(({ balance }) => balance.isAwaited)
+  return isAwaited ? Math.min(0, free) : free
+}
+
+/** As `affordableAmount`, whether calls wait or not: for a call whose turn it is. */
+export function freeAmount(account: Account, budgets: readonly ChargedBudget[] = NO_BUDGETS): number {
+  return leastFree(account, budgets, ({ balance, periodBudget }) => balance.freeAtAmount(periodBudget.amount))
+}
+
+/**
+ * Quota units by which an open hold can grow. Unlike `freeAmount`, ignores at which amount of a budget its quota
+ * was lent, because that may have changed since the hold was admitted.
+ */
+export function growableAmount(account: Account, budgets: readonly ChargedBudget[]): number {
+  return leastFree(account, budgets, ({ balance }) => balance.free)
+}
+
+function leastFree(
+  account: Account,
+  budgets: readonly ChargedBudget[],
+  freeOf: (budget: ChargedBudget) => number,
+): number {
+  let free = account.unlimited ? account.user.free : Math.min(account.token.free, account.user.free)
+  for (const one of budgets) free = Math.min(free, freeOf(one))
+  return free
+}
+
+/** Adds to the held amount of every balance; a negative amount releases. */
+export function addHold(payer: ChargedBalances, amount: number): void {
+  forEachBalance(payer, (balance) => balance.hold(amount))
+}
+
+/** Subtracts a charge from every balance; a negative one reverts a charge that was never written. */
+export function chargeBalances(payer: ChargedBalances, quota: number): void {
+  forEachBalance(payer, (balance) => balance.charge(quota))
+}
+
+/** Adds to or subtracts from the number of writes that are not durable yet, on every balance. */
+export function countPendingWrites(payer: ChargedBalances, by: 1 | -1): void {
+  forEachBalance(payer, (balance) => (balance.pendingWrites += by))
+}
+
+function forEachBalance({ account, budgets }: ChargedBalances, change: (balance: Balance) => void): void {
+  change(account.token)
+  change(account.user)
+  for (const { balance } of budgets) change(balance)
+}
+
+/**
+ * The balances that a call is charged to once it is known which group answered. Until then its hold is on the
+ * budgets of every group that might answer.
+ */
+export function balancesForGroup({ account, budgets }: ChargedBalances, group: string): ChargedBalances {
+  if (budgets.length === 0) return { account, budgets }
+  const charged = chargedBudgets(budgetNames(budgets), group)
+  return { account, budgets: budgets.filter(({ periodBudget }) => charged.includes(periodBudget.name)) }
+}
+
+/** The names of the accounts. */
+export function budgetNames(budgets: readonly ChargedBudget[]): readonly BudgetName[] {
+  return budgets.map(({ periodBudget }) => periodBudget.name)
+}

@@ -1,0 +1,216 @@
+import type { Balance } from './balance.ts'
+import { type CallQueue, Place, type Queued, type Waiting } from './call-queue.ts'
+import { affordableAmount, type ChargedBalances } from './charged-balances.ts'
+import { isAffordableAlone, refusalOfHold } from './quota-refusal.ts'
+
+/** A place in the lines of its balances. */
+class LinedPlace extends Place {
+  get isAffordable(): boolean {
+    return this.waiting.amount <= affordableAmount(this.payer.account, this.payer.budgets)
+  }
+
+  /** What must remain on each balance when no other call holds anything. */
+  get amountAlone(): number {
+    const { amount, grown } = this.waiting
+    return amount + (grown?.amount ?? 0)
+  }
+
+  get balances(): Balance[] {
+    const { account, budgets } = this.payer
+    return [account.user, account.token, ...budgets.map(({ balance }) => balance)]
+  }
+
+  /** The balances on which the amount is not free. */
+  get shortBalances(): Balance[] {
+    const { account, budgets } = this.payer
+    const { amount } = this.waiting
+    const short = budgets
+      .filter(({ balance, periodBudget }) => balance.freeAtAmount(periodBudget.amount) < amount)
+      .map(({ balance }) => balance)
+    if (account.user.free < amount) short.push(account.user)
+    if (!account.unlimited && account.token.free < amount) short.push(account.token)
+    return short
+  }
+
+  /** Whether this place has its turn before the other one. */
+  isBefore({ waiting: { grown }, order }: LinedPlace): boolean {
+    const isGrowth = this.waiting.grown !== undefined
+    return isGrowth === (grown !== undefined) ? this.order < order : isGrowth
+  }
+}
+
+/** The places that wait for one balance, in order of arrival. */
+class Line {
+  readonly #growths = new Set<LinedPlace>()
+  readonly #calls = new Set<LinedPlace>()
+  /** Smallest and largest amounts of the places; reset only when the line becomes empty. */
+  #least = Number.POSITIVE_INFINITY
+  #most = 0
+
+  get size(): number {
+    return this.#growths.size + this.#calls.size
+  }
+
+  add(place: LinedPlace): void {
+    this.#of(place).add(place)
+    this.#least = Math.min(this.#least, place.waiting.amount)
+    this.#most = Math.max(this.#most, place.amountAlone)
+  }
+
+  delete(place: LinedPlace): void {
+    this.#of(place).delete(place)
+  }
+
+  #of({ waiting }: LinedPlace): Set<LinedPlace> {
+    return waiting.grown ? this.#growths : this.#calls
+  }
+
+  /**
+   * Whether nothing can be done for the line: no place can be admitted, and none must be refused. Judged by
+   * `#least` and `#most`.
+   */
+  isStuck(balance: Balance): boolean {
+    return this.isShort(balance) && !this.isUsedUp(balance)
+  }
+
+  /** Whether no place can be admitted. */
+  isShort({ free }: Balance): boolean {
+    return free < this.#least
+  }
+
+  /** Whether a place must be refused. */
+  isUsedUp({ remain }: Balance): boolean {
+    return remain < this.#most
+  }
+
+  *[Symbol.iterator](): Iterator<LinedPlace> {
+    yield* this.#growths
+    yield* this.#calls
+  }
+}
+
+/**
+ * The places of several lines, each place once, in order of their turns. Stops reading a line once `isStuck`
+ * returns true for it.
+ */
+function* merged(lines: readonly Line[], isStuck: (line: Line) => boolean): Generator<LinedPlace> {
+  const heads = lines.map((line) => ({
+    line,
+    places: line[Symbol.iterator](),
+    next: undefined as LinedPlace | undefined,
+  }))
+  const advance = (head: (typeof heads)[number]): void => {
+    head.next = isStuck(head.line) ? undefined : (head.places.next().value as LinedPlace | undefined)
+  }
+  for (const head of heads) advance(head)
+  for (;;) {
+    let first: LinedPlace | undefined
+    for (const { next } of heads) if (next && (!first || next.isBefore(first))) first = next
+    if (!first) return
+    if (first.isOpen) yield first
+    for (const head of heads) if (head.next === first) advance(head)
+  }
+}
+
+/**
+ * Calls of a process that has all quota to itself. A call that waits does not pass one that came first and lacks quota of
+ * a balance of both. A call takes its amount when it is admitted, so that nothing is granted twice.
+ */
+export class QuotaQueue implements CallQueue {
+  /** Lines by balances. A place is in the line of each of its balances. */
+  readonly #lines = new Map<Balance, Line>()
+  readonly #places = new Set<LinedPlace>()
+  #arrivals = 0
+
+  add(waiting: Waiting, payer: ChargedBalances): Queued {
+    const place = new LinedPlace(waiting, payer, (this.#arrivals += 1))
+    this.#places.add(place)
+    for (const balance of place.balances) {
+      const line = this.#lines.get(balance) ?? new Line()
+      this.#lines.set(balance, line)
+      line.add(place)
+    }
+    return { leave: () => this.#leave(place), expire: () => this.#expire(place) }
+  }
+
+  released({ account, budgets }: ChargedBalances): void {
+    if (this.#lines.size === 0) return
+    const { user, token, unlimited } = account
+    const balances = new Map<Line, Balance>()
+    const limited = unlimited ? [user] : [user, token]
+    for (const balance of [...limited, ...budgets.map((budget) => budget.balance)]) {
+      const line = this.#lines.get(balance)
+      if (line) balances.set(line, balance)
+    }
+    if (balances.size === 0) return
+    const ofUser = this.#lines.get(user)
+    this.#admitFrom(
+      merged([...balances.keys()], (line) => {
+        const balance = balances.get(line)!
+        // Everyone who waits for the token also waits for its user.
+        return (
+          line.isStuck(balance) || (balance === token && !line.isUsedUp(balance) && !!ofUser?.isShort(user))
+        )
+      }),
+    )
+  }
+
+  retryAll(): void {
+    this.#admitFrom([...this.#places].toSorted((one, other) => (one.isBefore(other) ? -1 : 1)))
+  }
+
+  #admitFrom(places: Iterable<LinedPlace>): void {
+    /** Balances on which a call that came first is short. */
+    const awaited = new Set<Balance>()
+    const refused: ChargedBalances[] = []
+    for (const place of places) {
+      const isBehind = awaited.size > 0 && place.balances.some((balance) => awaited.has(balance))
+      if (!isBehind && this.#admitted(place)) continue
+      if (!isAffordableAlone(place.payer, place.amountAlone)) {
+        refused.push(place.payer)
+        this.#refuse(place)
+      } else if (!place.waiting.grown) for (const balance of place.shortBalances) awaited.add(balance)
+    }
+    // Calls that came later may have waited for them, for other balances than these.
+    for (const payer of refused) this.released(payer)
+  }
+
+  // Calls that came later may have waited for it.
+  #leave(place: LinedPlace): void {
+    if (!place.isOpen) return
+    const { payer, waiting } = place
+    this.#remove(place)
+    if (!waiting.grown) this.released(payer)
+  }
+
+  #admitted(place: LinedPlace): boolean {
+    if (!place.isAffordable) return false
+    const { payer, waiting } = place
+    this.#remove(place)
+    waiting.admit(payer)
+    return true
+  }
+
+  #refuse(place: LinedPlace): void {
+    const { payer, waiting } = place
+    this.#remove(place)
+    waiting.refuse(refusalOfHold(payer, waiting.amount, Date.now()))
+  }
+
+  #expire(place: LinedPlace): void {
+    if (!place.isOpen || this.#admitted(place)) return
+    this.#refuse(place)
+    this.released(place.payer)
+  }
+
+  #remove(place: LinedPlace): void {
+    if (!place.isOpen) return
+    for (const balance of place.balances) {
+      const line = this.#lines.get(balance)
+      line?.delete(place)
+      if (line?.size === 0) this.#lines.delete(balance)
+    }
+    this.#places.delete(place)
+    place.close()
+  }
+}

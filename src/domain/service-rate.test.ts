@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { channelOf } from '../../test/channel.ts'
+import { decimalText, ONE, parseDecimal, ZERO } from './decimal.ts'
+import { FREE_PRICE, rateOf } from './price.ts'
+import { ratesToHold } from './service-rate.ts'
+
+const TEN = parseDecimal('10') ?? ZERO
+const tokens = { ...FREE_PRICE.tokens, input: TEN }
+const anthropic = channelOf({ base_url: 'https://api.anthropic.com/v1' })
+
+/** Input prices of the rates that a hold covers. */
+function heldPrices(
+  model: string,
+  asked: { tiers: readonly string[]; region?: string },
+  price = {},
+): string[] {
+  const rate = rateOf({ ...FREE_PRICE, tokens, ...price }, ONE, 500_000)
+  return ratesToHold(rate, anthropic, model, { region: undefined, ...asked }).map(
+    ({ price: { tokens: held } }) => decimalText(held.input),
+  )
+}
+
+test('a hold covers the dearest region of a model that is priced by region, unless the request names one', () => {
+  expect(heldPrices('claude-opus-4-6', { tiers: ['standard'] })).toEqual(['10', '11'])
+  expect(heldPrices('claude-opus-4-6', { tiers: ['standard'], region: 'eu' })).toEqual(['10'])
+  expect(heldPrices('claude-haiku-4-5', { tiers: ['standard'] })).toEqual(['10'])
+})
+
+test('a hold covers declared regions in the place of those of the vendor', () => {
+  const regions = { us: parseDecimal('1.5') ?? ZERO }
+  expect(heldPrices('claude-haiku-4-5', { tiers: ['standard'] }, { regions })).toEqual(['10', '15'])
+})
+
+test('a hold covers the default tier of a channel only for models with a price for that tier', () => {
+  const tiers = ['standard', 'fast']
+  expect(heldPrices('claude-opus-4-6', { tiers, region: '' })).toEqual(['10', '60'])
+  expect(heldPrices('claude-opus-4-8', { tiers, region: '' })).toEqual(['10', '20'])
+  expect(heldPrices('claude-haiku-4-5', { tiers, region: '' })).toEqual(['10'])
+})

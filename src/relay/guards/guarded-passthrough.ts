@@ -1,0 +1,247 @@
+import {
+  type MediaAnswerKind,
+  mediaTexts,
+  emptiedMediaAnswer,
+  subtitleLines,
+  type TextSpan,
+} from '@sluice/wire/guarded-media'
+import { type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import type { ScannedObject } from '@sluice/wire/json/scanned-object'
+import { ChunkList } from '@sluice/wire/sse/chunk-list'
+import type { Call } from '../call.ts'
+import type { Tap } from '../dialects/dialect.ts'
+import type { PassthroughOutput, PassthroughResponses, Passthrough } from '../dialects/passthrough.ts'
+import type { ResponseEnding } from '../price-usage.ts'
+import { type CallGuards, GuardBlock } from './call-guards.ts'
+import { GuardedMediaEvents } from './guarded-media-events.ts'
+import {
+  CheckedPassthrough,
+  checkTranscriptEvents,
+  checkJsonAnswer,
+  servedPictures,
+  checkTextTranscript,
+} from './checked-passthrough.ts'
+
+const OUTPUT = { place: 'output', isSigned: false } as const
+const NOTHING = Buffer.alloc(0)
+/** The error that ends a blocked stream of images. */
+const BLOCKED = {
+  message: 'a guard refused the answer',
+  type: 'invalid_request_error',
+  code: 'guard_blocked',
+} as const
+
+/**
+ * Returns responses in which guards check the texts that accompany images, and transcripts. Other responses
+ * that pass through unchanged have no texts.
+ */
+export function guardedPassthrough(passed: PassthroughResponses, guards: CallGuards): PassthroughResponses {
+  const { about } = passed
+  if (about === undefined) return passed
+  return {
+    ...passed,
+    begin(contentType) {
+      const inner = passed.begin(contentType)
+      if (!inner) return undefined
+      const { tap } = inner
+      const { services } = guards
+      const checks = services?.concerns('output') === true ? services : undefined
+      if (tap && checks)
+        return new CheckedPassthrough(inner, async (bytes, signal) => {
+          const events = new GuardedMediaEvents(guards)
+          const served =
+            about === 'transcript'
+              ? await checkTranscriptEvents(bytes, checks, signal)
+              : await servedPictures(bytes, checks, signal)
+          if (!served) return tap.failureFrame(BLOCKED)
+          const sent = Buffer.from(events.push(served) + events.endText())
+          return events.isBlocked ? Buffer.concat([sent, refusalEnd(about, tap, events)]) : sent
+        })
+      if (tap) return new GuardedEvents(inner, tap, about, guards)
+      const isJson = about === 'images' || /^application\/(?:[\w.-]+\+)?json\b/i.test(contentType)
+      const check = (bytes: Buffer): Buffer | undefined =>
+        isJson ? checkedJson(bytes, about, guards) : checkedText(bytes, guards)
+      if (!checks) return new GuardedWhole(inner, check)
+      return new CheckedPassthrough(inner, async (bytes, signal) => {
+        const served = isJson
+          ? await checkJsonAnswer(bytes, about, checks, signal)
+          : await checkTextTranscript(bytes, checks, signal)
+        return (served.isBlocked ? undefined : check(served.bytes)) ?? served.bytes
+      })
+    },
+  }
+}
+
+/**
+ * An answer that is not a stream. It is held back until it has been checked, so that nothing of a blocked
+ * answer is sent.
+ */
+class GuardedWhole implements Passthrough {
+  readonly error: undefined
+  readonly hasContent = false
+  readonly #inner: Passthrough
+  readonly #check: (bytes: Buffer) => Buffer | undefined
+  readonly #chunks = new ChunkList()
+  #checked: Buffer = NOTHING
+
+  constructor(inner: Passthrough, check: (bytes: Buffer) => Buffer | undefined) {
+    this.#inner = inner
+    this.#check = check
+  }
+
+  get hasBegun(): boolean {
+    return this.#inner.hasBegun
+  }
+
+  get held(): number {
+    return this.#chunks.length
+  }
+
+  push(chunk: Buffer): PassthroughOutput {
+    this.#chunks.add(chunk)
+    return { forward: undefined, isOver: this.#inner.push(chunk).isOver }
+  }
+
+  end(): boolean {
+    if (!this.#inner.end()) return false
+    const checked = this.#check(this.#chunks.take())
+    this.#checked = checked ?? NOTHING
+    return checked !== undefined
+  }
+
+  rest(): Buffer {
+    return this.#checked
+  }
+
+  measure(call: Call, isComplete: boolean, ending: ResponseEnding): ReturnType<Passthrough['measure']> {
+    return this.#inner.measure(call, isComplete, ending)
+  }
+}
+
+/**
+ * Checks an answer in JSON; returns the answer to send. Undefined if the bytes are not a JSON object, so that
+ * its texts cannot be found.
+ */
+function checkedJson(bytes: Buffer, about: MediaAnswerKind, guards: CallGuards): Buffer | undefined {
+  let scan: ScannedObject
+  try {
+    scan = scanObject(bytes, RESPONSE_LIMITS)
+  } catch {
+    return undefined
+  }
+  const { texts, lists, tokens } = mediaTexts(scan, about)
+  const changes: TextChange[] = []
+  const change = ({ from, to }: TextSpan, given: string, next: string): void => {
+    if (next !== given) changes.push({ from, to, text: JSON.stringify(next) })
+  }
+  try {
+    for (const span of texts) {
+      const given = textAt(bytes, span.from, span.to)
+      change(span, given, guards.checkAnswer(given, OUTPUT))
+    }
+  } catch (error) {
+    if (error instanceof GuardBlock) return emptiedMediaAnswer(scan, about)
+    throw error
+  }
+  for (const list of lists) {
+    const given = list.map(({ from, to }) => textAt(bytes, from, to))
+    const next = guards.repeatParts(given, OUTPUT) ?? checkedParts(given, guards)
+    if (!next) return emptiedMediaAnswer(scan, about)
+    for (const [index, span] of list.entries()) change(span, given[index] ?? '', next[index] ?? '')
+  }
+  if (guards.changesAnswer) for (const [from, to, text] of tokens) changes.push({ from, to, text })
+  return withTexts(
+    bytes,
+    changes.toSorted((a, b) => a.from - b.from),
+  )
+}
+
+/** Returns the checked parts of a text; undefined if a guard blocks it. */
+function checkedParts(parts: readonly string[], guards: CallGuards): readonly string[] | undefined {
+  try {
+    return guards.checkAnswerParts(parts, OUTPUT)
+  } catch (error) {
+    if (error instanceof GuardBlock) return undefined
+    throw error
+  }
+}
+
+/**
+ * Checks a transcript: plain text, or subtitles, whose texts are checked together because a sentence may
+ * continue from one to the next.
+ */
+function checkedText(bytes: Buffer, guards: CallGuards): Buffer {
+  const { lines, texts } = subtitleLines(bytes.toString())
+  const parts = texts.map((index) => (lines[index] ?? '').replace(/\r?\n$/, ''))
+  const checked = checkedParts(parts, guards)
+  if (!checked) return NOTHING
+  if (checked.every((part, at) => part === parts[at])) return bytes
+  const result = [...lines]
+  for (const [at, index] of texts.entries())
+    result[index] = (checked[at] ?? '') + (lines[index] ?? '').slice(parts[at]?.length)
+  return Buffer.from(result.join(''))
+}
+
+/** What ends a blocked stream. */
+function refusalEnd(about: MediaAnswerKind, tap: Tap, { lastEvent }: GuardedMediaEvents): Buffer {
+  return about === 'transcript' ? Buffer.from(lastEvent) : tap.failureFrame(BLOCKED)
+}
+
+/** A stream of events of pictures or of a transcript. */
+class GuardedEvents implements Passthrough {
+  readonly tap: Tap
+  readonly #inner: Passthrough
+  readonly #about: MediaAnswerKind
+  readonly #events: GuardedMediaEvents
+  #rest: Buffer = NOTHING
+
+  constructor(inner: Passthrough, tap: Tap, about: MediaAnswerKind, guards: CallGuards) {
+    this.#inner = inner
+    this.tap = tap
+    this.#about = about
+    this.#events = new GuardedMediaEvents(guards)
+  }
+
+  get hasBegun(): boolean {
+    return this.#inner.hasBegun
+  }
+
+  get hasContent(): boolean {
+    return this.#inner.hasContent
+  }
+
+  get error(): Passthrough['error'] {
+    return this.#inner.error
+  }
+
+  get held(): number {
+    return this.#events.held
+  }
+
+  get isBlocked(): boolean {
+    return this.#events.isBlocked
+  }
+
+  push(chunk: Buffer): PassthroughOutput {
+    const { forward, isOver } = this.#inner.push(chunk)
+    const sent = forward ? this.#events.push(forward) : ''
+    return { forward: sent === '' ? undefined : Buffer.from(sent), isOver }
+  }
+
+  end(): boolean {
+    const isComplete = this.#inner.end()
+    // The last event repeats the texts; they are checked before the call is charged.
+    if (isComplete) this.#rest = Buffer.from(this.#events.push(this.#inner.rest()) + this.#events.endText())
+    return isComplete
+  }
+
+  rest(): Buffer {
+    if (!this.isBlocked) return this.#rest
+    return Buffer.concat([this.#rest, refusalEnd(this.#about, this.tap, this.#events)])
+  }
+
+  measure(call: Call, isComplete: boolean, ending: ResponseEnding): ReturnType<Passthrough['measure']> {
+    return this.#inner.measure(call, isComplete, ending)
+  }
+}

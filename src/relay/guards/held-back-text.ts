@@ -1,0 +1,220 @@
+import type { TextChannel, EventText } from '@sluice/wire/guarded-events'
+import { type TextChange, withTexts } from '@sluice/wire/guarded-texts'
+import { dataOf } from '@sluice/wire/sse/frame-splitter'
+import { WINDOW_OVERLAP } from '../../domain/guard.ts'
+import { scanEventData, frameWithData } from './event-frames.ts'
+import { changedRange } from './services/apply-judgement.ts'
+import type { CheckedText } from './services/service-checks.ts'
+
+/**
+ * Position of a text in a held event. It does not refer to the event itself, which would otherwise stay in
+ * memory.
+ */
+export interface HeldTextPosition extends Omit<CheckedText, 'text'> {
+  readonly from: number
+  readonly to: number
+  /** Whether the text repeats one that arrived in pieces. */
+  readonly isRepeated: boolean
+}
+
+/** A text in a held event. */
+export interface HeldText {
+  readonly spot: HeldTextPosition
+  /** The text as it arrived. */
+  readonly given: string
+  /** The text to send; undefined until services have decided about it. */
+  next: string | undefined
+  /** The text that this one repeats: the whole text of a channel, or one that came whole before. */
+  repeats?: { readonly decidedText: string | undefined } | undefined
+}
+
+/** A piece of a channel's text, and the offset in the text at which it ends. */
+interface Piece {
+  readonly held: HeldText
+  readonly to: number
+}
+
+/** Memory of a channel in bytes, without its text. */
+const CHANNEL_BYTES = 1024
+/** Memory of a character of the text, in bytes. */
+const CHARACTER_BYTES = 2
+
+/** One text of a stream that arrives in pieces. Services check it as a whole or in windows. */
+export class HeldBackText {
+  readonly spot: Omit<CheckedText, 'text'>
+  isEnded = false
+  /** The part of the text about which services have not decided yet. */
+  undecided = ''
+  /**
+   * The part of the text that was decided, as it arrived. It is read only if another text may repeat this
+   * one, so its parts are rarely joined.
+   */
+  #before = ''
+  /** The text that is sent for `#before`; undefined while both are the same. */
+  #out: string | undefined
+  /** The pieces of which a part is undecided, and the decided part of the first one. */
+  readonly #pieces: Piece[] = []
+  #begun = ''
+  /** The length of the text that had arrived when it was last checked. */
+  #checked = 0
+
+  constructor({ place, isSigned, isJson }: TextChannel) {
+    this.spot = { place, isSigned, isJson }
+  }
+
+  /** Adds a piece of the text. */
+  add(held: HeldText): void {
+    this.undecided += held.given
+    this.#pieces.push({ held, to: this.length })
+  }
+
+  /** The length of the text that has arrived. */
+  get length(): number {
+    return this.#before.length + this.undecided.length
+  }
+
+  /** The text that has arrived. */
+  get text(): string {
+    return this.#before + this.undecided
+  }
+
+  /** The memory of the channel in bytes. */
+  get bytes(): number {
+    return CHANNEL_BYTES + CHARACTER_BYTES * (this.length + (this.#out?.length ?? 0))
+  }
+
+  /** Whether this is exactly the text that has arrived. */
+  isText(text: string): boolean {
+    return text.length === this.length && text === this.text
+  }
+
+  /** Whether the text is complete and all of it is decided. */
+  get isDecided(): boolean {
+    return this.isEnded && this.undecided === ''
+  }
+
+  /** The whole text to send; undefined until all of it is decided. */
+  get decidedText(): string | undefined {
+    return this.isDecided ? (this.#out ?? this.#before) : undefined
+  }
+
+  /**
+   * Whether there is enough to check: `window` new characters, or the rest of an ended text. Arguments of
+   * tool calls are checked only as a whole.
+   */
+  isDue(window: number): boolean {
+    if (this.undecided === '') return false
+    if (this.isEnded) return true
+    if (this.spot.place === 'tool_arguments') return false
+    return this.length - Math.max(this.#before.length, this.#checked - WINDOW_OVERLAP) >= window
+  }
+
+  /**
+   * Ends a check of the undecided part: `next` is sent in its place. While more text follows, the last
+   * characters stay undecided until the next window, so that a match that crosses the border is found whole.
+   */
+  decide(next: string, window: number): void {
+    const given = this.undecided
+    this.#checked = this.length
+    const { length, out } = this.isEnded
+      ? { length: given.length, out: next }
+      : settledPart(given, next, window)
+    this.#settle(given, length, out)
+  }
+
+  /**
+   * Decides about the next `length` characters: `out` is sent in their place. If it was changed, it is sent
+   * in the first event that has any of these characters.
+   */
+  #settle(given: string, length: number, out: string): void {
+    const isSame = out.length === length && given.startsWith(out)
+    const from = this.#before.length
+    const end = from + length
+    let rest = out
+    let count = 0
+    for (const { held, to } of this.#pieces) {
+      const begin = Math.max(from, to - held.given.length)
+      if (begin >= end && to > end) break
+      this.#begun += isSame ? given.slice(begin - from, Math.min(to, end) - from) : rest
+      rest = ''
+      if (to > end) break
+      held.next = this.#begun === held.given ? held.given : owned(this.#begun)
+      this.#begun = ''
+      count += 1
+    }
+    this.#pieces.splice(0, count)
+    const part = owned(given.slice(0, length))
+    if (!isSame || this.#out !== undefined)
+      this.#out = (this.#out ?? this.#before) + (isSame ? part : owned(out))
+    this.#before += part
+    this.undecided = owned(given.slice(length))
+  }
+}
+
+/** Copies a text, because a part of a string keeps the whole string in memory. */
+function owned(text: string): string {
+  return JSON.parse(JSON.stringify(text)) as string
+}
+
+/**
+ * Returns how much of a window is decided while more text follows, and what is sent in its place. A change in
+ * the overlap may concern only a part of a match, so it waits for the rest, unless twice the window is
+ * already waiting.
+ */
+function settledPart(
+  given: string,
+  next: string,
+  window: number,
+): { readonly length: number; readonly out: string } {
+  const limit = characterStart(given, given.length - WINDOW_OVERLAP)
+  const kept = (length: number): { readonly length: number; readonly out: string } => ({
+    length,
+    out: next.slice(0, next.length - (given.length - length)),
+  })
+  if (limit <= 0) return NOTHING
+  const change = next === given ? undefined : changedRange(given, next)
+  if (!change || change.end <= limit) return kept(limit)
+  const before = characterStart(given, Math.min(limit, change.start - WINDOW_OVERLAP))
+  if (before > 0) return { length: before, out: given.slice(0, before) }
+  return given.length < 2 * window ? NOTHING : kept(change.end)
+}
+
+const NOTHING = { length: 0, out: '' } as const
+
+/** The offset at which the character begins that has a code unit at this offset. */
+function characterStart(text: string, at: number): number {
+  return (text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at - 1 : at
+}
+
+/** Writes an event with the texts that services decided on. */
+export function written(frame: string, texts: readonly HeldText[]): string {
+  if (texts.every(({ next, given }) => next === given)) return frame
+  const scan = scanEventData(dataOf(frame) ?? '')
+  if (!scan) return frame
+  const changes = texts.flatMap(({ spot: { from, to }, given, next = '' }): TextChange[] =>
+    next === given ? [] : [{ from, to, text: JSON.stringify(next) }],
+  )
+  const data = withTexts(
+    scan.bytes,
+    changes.toSorted((a, b) => a.from - b.from),
+  )
+  return frameWithData(frame, data.toString())
+}
+
+/** Returns the place of a text that an event contains. */
+export function spotOf({
+  from,
+  to,
+  place,
+  isSigned,
+  isJson,
+  isNumber,
+  isRepeated,
+}: EventText): HeldTextPosition {
+  return { from, to, place, isSigned, isJson, isNumber, isRepeated: isRepeated === true }
+}
+
+/** Returns what identifies a text that came whole. */
+export function wholeKey({ spot, given }: Pick<HeldText, 'spot' | 'given'>): string {
+  return `${spot.place} ${spot.isSigned} ${spot.isJson} ${given}`
+}

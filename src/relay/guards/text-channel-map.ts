@@ -1,0 +1,63 @@
+/** Maximum number of texts of a stream that are checked while they arrive in pieces. */
+export const MAX_CHANNELS = 1024
+
+/**
+ * Values for the texts of a stream that are still arriving, by the keys of their channels. A channel is one
+ * text that arrives in pieces.
+ */
+export class TextChannelMap<Value> {
+  readonly #groups = new Map<string, Map<string, Value>>()
+  #size = 0
+
+  get size(): number {
+    return this.#size
+  }
+
+  get(key: string): Value | undefined {
+    return this.#groups.get(groupOf(key))?.get(key)
+  }
+
+  set(key: string, value: Value): void {
+    const name = groupOf(key)
+    let group = this.#groups.get(name)
+    if (!group) this.#groups.set(name, (group = new Map()))
+    if (!group.has(key)) this.#size += 1
+    group.set(key, value)
+  }
+
+  delete(key: string): void {
+    const name = groupOf(key)
+    const group = this.#groups.get(name)
+    if (!group?.delete(key)) return
+    this.#size -= 1
+    if (group.size === 0) this.#groups.delete(name)
+  }
+
+  /**
+   * The channels that have ended: all for the end `''`, those of a group for `group/`, or the channel with
+   * that key.
+   */
+  *endedBy(ends: Iterable<string>): Generator<[key: string, value: Value]> {
+    for (const end of ends) {
+      if (end === '') {
+        for (const group of this.#groups.values()) yield* group
+        return
+      }
+      const group = this.#groups.get(groupOf(end))
+      if (end.endsWith('/')) yield* group ?? []
+      else {
+        const value = group?.get(end)
+        if (value !== undefined) yield [end, value]
+      }
+    }
+  }
+}
+
+/** Whether these ends include the channel with this key; see `endedBy`. */
+export function isChannelEnded(ends: ReadonlySet<string>, key: string): boolean {
+  return ends.has('') || ends.has(groupOf(key)) || ends.has(key)
+}
+
+function groupOf(key: string): string {
+  return key.slice(0, key.indexOf('/') + 1)
+}

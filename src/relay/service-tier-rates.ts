@@ -1,0 +1,321 @@
+import {
+  firstStatedTier,
+  regionName,
+  requestedTier,
+  type StatedService,
+  STANDARD_TIER_NAME,
+  tierName,
+} from '@sluice/wire/service-tier'
+import {
+  CACHE_LIFETIMES,
+  type CacheLifetime,
+  type ReportedUsage,
+  withLifetime,
+} from '@sluice/wire/reported-usage'
+import { choosesTierByProject, statesTier } from '@sluice/wire/upstream-settings'
+import { asRecord, parseRecord } from '@sluice/wire/json/record'
+import type { Rate, RequestedTierAndRegion } from '../domain/price.ts'
+import type { Channel } from '../domain/records/channel.ts'
+import { type Endpoint, ENDPOINTS } from '../domain/endpoints.ts'
+import { serviceVendor } from '../domain/price-data/index.ts'
+import { OPENAI } from '../domain/price-data/openai.ts'
+import { type ServiceRate, serviceRate } from '../domain/service-rate.ts'
+import { mayNameTier } from '../upstreams/channel-tier.ts'
+import { BEDROCK_TIER_HEADER, VERTEX_TIER_HEADER } from '../upstreams/tier-headers.ts'
+import type { ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
+import type { Call } from './call.ts'
+
+/**
+ * Headers in which providers state the service tier, and whether the header takes precedence over the body.
+ */
+const TIER_HEADERS = [
+  { name: VERTEX_TIER_HEADER, isFirst: false },
+  // On Bedrock, the body comes from the model's vendor, whose tiers differ from Bedrock's, so the header
+  // decides.
+  { name: BEDROCK_TIER_HEADER, isFirst: true },
+] as const
+
+/** The service tier that the head of a response states. */
+export interface StatedServiceOfHead {
+  readonly served: StatedService
+  /** Whether the header takes precedence over the tier in the body. */
+  readonly isFirst: boolean
+}
+
+/** Reads the service tier from the head of a response; undefined if it states none. */
+export function statedServiceOfHead(
+  headers: Readonly<Record<string, string>>,
+): StatedServiceOfHead | undefined {
+  for (const { name, isFirst } of TIER_HEADERS) {
+    const value = headers[name]
+    if (value !== undefined) return { served: firstStatedTier(value), isFirst }
+  }
+  return undefined
+}
+
+/** How the head and the body of a response state that it was served. */
+export function statedServiceOfResponse(
+  head: StatedServiceOfHead | undefined,
+  body: StatedService | undefined,
+): StatedService | undefined {
+  if (!head) return body
+  return head.isFirst ? { ...body, ...head.served } : { ...head.served, ...body }
+}
+
+/** Members of request bodies that name a service tier. */
+const TIER_MEMBERS: readonly string[] = ['speed', 'service_tier', 'serviceTier']
+const REGION_MEMBERS: readonly string[] = ['inference_geo']
+
+type Sender = Pick<Channel, 'allow' | 'override' | 'pass_through' | 'service_tier' | 'base_url'>
+
+/** The values of a request that determine its service tier and region. */
+export interface RequestedService {
+  readonly serviceTier?: string | undefined
+  readonly region?: string | undefined
+  /** Names of members that are left out of the request to the channel. */
+  readonly dropped?: readonly string[] | undefined
+}
+
+/** A value, tier or region, that a request may name and a channel may change. */
+interface Named {
+  readonly members: readonly string[]
+  /** Reads the value from the members of a request. */
+  readonly read: (member: (name: string) => unknown) => string | undefined
+  readonly requested: string | undefined
+  readonly isAllowed: boolean
+  /** What the channel sends in place of the client's value. */
+  readonly own?: string | undefined
+  /** What the gateway sends if the client's value is not sent. */
+  readonly usual?: string | undefined
+}
+
+/** The value in the request that is sent to the channel; undefined if it names none. */
+function sentValue(
+  { override, pass_through: isOpen }: Sender,
+  dropped: readonly string[],
+  passThrough: boolean,
+  { members, read, requested, isAllowed, own, usual }: Named,
+): string | undefined {
+  const isChanged = override.set.size + override.default.size + override.remove.length > 0
+  const set = isChanged ? read(textsOf(override.set)) : undefined
+  if (set !== undefined) return set
+  if (own !== undefined) return own
+  const has = (names: readonly string[]): boolean => members.some((name) => names.includes(name))
+  if (isChanged && has(override.remove)) return undefined
+  if (requested !== undefined && (passThrough || isOpen || isAllowed) && !has(dropped)) return requested
+  return usual ?? (isChanged ? read(textsOf(override.default)) : undefined)
+}
+
+/**
+ * Returns a function that reads members from an override. For Converse, whose tier is an object, it returns
+ * the `type`.
+ */
+function textsOf(texts: ReadonlyMap<string, string>): (name: string) => unknown {
+  return (name) => {
+    const text = texts.get(name)
+    if (text === undefined) return undefined
+    const value: unknown = JSON.parse(text)
+    return asRecord(value)?.['type'] ?? value
+  }
+}
+
+/**
+ * The tier in the request that is sent to a channel: that of an override, otherwise the channel's own,
+ * otherwise the client's if the channel allows it. `auto` leaves the choice to the provider; undefined if the
+ * request names no tier.
+ */
+export function sentTier(
+  channel: Sender,
+  { serviceTier: requested, dropped = [] }: RequestedService,
+  passThrough: boolean,
+): string | undefined {
+  const { allow, service_tier: own, pass_through: isOpen } = channel
+  const isStandard = !(passThrough || isOpen) && statesTier(channel)
+  return sentValue(channel, dropped, passThrough, {
+    members: TIER_MEMBERS,
+    read: requestedTier,
+    requested,
+    isAllowed: allow.has('service_tier') || (requested === 'fast' && allow.has('speed')),
+    own: own === null ? undefined : tierName(own),
+    usual: isStandard ? STANDARD_TIER_NAME : undefined,
+  })
+}
+
+/** The region in the request that is sent to a channel; undefined if it names none. */
+function sentRegion(
+  channel: Sender,
+  { region: requested, dropped = [] }: RequestedService,
+  passThrough: boolean,
+): string | undefined {
+  return sentValue(channel, dropped, passThrough, {
+    members: REGION_MEMBERS,
+    read: (member) => regionName(member('inference_geo')),
+    requested,
+    isAllowed: channel.allow.has('inference_geo'),
+  })
+}
+
+/**
+ * Whether the provider chooses the tier by its project settings, because the request sent names none or
+ * `auto`.
+ */
+export function choosesTier({ base_url }: Pick<Channel, 'base_url'>, sent: string | undefined): boolean {
+  return (sent === undefined || sent === 'auto') && choosesTierByProject(base_url)
+}
+
+/**
+ * The tier by which an answer is charged: the one that it states, otherwise the one that was sent.
+ * `isGuessed` is set if the provider chose the tier but did not state it.
+ */
+export function chargedTier(
+  channel: Sender,
+  requested: RequestedService,
+  passThrough: boolean,
+  stated: string | undefined,
+): { readonly tier: string; readonly isGuessed: boolean } {
+  if (stated !== undefined) return { tier: stated, isGuessed: false }
+  const sent = sentTier(channel, requested, passThrough)
+  return {
+    tier: sent === undefined || sent === 'auto' ? STANDARD_TIER_NAME : sent,
+    isGuessed: choosesTier(channel, sent),
+  }
+}
+
+/** The rate by which a call is charged, and whether its price is incomplete. */
+export interface CallRate extends ServiceRate {
+  readonly isIncomplete: boolean
+}
+
+/** The rate for an answer: by the tier and region that it states, otherwise by those that were sent. */
+export function rateOfStatedService(
+  call: Pick<Call, 'plan'>,
+  target: Target,
+  stated: StatedService | undefined,
+): CallRate {
+  const { tier, region, isGuessed } = serviceToCharge(call, target, stated)
+  const served = serviceRate(call.plan.rate, target.channel, target.request.upstreamModel, {
+    tier,
+    ...(region !== undefined && { region }),
+  })
+  return { ...served, isIncomplete: served.isUnpriced || isGuessed }
+}
+
+/**
+ * The tier and region by which a call is charged: those that the answer states, otherwise those that were
+ * sent.
+ */
+export function serviceToCharge(
+  { plan: { settings, request: asked } }: Pick<Call, 'plan'>,
+  { channel, request }: Target,
+  stated: StatedService = {},
+): RequestedTierAndRegion {
+  const requested = asked.serviceTier ?? ''
+  const { tier, region } = stated
+  if (!mayNameTier(request.path))
+    return { requested, tier: tier ?? STANDARD_TIER_NAME, region, isGuessed: false }
+  const { pass_through: passThrough } = settings.options
+  const service = { ...pick(asked), dropped: request.dropped }
+  return {
+    requested,
+    ...chargedTier(channel, service, passThrough, tier),
+    region: region ?? sentRegion(channel, service, passThrough),
+  }
+}
+
+function pick({ serviceTier, region }: RequestedService): RequestedService {
+  return { serviceTier, region }
+}
+
+/**
+ * The rate of the prompt, for a call that ends before the response states anything: that of the request to
+ * the first channel.
+ */
+export function rateOfRequestedService({ dialect, rate, settings, request, channels }: Plan): Rate {
+  const [first] = channels
+  if (!first || rate.free) return rate
+  const { channel, tools } = first
+  if (!ENDPOINTS[dialect.endpoint].hasTiers) return rate
+  const sent = sentTier(channel, pick(request), settings.options.pass_through)
+  if (sent === undefined || sent === 'auto' || sent === STANDARD_TIER_NAME) return rate
+  const model = tools?.model ?? channel.model_mapping.get(request.model) ?? request.model
+  return serviceRate(rate, channel, model, { tier: sent }).rate
+}
+
+/** The rate for the charge of a call. Warns the operator about a tier without a price. */
+export function chargedRate(call: Call, target: Target, stated: StatedService | undefined): CallRate {
+  const served = rateOfStatedService(call, target, stated)
+  if (served.isUnpriced)
+    call.services.unpriced.note({
+      model: call.plan.request.model,
+      channel: target.channel.name,
+      tier: served.tier,
+    })
+  return served
+}
+
+/**
+ * The tiers and the region in which a channel may serve a request. The hold must cover the most expensive
+ * tier.
+ */
+export function possibleTiersAndRegion(
+  { channel }: Pick<ChannelPlan, 'channel'>,
+  endpoint: Endpoint,
+  request: Pick<ParsedRequest, 'serviceTier' | 'region'>,
+  passThrough: boolean,
+): { readonly tiers: readonly string[]; readonly region: string | undefined } {
+  if (!ENDPOINTS[endpoint].hasTiers) return { tiers: PLAIN, region: undefined }
+  const sent = sentTier(channel, pick(request), passThrough)
+  return { tiers: tiersFor(channel, sent), region: sentRegion(channel, pick(request), passThrough) }
+}
+
+function tiersFor(channel: Channel, sent: string | undefined): readonly string[] {
+  if (choosesTier(channel, sent)) return CHOSEN
+  return sent === undefined || sent === 'auto' || sent === STANDARD_TIER_NAME
+    ? PLAIN
+    : [STANDARD_TIER_NAME, sent]
+}
+
+const PLAIN: readonly string[] = [STANDARD_TIER_NAME]
+const CHOSEN: readonly string[] = [STANDARD_TIER_NAME, 'fast']
+
+/**
+ * Assigns a lifetime to tokens that were written to a cache without a reported one: the longest lifetime in
+ * the request that was sent, otherwise the provider's default.
+ */
+export function withCacheLifetimeOfSentRequest(
+  reported: ReportedUsage,
+  { channel, request }: Pick<Target, 'channel'> & { readonly request: Pick<Target['request'], 'body'> },
+): ReportedUsage {
+  if (!reported.lifetimeIsUnknown) return reported
+  const { body } = request
+  const named = Buffer.isBuffer(body) && body.includes('"ttl"') ? longestLifetime(body) : undefined
+  return withLifetime(reported, named ?? (serviceVendor(channel) === OPENAI ? '30m' : '5m'))
+}
+
+/** Members of a request that mark what is cached, with the lifetime in `ttl`. */
+const MARKS = ['cache_control', 'prompt_cache_breakpoint', 'prompt_cache_options', 'cachePoint'] as const
+const LIFETIMES = Object.keys(CACHE_LIFETIMES) as readonly CacheLifetime[]
+/**
+ * Maximum depth to which a request is searched for these marks. It reaches content blocks inside tool
+ * results.
+ */
+const MAX_LEVELS = 8
+
+function longestLifetime(body: Buffer): CacheLifetime | undefined {
+  let longest = -1
+  const visit = (value: unknown, levels: number): void => {
+    if (levels === 0 || typeof value !== 'object' || value === null) return
+    if (Array.isArray(value)) return value.forEach((one) => visit(one, levels - 1))
+    const record = value as Readonly<Record<string, unknown>>
+    for (const name of MARKS) {
+      const ttl = asRecord(record[name])?.['ttl']
+      longest = Math.max(longest, LIFETIMES.indexOf(ttl as CacheLifetime))
+    }
+    for (const name of HOLDERS) if (record[name] !== undefined) visit(record[name], levels - 1)
+  }
+  visit(parseRecord(body.toString()), MAX_LEVELS)
+  return LIFETIMES[longest]
+}
+
+/** Members that contain blocks with marks. */
+const HOLDERS = ['messages', 'system', 'tools', 'input', 'content', 'output'] as const

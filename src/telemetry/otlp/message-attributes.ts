@@ -1,0 +1,231 @@
+import { chatCodec } from '@sluice/wire/chat'
+import type { Codec } from '@sluice/wire/codec'
+import type { Conversation, MediaPart, Part, Tool } from '@sluice/wire/conversation'
+import { geminiCodec } from '@sluice/wire/gemini'
+import { RESPONSE_LIMITS, scanObject } from '@sluice/wire/json/json-scan'
+import { messagesCodec } from '@sluice/wire/messages'
+import { choiceOf, choicesOf, type Choice, type ReplyEvent, type ReplyPart } from '@sluice/wire/reply'
+import { responsesCodec } from '@sluice/wire/responses'
+import type { CallKind } from '../../domain/endpoints.ts'
+import type { CallContent } from '../telemetry.ts'
+
+// Structures defined by the JSON schemas of the conventions. docs/telemetry.md: What was said
+
+/** A JSON value. */
+type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+
+/** Part of a message. */
+type MessagePart = { readonly type: string } & Readonly<Record<string, Json>>
+
+/** The messages and tools of a call, by attribute name; absent if the content cannot be read. */
+export interface MessageAttributes {
+  readonly 'gen_ai.system_instructions'?: readonly MessagePart[]
+  readonly 'gen_ai.input.messages'?: readonly Json[]
+  readonly 'gen_ai.output.messages'?: readonly Json[]
+  readonly 'gen_ai.tool.definitions'?: readonly Json[]
+}
+
+const NAMES = [
+  'gen_ai.system_instructions',
+  'gen_ai.input.messages',
+  'gen_ai.output.messages',
+  'gen_ai.tool.definitions',
+] as const satisfies readonly (keyof MessageAttributes)[]
+
+/** Length of the messages in the attributes of these spans, in characters. */
+export function lengthOfContent(
+  spans: readonly { readonly attributes: Readonly<Record<string, unknown>> }[],
+): number {
+  let length = 0
+  for (const { attributes } of spans)
+    for (const name of NAMES) {
+      const text = attributes[name]
+      if (typeof text === 'string') length += text.length
+    }
+  return length
+}
+
+/** Codecs of the endpoints with conversations. */
+const CODECS: Readonly<Partial<Record<CallKind, Codec>>> = {
+  chat: chatCodec,
+  messages: messagesCodec,
+  responses: responsesCodec,
+  gemini: geminiCodec,
+}
+
+/**
+ * Reads the messages from the request and the response, in the client's protocol. Never throws. `reasons`
+ * says why each choice ended.
+ */
+export function messageAttributesOf(
+  kind: CallKind,
+  content: CallContent,
+  isStream: boolean,
+  reasons: readonly string[],
+): MessageAttributes {
+  const codec = CODECS[kind]
+  if (!codec) return {}
+  const asked = attempt(() => codec.decodeRequest(scanObject(content.request, RESPONSE_LIMITS), new Set()))
+  const { answer } = content
+  const choices = asked ? choicesOf(asked) : 1
+  const answers = answer && attempt(() => (isStream ? streamed : whole)(codec, answer, choices))
+  return {
+    ...(asked && request(asked)),
+    ...(answers && {
+      'gen_ai.output.messages': answers.map((parts, at) => answered(parts, reasons[at] ?? 'error')),
+    }),
+  }
+}
+
+function attempt<Read>(read: () => Read): Read | undefined {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}
+
+function request({ system, turns, tools }: Conversation): MessageAttributes {
+  const instructions = system.map(({ text }) => ({ type: 'text', content: text }))
+  return {
+    ...(instructions.length > 0 && { 'gen_ai.system_instructions': instructions }),
+    'gen_ai.input.messages': turns.flatMap(({ role, parts }) => messagesOf(role, parts)),
+    ...(tools.length > 0 && { 'gen_ai.tool.definitions': tools.map(definition) }),
+  }
+}
+
+/** Converts one turn to messages. The conventions require a separate message for each tool result. */
+function messagesOf(role: string, parts: readonly Part[]): Json[] {
+  const results = parts.filter(({ kind }) => kind === 'tool-result').map(partOf)
+  const others = parts.filter(({ kind }) => kind !== 'tool-result').map(partOf)
+  return [
+    ...results.map((result) => ({ role: 'tool', parts: [result] })),
+    ...(others.length > 0 ? [{ role, parts: others }] : []),
+  ]
+}
+
+function partOf(part: Part | ReplyPart): MessagePart {
+  switch (part.kind) {
+    case 'text':
+      return { type: 'text', content: 'withoutMedia' in part ? (part.withoutMedia ?? part.text) : part.text }
+    case 'thinking':
+      return { type: 'reasoning', content: part.text }
+    case 'tool-call':
+      return { type: 'tool_call', id: part.id, name: part.name, arguments: parsed(part.input) }
+    case 'tool-result':
+      return { type: 'tool_call_response', id: part.callId, response: resultText(part.parts) }
+    case 'media':
+      return mediaPart(part)
+    case 'search':
+      return {
+        type: 'server_tool_call',
+        name: 'web_search',
+        server_tool_call: { type: 'web_search', query: part.query },
+      }
+    case 'opaque':
+      return { type: 'opaque' }
+  }
+}
+
+/** Describes media without their data; the conventions would include the data as base64. */
+function mediaPart({ source }: MediaPart): MessagePart {
+  const modality = (source.mediaType ?? '').split('/')[0] ?? ''
+  const known = { modality, ...(source.mediaType !== undefined && { mime_type: source.mediaType }) }
+  return source.kind === 'url' ? { type: 'uri', ...known, uri: source.url } : { type: 'media', ...known }
+}
+
+function resultText(parts: readonly { readonly kind: string; readonly text?: string }[]): string {
+  return parts.map(({ text }) => text ?? '').join('')
+}
+
+function parsed(input: string): Json {
+  if (input === '') return {}
+  try {
+    return JSON.parse(input) as Json
+  } catch {
+    return input
+  }
+}
+
+function definition({ name, description, schema }: Tool): Json {
+  return {
+    type: 'function',
+    name,
+    ...(description !== undefined && { description }),
+    ...(schema !== undefined && { parameters: parsed(schema) }),
+  }
+}
+
+const answered = (parts: readonly MessagePart[], reason: string): Json => ({
+  role: 'assistant',
+  parts,
+  finish_reason: reason,
+})
+
+function whole(codec: Codec, bytes: Buffer, choices: number): MessagePart[][] {
+  const reply = codec.decodeReply(bytes, choices)
+  return [reply as Choice, ...(reply.others ?? [])].map(({ parts }) => parts.map(partOf))
+}
+
+/** Joins the pieces of a streamed response, which may be incomplete. */
+function streamed(codec: Codec, bytes: Buffer, choices: number): MessagePart[][] {
+  const decoder = codec.streamDecoder(undefined, choices)
+  const parts = new StreamedParts()
+  try {
+    parts.add(decoder.push(bytes))
+    parts.add(decoder.end())
+  } finally {
+    decoder.release()
+  }
+  return parts.choices.map((some) => some.map(partOf))
+}
+
+/** Collects the parts of a streamed response by their index. */
+class StreamedParts {
+  readonly #parts = new Map<number, ReplyPart>()
+
+  add(events: readonly ReplyEvent[]): void {
+    for (const event of events) this.#note(event)
+  }
+
+  /** The parts of each choice, in order. */
+  get choices(): ReplyPart[][] {
+    const choices: ReplyPart[][] = []
+    for (const [index, part] of [...this.#parts].toSorted(([one], [other]) => one - other))
+      (choices[choiceOf(index)] ??= []).push(part)
+    return choices.filter(Boolean)
+  }
+
+  #note(event: ReplyEvent): void {
+    switch (event.kind) {
+      case 'part-start': {
+        const { part } = event
+        if (part.kind === 'tool-call') this.#parts.set(event.index, { ...part, input: '' })
+        else if (part.kind === 'search' || part.kind === 'opaque') this.#parts.set(event.index, part)
+        else this.#parts.set(event.index, { kind: part.kind, text: '' })
+        return
+      }
+      case 'text':
+      case 'thinking':
+        if (!('isMedia' in event)) this.#grow(event.index, event.text)
+        return
+      case 'tool-input':
+        this.#grow(event.index, event.text)
+        return
+      case 'start':
+      case 'citation':
+      case 'proof':
+      case 'part-end':
+      case 'ping':
+      case 'end':
+      case 'failure':
+    }
+  }
+
+  #grow(index: number, text: string): void {
+    const part = this.#parts.get(index)
+    if (part?.kind === 'tool-call') this.#parts.set(index, { ...part, input: part.input + text })
+    else if (part?.kind === 'text' || part?.kind === 'thinking')
+      this.#parts.set(index, { ...part, text: part.text + text })
+  }
+}
