@@ -41,7 +41,7 @@ test('152: the share of input read from caches is computed from all input, inclu
   expect(shareReadFromCache({ input: 0, cached: 0, cache_write: 0 })).toBeUndefined()
 })
 
-test('154: the input of a call is divided into tokens read from a cache, tokens written to it, and the others', () => {
+test('154: the input of a call is divided into tokens read from a cache, tokens written to one, and all remaining tokens', () => {
   const call = {
     prompt_tokens: 1_000,
     cached_tokens: 500,

@@ -54,7 +54,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     }
   })
 
-  test('62: the details of a failed call that was charged do not claim that it was free', async () => {
+  test('62: the page of a failed call that was charged does not state that the call was free', async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'reset' })
     const { headers } = await call(
       stage.gateway.url,

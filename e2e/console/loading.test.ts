@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     await page.context().close()
   })
 
-  test('128: the page to sign in loads at most 15 scripts, others at most 40, and none shifts by more than 0.1', async () => {
+  test('128: the sign-in page loads at most 15 scripts, other pages at most 40, and no page has a layout shift above 0.1', async () => {
     const login = await stage.open(undefined, '/login')
     await login.waitForLoadState('networkidle')
     expect(await scriptsOf(login)).toBeLessThanOrEqual(15)

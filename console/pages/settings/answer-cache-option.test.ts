@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { answerCacheIn, answerCacheText } from './answer-cache-option.ts'
 
-test('the option of the answer cache is written as it was read', () => {
+test('the answer cache setting is unchanged after the settings page reads it and writes it back', () => {
   const value = '{"ttl":"10m","max_ttl":"1h","scope":"user","most":1000000000,"price":"0.1"}'
   expect(answerCacheText(answerCacheIn(value))).toBe(value)
 })
@@ -15,6 +15,6 @@ test.each([
   expect(answerCacheText(fields)).toBe(written)
 })
 
-test('without the option there are no fields', () => {
+test('an empty answer cache setting leaves the fields of the settings page without values', () => {
   expect(answerCacheIn('')).toEqual({})
 })

@@ -31,7 +31,7 @@ test('a request that is queued while another is sent is sent in the next turn', 
   expect(sent).toEqual(['first', 'second'])
 })
 
-test('a used connection is notified after the sockets were read again, and before queued requests are sent', async () => {
+test('a used connection is told that a turn has passed after its socket was read, and before queued requests are sent', async () => {
   const events: string[] = []
   notifyAfterTurn({ turnPassed: () => void events.push('turn passed') })
   sendAtTurnEnd({
@@ -46,7 +46,7 @@ test('a used connection is notified after the sockets were read again, and befor
   expect(events).toEqual(['sent', 'turn passed', 'sent a turn later'])
 })
 
-test('a connection that was used at the end of a turn is notified only after the turn that follows', async () => {
+test('a connection that was used at the end of a turn is told only after the next turn that a turn has passed', async () => {
   const events: string[] = []
   sendAtTurnEnd({ send: () => notifyAfterTurn({ turnPassed: () => void events.push('turn passed') }) })
   await nextTurn()

@@ -20,7 +20,7 @@ function sharesOf(total: number, perBlock: number, reserve: number) {
   return { shares, closed, open, openNew }
 }
 
-test('a connection is accepted without closing another while there is room', () => {
+test('the connection limiter accepts a connection without closing another while there is room for it', () => {
   const { open, shares } = sharesOf(6, 2, 1)
   const a = { block: 'a', isProxy: false, isLoopback: true }
   const proxy = { ...a, isProxy: true }
@@ -114,7 +114,7 @@ describe('near the maximum number of connections', () => {
     expect([closed, shares.open]).toEqual([[], 3])
   })
 
-  test('reserved connections are for clients on this machine, but not for a proxy on it', () => {
+  test("reserved connections are for clients on the gateway's own machine, but not for a proxy on it", () => {
     const { open, shares } = sharesOf(4, 4, 2)
     for (const name of ['a1', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()
@@ -123,13 +123,13 @@ describe('near the maximum number of connections', () => {
     expect(shares.open).toBe(3)
   })
 
-  test('idle connections never take reserved places', () => {
+  test("idle connections never take the places reserved for clients on the gateway's own machine", () => {
     const { open, shares } = sharesOf(10, 10, 2)
     for (let i = 0; i < 20; i++) open(`a${i}`)
     expect(shares.open).toBe(8)
   })
 
-  test('connections of a proxy are closed last', () => {
+  test('idle connections of a proxy are closed for a new connection only after those of other clients', () => {
     const { open, closed } = sharesOf(5, 5, 0)
     for (const name of ['p1', 'p2', 'p3', 'p4']) open(name, { isProxy: true })
     open('a1')
@@ -140,7 +140,7 @@ describe('near the maximum number of connections', () => {
   })
 })
 
-test('in any sequence no limit is exceeded, no busy connection is closed, and in the end nothing is left', () => {
+test('in any sequence of events the connection limiter keeps its limits, closes no busy connection, and ends without entries', () => {
   const step = fc.record({
     what: fc.constantFrom('open', 'work', 'rest', 'leave', 'begin', 'end'),
     block: fc.constantFrom('a', 'b', 'c', 'd'),
