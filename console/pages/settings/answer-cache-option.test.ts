@@ -11,7 +11,7 @@ test.each([
   [{ most: ' 2GB ' }, '{"most":"2GB"}'],
   [{ most: '2000000' }, '{"most":2000000}'],
   [{}, '{}'],
-])('%j is written as %s', (fields, written) => {
+])('the answer cache fields %j are written as the setting %s', (fields, written) => {
   expect(answerCacheText(fields)).toBe(written)
 })
 

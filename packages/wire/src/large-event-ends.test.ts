@@ -105,7 +105,7 @@ describe.each(Object.entries(CASES))('a large event whose lines end in CR LF (%s
     }
   })
 
-  test('a large event with CR LF ends with the stream, too, if the last LF never arrives', () => {
+  test('a large event that ends with CR LF is complete at the end of the stream, even if its last LF never arrives', () => {
     const cut = { ...one, large: one.large.slice(0, -1), last: '' }
     expect(watched(cut, start + 70_000)).toMatchObject({ complete: true, usage: { input: 100, output: 20 } })
     expect(watched(cut)).toMatchObject({ complete: true, usage: { input: 100, output: 20 } })

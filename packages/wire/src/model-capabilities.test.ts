@@ -206,12 +206,12 @@ describe('the version of a Claude model', () => {
     ['claude-opus-4-7-thinking', 4, 7],
     ['anthropic/claude-4.7-opus', 4, 7],
     ['team-opus-4-7', 4, 7],
-  ])('the version of %s is %i.%i', (name, major, minor) => {
+  ])('the version of the Claude model %s is %i.%i', (name, major, minor) => {
     expect(claudeVersion(name)).toEqual({ major, minor })
   })
 
   test.each(['claude-instant', 'demo-claude', 'claude', 'my-deployment'])(
-    'a model name without a version number has no version: %s',
+    'the name of a Claude model without a version number gives no version: %s',
     (name) => {
       expect(claudeVersion(name)).toBeUndefined()
     },
@@ -228,12 +228,12 @@ describe('the version of a GPT model', () => {
     ['gpt-5.2-codex', 5, 2],
     ['gpt-6-sol', 6, 0],
     ['openai/gpt-5', 5, 0],
-  ])('the version of %s is %i.%i', (name, major, minor) => {
+  ])('the version of the OpenAI model %s is %i.%i', (name, major, minor) => {
     expect(gptVersion(name)).toEqual({ major, minor })
   })
 
   test.each(['gpt-oss-120b', 'chatgpt-4o-latest', 'o3'])(
-    'a model name without a version number has no version: %s',
+    'the name of an OpenAI model without a version number gives no version: %s',
     (name) => {
       expect(gptVersion(name)).toBeUndefined()
     },

@@ -139,7 +139,7 @@ describe('the end of a string', () => {
 describe('a CPU without vector instructions', () => {
   afterEach(() => vi.unstubAllGlobals())
 
-  test('without vector instructions the same objects are read, byte by byte', async () => {
+  test('without WebAssembly vector instructions, the JSON scanner reads the same objects byte by byte', async () => {
     vi.stubGlobal('WebAssembly', {
       Module() {
         throw new Error('no vectors')
@@ -154,7 +154,7 @@ describe('a CPU without vector instructions', () => {
   })
 })
 
-test('the compiled module was made from the source in its folder', () => {
+test('the compiled WebAssembly module of the JSON scanner was made from the source in its folder', () => {
   const source = readFileSync(new URL('string-end.wat', import.meta.url))
   // If this fails, run `node tools/assemble.mjs`.
   expect(hash('sha256', source)).toBe(SOURCE_SHA256)

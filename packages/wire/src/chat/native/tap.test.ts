@@ -292,7 +292,7 @@ describe('what a chat stream contains', () => {
     })
   })
 
-  test('a usage report without an output count does not replace one that has it', () => {
+  test('a usage report of a chat stream without an output count does not replace one that has it', () => {
     const prompt = chunk({}, { usage: { prompt_tokens: 7, completion_tokens: null } })
     expect(watch([Buffer.from(usageChunk + prompt + DONE)]).tap.usage).toMatchObject({
       input: 100,
@@ -443,7 +443,7 @@ describe('error frames', () => {
     expect(later.forwarded).toBe(chunk({ content: 'a' }))
   })
 
-  test('a chunk with null as its error is not an error', () => {
+  test('a chat chunk whose error is null is not an error', () => {
     const text = chunk({ content: 'a' }, { error: null }) + chunk({ content: 'b' }, { error: null })
     expect(watch([Buffer.from(text)])).toMatchObject({
       forwarded: text,
