@@ -154,7 +154,7 @@ describe('the conversation of a call', () => {
       ])
   })
 
-  test('the conversation view shows an error in place of the answer', () => {
+  test('the conversation view shows the error of a failed call in place of its answer', () => {
     const turns = said({ messages: [{ role: 'user', content: 'x' }] }, { error: { message: 'no' } })
     expect(turns?.at(-1)?.pieces).toEqual([{ kind: 'other', name: 'error', text: '{\n  "message": "no"\n}' }])
   })

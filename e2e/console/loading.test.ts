@@ -61,7 +61,7 @@ describe.skipIf(withoutBrowser())('loading pages of the console', () => {
     await page.context().close()
   })
 
-  test('91: the open page of channels moves at most 100 kB a minute with 100 idle channels', async () => {
+  test('91: the open page of channels transfers at most 100 kB a minute for 100 idle channels', async () => {
     for (let n = 0; n < 100; n += 1)
       await stage.api('POST', '/api/channel/', {
         mode: 'single',

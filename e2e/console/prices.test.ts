@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await page.context().close()
   })
 
-  test('143: tiers and regions of a model are on the pages of models, with the prices that they have', async () => {
+  test('143: the pages of models show the tiers and regions of a model with their prices', async () => {
     const service = { flex: '0.5', ultrafast: { input: '20', output: '40' } }
     await setPrice('gpt-4o-mini', { input: '1', output: '2', service, regions: { us: '1.1' } })
     for (const person of ['admin', 'caller'] as const) {

@@ -108,7 +108,7 @@ describe('the configuration', () => {
     await expect(readConfigInThread(environment, here.builtIn)).rejects.toEqual(refusal)
   })
 
-  test('a configuration that cannot be read is refused', () => {
+  test('a configuration file that cannot be read is refused', () => {
     expect(() => readConfig(readEnvironment({}, { config: folder }))).toThrow(
       /expected a file that can be read/,
     )

@@ -15,7 +15,7 @@ test("the simulator does not take reminders that agents add to a message as the 
   expect(userTexts).toEqual(['Hello there'])
 })
 
-test('the simulator looks at the tool calls and results since the last message of the user', () => {
+test("the simulator considers only the tool calls and results since the user's last message", () => {
   const round: ConversationStep[] = [
     { kind: 'model', calls: 1 },
     { kind: 'result', text: 'one' },

@@ -48,7 +48,7 @@ test('a generated enumeration value is the one that the message names', () => {
   )
 })
 
-test('references are resolved, and a recursive schema ends', () => {
+test('a value is generated for a schema with references, even if they are recursive', () => {
   const schema = {
     type: 'object',
     properties: { child: { $ref: '#' }, place: { $ref: '#/$defs/place' } },
@@ -61,7 +61,7 @@ test('references are resolved, and a recursive schema ends', () => {
   })
 })
 
-test('a schema with endless branches has a small value', () => {
+test('a value generated for a schema with endless branches is small', () => {
   const children = { type: 'array', items: { $ref: '#' }, minItems: 4 }
   const schema = { type: 'object', properties: { children }, required: ['children'] }
   expect(JSON.stringify(valueMatchingSchema(schema, '', seededBy(''), WHOLE)).length).toBeLessThan(100_000)

@@ -82,7 +82,7 @@ describe.each(Object.entries(CASES))('a large event whose lines end in CR LF (%s
   const start = one.head.length
   const end = start + one.large.length
 
-  test('a large event with CR LF is forwarded alone in one piece', () => {
+  test('a large stream event whose lines end with CR LF is forwarded alone in one piece', () => {
     expect(watched(one)).toMatchObject({
       goesOn: true,
       ending: one.last,
@@ -93,7 +93,7 @@ describe.each(Object.entries(CASES))('a large event whose lines end in CR LF (%s
     })
   })
 
-  test('a large event with CR LF is forwarded wherever the network cuts it near its end', () => {
+  test('a large stream event whose lines end with CR LF is forwarded wherever the network cuts it near its end', () => {
     const whole = watched(one)
     for (let at = end - 8; at <= end + 8; at++) {
       expect(watched(one, at), `${at - end}`).toEqual(whole)

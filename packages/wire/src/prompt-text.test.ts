@@ -99,7 +99,7 @@ function withText(value: Json, [first, ...rest]: Place['path'], text: string): J
 }
 
 describe.each(Object.entries(FORMS))('the prompt of %s', (_, levels) => {
-  test('a text that is added anywhere in a request increases its counted tokens, except in the listed members', () => {
+  test('a text added anywhere in a request increases its counted tokens, except in members that are listed as not counted', () => {
     fc.assert(
       fc.property(requests(levels), fc.nat(), (request, choice) => {
         const places = placesIn(request, levels)

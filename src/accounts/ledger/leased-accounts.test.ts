@@ -182,7 +182,7 @@ describe.each(LEDGER_BANKS)('$name', ({ open }) => {
     expect(node.accounts.get(tokenId)).toBeUndefined()
   }, 300_000)
 
-  test('nodes under concurrent calls never overspend, and report every charge', async () => {
+  test('nodes under concurrent calls never spend more than the quota, and report every charge to the database', async () => {
     const { store, nodes, lent } = await open(3)
     const step = fc.record({
       node: fc.nat(2),

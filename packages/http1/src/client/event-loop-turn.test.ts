@@ -3,7 +3,7 @@ import { sendAtTurnEnd, notifyAfterTurn } from './event-loop-turn.ts'
 
 const nextTurn = (): Promise<void> => new Promise(setImmediate)
 
-test('requests of one turn of the event loop are sent at its end, in order, and once', async () => {
+test('requests to upstreams that are made in one turn of the event loop are sent at its end, in order, and once', async () => {
   const sent: string[] = []
   const request = (name: string): { send(): void } => ({ send: () => void sent.push(name) })
   sendAtTurnEnd(request('first'))
@@ -17,7 +17,7 @@ test('requests of one turn of the event loop are sent at its end, in order, and 
   expect(sent).toHaveLength(3)
 })
 
-test('a request that is queued while another is sent is sent in the next turn', async () => {
+test('a request that is queued while another is sent is sent in the next turn of the event loop', async () => {
   const sent: string[] = []
   sendAtTurnEnd({
     send() {

@@ -69,7 +69,7 @@ describe('an address block at its limit', () => {
     expect(open('a3')).toBeDefined()
   })
 
-  test('an address block at its limit includes requests of its clients behind proxies, each until it ends', () => {
+  test('the limit of an address block includes requests of its clients behind proxies, each until it ends', () => {
     const { open, shares } = sharesOf(100, 2, 0)
     const proxy = { block: 'p', isProxy: true }
     for (const name of ['p1', 'p2', 'p3', 'p4']) expect(open(name, proxy)).toBeDefined()
@@ -86,7 +86,7 @@ describe('an address block at its limit', () => {
 })
 
 describe('near the maximum number of connections', () => {
-  test('near the maximum number the oldest idle connection of the block that has most is closed for a new one', () => {
+  test('near the maximum number of connections, the oldest idle one of the address block with most is closed for a new one', () => {
     const { open, closed } = sharesOf(6, 5, 0)
     const first = open('b1')
     for (const name of ['a1', 'a2', 'a3', 'b2', 'c1']) open(name)
@@ -97,7 +97,7 @@ describe('near the maximum number of connections', () => {
     first?.markIdle()
   })
 
-  test('near the maximum number the connection that was idle for longest is closed first, whichever connected first', () => {
+  test('near the maximum number of connections, the one that was idle for longest is closed first, whichever connected first', () => {
     const { open, closed } = sharesOf(3, 3, 0)
     const seats = ['a1', 'a2', 'a3'].map((name) => open(name))
     seats[0]?.markBusy()
@@ -107,7 +107,7 @@ describe('near the maximum number of connections', () => {
     expect(closed).toEqual(['a2', 'a3'])
   })
 
-  test('near the maximum number connections with requests in flight stay, and no other is accepted', () => {
+  test('near the maximum number of connections, those with requests in flight stay, and no other one is accepted', () => {
     const { open, closed, shares } = sharesOf(3, 3, 0)
     for (const name of ['a1', 'a2', 'b1']) open(name)?.markBusy()
     expect(open('c1')).toBeUndefined()

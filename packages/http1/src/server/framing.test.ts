@@ -53,7 +53,7 @@ describe('Transfer-Encoding', () => {
   })
 
   test.each(['gzip', 'gzip, chunked', 'identity', 'xchunked', 'chunked;q=1', 'deflate;x=y, chunked'])(
-    'a Transfer-Encoding that is not supported is a 501, and nothing after it is read: %s',
+    'a request with an unsupported Transfer-Encoding gets a 501, and nothing after it is read: %s',
     async (coding) => {
       const { statuses, answer } = await said(coded(`${TE} ${coding}`))
       expect(statuses).toEqual([501])
@@ -63,7 +63,7 @@ describe('Transfer-Encoding', () => {
   )
 
   test.each(['chunked', 'Chunked', 'CHUNKED', '  chunked  '])(
-    'a Transfer-Encoding that is chunked is accepted: %j',
+    'a request with the Transfer-Encoding chunked is accepted in any spelling: %j',
     async (coding) => {
       const { statuses, answer } = await said(coded(`${TE}${coding}`))
       expect(statuses).toEqual([200, 200])

@@ -213,7 +213,7 @@ describe('a connection', () => {
     expect(answer.match(/\/\d(?=HTTP|$)/g)).toEqual(urls)
   })
 
-  test('a connection whose body is still arriving gets the response, and then the next', async () => {
+  test('a client that still sends a body gets its response at once, and its next request is answered, too', async () => {
     let bodies = 0
     const port = await serve((request, response) => {
       if (request.method === 'POST') response.writeHead(413, {}).end('too large')
@@ -272,14 +272,14 @@ describe('a connection', () => {
     expect(await connection.closed()).toMatch(/^HTTP\/1\.1 400 .*\r\nconnection: close\r\n/s)
   })
 
-  test('a connection with unreadable bytes after a request in flight ends with the response to that request', async () => {
+  test('a connection with unreadable bytes after a request in flight gets the response to that request, and then a 400', async () => {
     const answer = await said((_, response) => {
       setTimeout(() => response.writeHead(200, {}).end('first'), 20)
     }, `GET / HTTP/1.1\r\n${HOST}\r\n\0\0\0`)
     expect(answer.match(/HTTP\/1\.1 \d{3}/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400'])
   })
 
-  test('a connection is reset in the middle of a response to a body that turns out unreadable, so that the response does not look complete', async () => {
+  test('a connection is reset if a body turns out unreadable after the response began, so that this does not look complete', async () => {
     const port = await serve((_, response) => {
       response.writeHead(200, {})
       response.write(Buffer.from('half'))
@@ -415,7 +415,7 @@ describe('a connection', () => {
     expect(await lost.promise).toBe(true)
   })
 
-  test('a connection that is lost while the end of a response is unsent has not delivered it', async () => {
+  test('a response whose connection is lost before its end was sent is marked as aborted', async () => {
     const closed = Promise.withResolvers<Response>()
     const port = await serve((_, response) => {
       response.onClosed(() => closed.resolve(response))
@@ -443,7 +443,7 @@ describe('a connection', () => {
     expect(countResponses(await connection.closed())).toBe(2)
   })
 
-  test('a connection lets others have a turn between requests that arrived at once', async () => {
+  test('a connection with many requests at once lets other events have a turn between them', async () => {
     const served: string[] = []
     const port = await serve(({ url }, response) => {
       served.push(url)
@@ -580,7 +580,7 @@ describe('a connection', () => {
     for (const { socket } of [length, chunks, singly]) socket.destroy()
   })
 
-  test('a connection that is refused gets the refusal, whatever arrives before it is sent', async () => {
+  test('a refused connection gets the refusal, whatever arrives before it is sent', async () => {
     const began: string[] = []
     own = await startOwnServer(({ url }, response) => {
       began.push(url)
@@ -652,7 +652,7 @@ describe('requests that do not reach the listener', () => {
     expect(asked).toBe(0)
   })
 
-  test('the listener is not called for connections after the server is closed', async () => {
+  test('the request listener is not called for connections that arrive after the server is closed', async () => {
     let asked = 0
     own = await startOwnServer(() => (asked += 1))
     own.server.close()

@@ -37,7 +37,7 @@ test.each([
   expect(() => check(text)).toThrow(message)
 })
 
-test('two spellings of one field in a request are refused like a repeated name', () => {
+test('two spellings of one field in a request are refused like a name that is given twice', () => {
   const names = new KnownMemberNames(['topP'], {}, () => ['topP', 'top_p'])
   expect(() => names.check(scanObject(Buffer.from('{"top_p":1}')))).not.toThrow()
   expect(() => names.check(scanObject(Buffer.from('{"top_p":1,"topP":1}')))).toThrow(

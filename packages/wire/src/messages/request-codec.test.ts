@@ -386,7 +386,7 @@ describe('writing a messages request', () => {
     expect(body.messages[1]?.content).toEqual([{ type: 'text', text: '{' }])
   })
 
-  test("a tool's input in a messages request keeps its original text, and a missing one is an empty object", () => {
+  test('the input of a tool call keeps its original text in an encoded messages request', () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":"\\u00e9" }'
     const turns = [say('user', words('a')), say('assistant', call('x', input))]
     expect(encode({ turns }).text).toContain(`{"type":"tool_use","id":"x","name":"f","input":${input}}`)

@@ -91,7 +91,7 @@ const wire = fc
   .map((tokens) => Buffer.from(tokens.join('')))
 
 describe('frames', () => {
-  test('any stream divided anywhere gives the frames that blank lines mark', () => {
+  test('any event stream, divided anywhere, is split into frames at its blank lines', () => {
     fc.assert(
       fc.property(wire, fc.array(fc.nat(), { maxLength: 12 }), (bytes, cuts) => {
         const ends = referenceEnds(bytes)
@@ -159,7 +159,7 @@ describe('frames', () => {
 })
 
 test.each(['\n\n', '\r\r', '\r\n\r\n'])(
-  'a chunk of many frames takes time in proportion to its bytes, whatever ends them: %j',
+  'splitting a chunk of many frames takes time in proportion to its bytes, whatever line ends separate them: %j',
   (end) => {
     const chunk = Buffer.from(`data: x${end}`.repeat(300_000))
     const from = cpuMs()

@@ -244,7 +244,7 @@ describe('parts of content', () => {
     expect(partsOf([part])).toEqual([expected])
   })
 
-  test('an image with a cache mark keeps the mark', () => {
+  test('an image of a chat message that has a cache mark keeps the mark', () => {
     const part = {
       type: 'image_url',
       image_url: `data:image/png;base64,${PIXEL}`,

@@ -347,7 +347,7 @@ describe('what a chat stream contains', () => {
 describe('what is forwarded of a chat stream', () => {
   const content = chunk({ content: 'a' }) + chunk({ content: 'b' }) + chunk({ content: 'c' })
 
-  test('the received bytes are forwarded without a copy where all of them can be', () => {
+  test('the received bytes of a chat stream are forwarded without a copy where all of them can be forwarded', () => {
     const tap = new ChatTap({ swallowUsage: true })
     for (const text of [content, chunk({ role: 'assistant' }), ': ping\n\n', content]) {
       const bytes = Buffer.from(text)

@@ -86,7 +86,7 @@ describe('a native stream of a response', () => {
   })
 
   test.each(['completed', 'incomplete'])(
-    'a native responses stream has its usage in response.%s',
+    'the usage of a native responses stream is read from the event response.%s',
     (status) => {
       const { tap, end: ending } = watch([Buffer.from(stream(created, delta('Hi'), end(status)))])
       expect(tap.usage).toEqual(READ)
