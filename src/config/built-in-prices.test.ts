@@ -39,7 +39,7 @@ describe('the built-in prices', () => {
     expect(prices.get(name)?.vendor).toBe(vendor)
   })
 
-  test('the built-in prices of a hosted model are those of the vendor in its name', () => {
+  test('the built-in price of a model is that of the vendor that serves it, or of another one if that vendor does not list it', () => {
     expect(prices.get('gpt-oss-120b', 'cerebras')?.vendor).toBe('cerebras')
     expect(prices.get('gpt-4o-mini', 'nobody')?.vendor).toBe('openai')
   })
@@ -69,7 +69,7 @@ describe('the built-in prices', () => {
     expect(plain(prices.get('claude-sonnet-4-5')?.price?.tools.web_search)).toBe(0.01)
   })
 
-  test('the built-in prices of a reranker are per call', () => {
+  test('the built-in price of a reranker is per search unit, and calls cost nothing else', () => {
     const { request, search_unit } = prices.get('rerank-english-v3.0')?.price ?? {}
     expect([plain(request), plain(search_unit)]).toEqual([0, 0.002])
   })

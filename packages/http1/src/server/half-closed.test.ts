@@ -110,7 +110,7 @@ test('an upstream is not called for a half-closed client after ten seconds, beca
   expect([said, wasLost]).toEqual(['', true])
 })
 
-test('all requests before the half-close are answered, in order', async () => {
+test('all requests that arrive before the client half-closes the connection are answered, in order', async () => {
   const said = await saidTo(`${POST}${POST.replace('hello', 'again')}`, (request, response) => {
     void bodyOf(request).then(async (body) => {
       await sleep(20)

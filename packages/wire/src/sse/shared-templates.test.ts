@@ -32,7 +32,7 @@ function stream(shared: SharedTemplates): {
 }
 
 describe('a template that one stream learned', () => {
-  test('a frame template is shared between streams only if it was learned and is used within a part of a message', () => {
+  test('a frame template is shared with another stream only while both streams are within a part of a message', () => {
     const shared = new SharedTemplates()
     const [first, second] = [stream(shared), stream(shared)]
     first.learn(1)

@@ -25,7 +25,7 @@ describe('a request for a channel of its own protocol', () => {
   })
 
   test.each(['serviceTier', 'service_tier'])(
-    'a native Gemini request has no %s, unless the channel allows it',
+    'a native Gemini request loses the field %s, unless the channel allows it',
     (name) => {
       const given = body(`,"${name}":"flex","x":1.0`)
       expect(gate(given).text).toBe(body(',"x":1.0'))

@@ -168,7 +168,7 @@ describe('a thinking effort', () => {
 
 describe('thinking that is off', () => {
   test.each(['m', 'claude-sonnet-4-6', 'claude-opus-4-8', 'claude-opus-5', 'claude-haiku-5-5'])(
-    'thinking that is turned off is sent as disabled to %s',
+    'a request to turn thinking off is sent as disabled thinking to %s',
     (model) => {
       expect(sent({ thinking: { kind: 'off' } }, model).fields).toEqual({
         max_tokens: 8192,
@@ -185,7 +185,7 @@ describe('thinking that is off', () => {
   })
 
   test.each(['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-fable-5', 'claude-mythos-preview'])(
-    'thinking that is turned off becomes the lowest effort for %s, which always thinks',
+    'a request to turn thinking off becomes the lowest effort for %s, which always thinks',
     (model) => {
       expect(sent({ thinking: { kind: 'off' } }, model)).toEqual({
         fields: { max_tokens: 8192, thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
@@ -225,7 +225,7 @@ describe('requests with thinking', () => {
     expect(sent({ temperature: 1 })).toEqual({ fields: { max_tokens: 8192, temperature: 1 }, dropped: [] })
   })
 
-  test.each([1280, 2048, 4096])('a thinking budget of %i is lowered below max_tokens', (tokens) => {
+  test.each([1280, 2048, 4096])('a thinking budget of %i tokens is lowered below max_tokens', (tokens) => {
     expect(sent({ thinking: budget(tokens) }).fields).toEqual({
       max_tokens: 8192,
       thinking: enabled(tokens),
@@ -243,7 +243,7 @@ describe('requests with thinking', () => {
     })
   })
 
-  test('a thinking budget below the minimum of upstreams is raised to it', () => {
+  test('a thinking budget below the minimum of messages upstreams is raised to it', () => {
     expect(sent({ thinking: budget(1) }).fields).toMatchObject({ thinking: enabled(1024) })
   })
 
