@@ -158,7 +158,7 @@ describe('a request to a channel of the first version', () => {
 })
 
 describe('a request to a channel of the second version', () => {
-  test('the second version of the rerank API gets the fields that it knows, and documents as texts; others are dropped', () => {
+  test('the second version of the rerank API gets documents as texts, and fields of the first version are reported as dropped', () => {
     const { body, dropped } = gated(FULL, { base_url: V2 })
     expect(JSON.parse(body.toString())).toEqual({
       model: 'm',
