@@ -23,7 +23,7 @@ export interface SessionRequest {
 }
 
 /** How a client speaks: as Claude Code, as Codex, or with nothing that names its session. */
-export type Client = 'claude' | 'codex' | 'generic' | 'marked'
+export type Client = 'claude' | 'codex' | 'generic' | 'marked' | 'gemini'
 
 const BYTES = 150_000
 /** A call and its result. */
@@ -97,6 +97,28 @@ const REQUESTS: Readonly<Record<Client, (prompt: Prompt) => SessionRequest>> = {
       input: said.flatMap(asItems),
     },
   }),
+  gemini: ({ model, tools, system, said }) => {
+    const calls = said.flatMap(({ tool_calls }) => tool_calls ?? [])
+    const names = new Map(calls.map(({ id, function: { name } }) => [id, name]))
+    return {
+      path: `/models/${model}:generateContent`,
+      headers: {},
+      body: {
+        systemInstruction: { parts: [{ text: system }] },
+        tools: [
+          {
+            functionDeclarations: tools.map(({ function: { name, description, parameters } }) => ({
+              name,
+              description,
+              parametersJsonSchema: parameters,
+            })),
+          },
+        ],
+        contents: said.map((message) => asContent(message, names)),
+        generationConfig: { maxOutputTokens: MAX_TOKENS },
+      },
+    }
+  },
   generic: (prompt) => chatRequest(prompt, [{ role: 'system', content: prompt.system }, ...prompt.said]),
   /** Chat with marks where Claude Code has them, as clients of OpenRouter write them. */
   marked: (prompt) =>
@@ -108,6 +130,25 @@ const REQUESTS: Readonly<Record<Client, (prompt: Prompt) => SessionRequest>> = {
           : message,
       ),
     ]),
+}
+
+/** Stands for the signature of a call that another model made. */
+const UNSIGNED = 'skip_thought_signature_validator'
+
+function asContent(
+  { role, content, tool_calls, tool_call_id }: Said,
+  names: ReadonlyMap<string, string>,
+): object {
+  if (role === 'tool') {
+    const name = names.get(tool_call_id ?? '')
+    return { role: 'user', parts: [{ functionResponse: { name, response: { output: content } } }] }
+  }
+  const calls = (tool_calls ?? []).map(({ function: { name, arguments: given } }) => ({
+    functionCall: { name, args: JSON.parse(given) as unknown },
+    thoughtSignature: UNSIGNED,
+  }))
+  const text = content === '' ? [] : [{ text: content }]
+  return { role: role === 'user' ? 'user' : 'model', parts: [...text, ...calls] }
 }
 
 function chatRequest({ model, tools }: Prompt, messages: readonly object[]): SessionRequest {

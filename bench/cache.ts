@@ -1,3 +1,6 @@
+import { once } from 'node:events'
+import { createServer, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import process from 'node:process'
 import { parseArgs } from 'node:util'
 import { type Simulator, startSimulator } from '@sluice/simulator'
@@ -6,7 +9,7 @@ import { channel, type Configuration, ROOT, token, user } from '../test/fixtures
 import { databaseOf } from '../test/fixtures/database.ts'
 import { startGateway } from '../test/fixtures/gateway.ts'
 import { randomFrom } from '../test/fixtures/random.ts'
-import { type Client, sessionTurns } from './cache-sessions.ts'
+import { type Client, type SessionRequest, sessionTurns } from './cache-sessions.ts'
 
 /**
  * Measures what a gateway costs its users in prompt caches: twenty sessions of agents with thirty turns each, called
@@ -38,22 +41,99 @@ interface Price {
   readonly output: number
 }
 
-type Protocol = 'messages' | 'responses' | 'chat'
-
-/** The upstreams: a model of each protocol, with its list price. */
-const UPSTREAMS: Readonly<Record<Protocol, { readonly model: string; readonly price: Price }>> = {
-  messages: {
-    model: 'claude-sonnet-4-6',
-    price: { input: 3, cache_read: 0.3, cache_write: 3.75, output: 15 },
-  },
-  responses: { model: 'gpt-5.6', price: { input: 2, cache_read: 0.2, cache_write: 2.5, output: 12 } },
-  chat: { model: 'gpt-5.1', price: { input: 1.25, cache_read: 0.125, cache_write: 1.25, output: 10 } },
+/** A provider, and how the gateway speaks with it. */
+interface Upstream {
+  readonly model: string
+  readonly price: Price
+  readonly protocol: 'messages' | 'responses' | 'chat' | 'gemini' | 'converse'
+  /** Settings of its channels beside those of all. */
+  readonly channel?: object
+  /** Base URL of its simulation. */
+  readonly url: (site: Site) => string
+  /** A call without the gateway, if that is another than the client's own. */
+  readonly direct?: (model: string, request: SessionRequest) => SessionRequest
 }
 
-/** A session: how the client speaks, and the protocol of its upstream. */
+/** The simulated providers, and the front of those that have other addresses. */
+interface Site {
+  readonly simulator: Simulator
+  readonly azureUrl: string
+}
+
+const CLAUDE: Price = { input: 3, cache_read: 0.3, cache_write: 3.75, output: 15 }
+const GPT: Price = { input: 2, cache_read: 0.2, cache_write: 2.5, output: 12 }
+const BEDROCK = { provider: 'bedrock', region: 'eu-central-1' }
+
+/** Claude at Bedrock names the model in the path. */
+function invoked(model: string, { headers, body }: SessionRequest): SessionRequest {
+  const { model: _, ...rest } = body as { readonly model: string }
+  return {
+    path: `/model/${model}/invoke`,
+    headers,
+    body: { ...rest, anthropic_version: 'bedrock-2023-05-31' },
+  }
+}
+
+/** The upstreams: a model of each, with its list price. */
+const UPSTREAMS = {
+  messages: {
+    model: 'claude-sonnet-4-6',
+    price: CLAUDE,
+    protocol: 'messages',
+    url: ({ simulator }) => simulator.messagesUrl,
+  },
+  responses: {
+    model: 'gpt-5.6',
+    price: GPT,
+    protocol: 'responses',
+    url: ({ simulator }) => simulator.responsesUrl,
+  },
+  chat: {
+    model: 'gpt-5.1',
+    price: { input: 1.25, cache_read: 0.125, cache_write: 1.25, output: 10 },
+    protocol: 'chat',
+    url: ({ simulator }) => simulator.chatUrl,
+  },
+  gemini: {
+    model: 'gemini-2.5-pro',
+    price: { input: 1.25, cache_read: 0.125, cache_write: 1.25, output: 10 },
+    protocol: 'gemini',
+    url: ({ simulator }) => simulator.geminiUrl,
+  },
+  bedrock: {
+    model: 'anthropic.claude-sonnet-4-6',
+    price: CLAUDE,
+    protocol: 'messages',
+    channel: BEDROCK,
+    url: ({ simulator }) => simulator.bedrockUrl,
+    direct: invoked,
+  },
+  converse: {
+    model: 'anthropic.claude-sonnet-4-5',
+    price: CLAUDE,
+    protocol: 'converse',
+    channel: BEDROCK,
+    url: ({ simulator }) => simulator.bedrockUrl,
+    direct: invoked,
+  },
+  azure: {
+    model: 'gpt-5.6-deployed',
+    price: GPT,
+    protocol: 'responses',
+    channel: { provider: 'azure' },
+    url: ({ azureUrl }) => azureUrl,
+    direct: (_, request) => ({ ...request, path: `/openai/v1${request.path}` }),
+  },
+} as const satisfies Readonly<Record<string, Upstream>>
+
+type UpstreamName = keyof typeof UPSTREAMS
+
+const upstreamOf = ({ to }: Road): Upstream => UPSTREAMS[to]
+
+/** A session: how the client speaks, and its upstream. */
 interface Road {
   readonly client: Client
-  readonly to: Protocol
+  readonly to: UpstreamName
   /** The client whose direct calls it is compared with. */
   readonly direct: Client
 }
@@ -63,6 +143,11 @@ const NATIVE: readonly Road[] = [
   { client: 'codex', to: 'responses', direct: 'codex' },
   { client: 'generic', to: 'chat', direct: 'generic' },
 ]
+
+const GEMINI: Road = { client: 'gemini', to: 'gemini', direct: 'gemini' }
+const INVOKED: Road = { client: 'claude', to: 'bedrock', direct: 'claude' }
+const CONVERSED: Road = { client: 'claude', to: 'converse', direct: 'claude' }
+const AZURE: Road = { client: 'codex', to: 'azure', direct: 'codex' }
 
 const CONVERSIONS: readonly Road[] = [
   { client: 'marked', to: 'messages', direct: 'claude' },
@@ -81,10 +166,17 @@ interface Run {
   readonly workers?: number
 }
 
+/** What a client speaks, in the names of runs. */
+const CLIENT_NAMES: Readonly<Record<Client, string>> = {
+  claude: 'messages',
+  marked: 'marked chat',
+  generic: 'chat',
+  codex: 'responses',
+  gemini: 'gemini',
+}
+
 function converted(road: Road, keys: 1 | 3): Run {
-  const client = { claude: 'messages', marked: 'marked chat', generic: 'chat', codex: 'responses' }[
-    road.client
-  ]
+  const client = CLIENT_NAMES[road.client]
   return { name: `${client} → ${road.to}, ${keys === 1 ? 'one key' : 'three keys'}`, roads: [road], keys }
 }
 
@@ -97,6 +189,17 @@ const RUNS: readonly Run[] = [
   { name: 'three keys, two nodes', roads: NATIVE, keys: 3, nodes: 2 },
   ...CONVERSIONS.slice(0, 2).map((road) => converted(road, 1)),
   ...CONVERSIONS.map((road) => converted(road, 3)),
+  { name: 'Gemini, three keys', roads: [GEMINI], keys: 3 },
+  { name: 'Bedrock, three keys', roads: [INVOKED], keys: 3 },
+  converted(CONVERSED, 3),
+  { name: 'Azure, three keys', roads: [AZURE], keys: 3 },
+  {
+    name: 'all at once: three keys, two channels, two nodes, all providers, one conversion',
+    roads: [...NATIVE, GEMINI, INVOKED, AZURE, CONVERSIONS[0] as Road],
+    keys: 3,
+    channels: 2,
+    nodes: 2,
+  },
 ]
 
 let time = Date.now()
@@ -104,7 +207,7 @@ let time = Date.now()
 /** Makes every turn of all sessions; those of one turn run at once. */
 async function converse(
   roads: readonly Road[],
-  call: (road: Road, path: string, headers: Record<string, string>, body: object) => Promise<void>,
+  call: (road: Road, request: SessionRequest) => Promise<void>,
   clientOf: (road: Road) => Client,
 ): Promise<void> {
   const sessions = Array.from({ length: SESSIONS }, (_, index) => {
@@ -120,29 +223,46 @@ async function converse(
       .map(({ session }) => session)
     await Promise.all(
       order.map(({ road, request }) => {
-        const { path, headers, body } = request(UPSTREAMS[road.to].model, turn)
-        return call(road, path, { ...headers }, body)
+        return call(road, request(upstreamOf(road).model, turn))
       }),
     )
     time += TURN_MS
   }
 }
 
-async function post(url: string, headers: Record<string, string>, body: object): Promise<unknown> {
-  const answer = await fetch(url, {
+async function post(url: string, { path, headers, body }: SessionRequest, key: string): Promise<Answer> {
+  const answer = await fetch(`${url}${path}`, {
     method: 'POST',
-    headers: { ...headers, 'content-type': 'application/json' },
+    headers: { ...headers, 'content-type': 'application/json', authorization: `Bearer ${key}` },
     body: JSON.stringify(body),
   })
   const text = await answer.text()
-  if (answer.status !== 200) throw new Error(`${url} answered ${answer.status}: ${text.slice(0, 300)}`)
-  return JSON.parse(text)
+  if (answer.status !== 200) throw new Error(`${url}${path} answered ${answer.status}: ${text.slice(0, 300)}`)
+  return JSON.parse(text) as Answer
 }
 
-const urlOf = (simulator: Simulator, protocol: Protocol): string =>
-  ({ messages: simulator.messagesUrl, responses: simulator.responsesUrl, chat: simulator.chatUrl })[protocol]
+interface Answer {
+  readonly usage?: Usage
+  readonly usageMetadata?: GeminiUsage
+}
 
-/** The usage of an answer, in any of the three dialects. */
+interface GeminiUsage {
+  readonly promptTokenCount: number
+  readonly cachedContentTokenCount?: number
+  readonly candidatesTokenCount?: number
+  readonly thoughtsTokenCount?: number
+}
+
+/** Gemini's usage under the names of chat. */
+function asUsage(usage: GeminiUsage): Usage {
+  return {
+    prompt_tokens: usage.promptTokenCount,
+    completion_tokens: (usage.candidatesTokenCount ?? 0) + (usage.thoughtsTokenCount ?? 0),
+    prompt_tokens_details: { cached_tokens: usage.cachedContentTokenCount ?? 0 },
+  }
+}
+
+/** The usage of an answer in chat, messages or responses. */
 interface Usage {
   readonly input_tokens?: number
   readonly output_tokens?: number
@@ -166,33 +286,58 @@ function chargeOf(usage: Usage, { input, cache_read, cache_write, output }: Pric
   return Math.round(dollars * UNITS)
 }
 
-async function withSimulator<Result>(use: (simulator: Simulator) => Promise<Result>): Promise<Result> {
+async function withProviders<Result>(use: (site: Site) => Promise<Result>): Promise<Result> {
   const models = {
     messages: [UPSTREAMS.messages.model],
-    responses: [UPSTREAMS.responses.model],
+    responses: [UPSTREAMS.responses.model, UPSTREAMS.azure.model],
     chat: [UPSTREAMS.chat.model],
+    gemini: [UPSTREAMS.gemini.model],
+    bedrock: [UPSTREAMS.bedrock.model, UPSTREAMS.converse.model],
   }
+  await using opened = new AsyncDisposableStack()
   const simulator = await startSimulator(INSTANT, { models, now: () => time, requestsPerMachine: 15 })
-  try {
-    return await use(simulator)
-  } finally {
-    await simulator.close()
+  opened.defer(() => simulator.close())
+  const front = await azureFront(simulator.responsesUrl)
+  opened.defer(() => front.close())
+  return await use({ simulator, azureUrl: front.url })
+}
+
+/** Azure's address and header before the simulated OpenAI. */
+async function azureFront(url: string): Promise<{ readonly url: string; close(): void }> {
+  const { hostname, port, pathname } = new URL(url)
+  const server = createServer((incoming, outgoing) => {
+    const key = incoming.headers['api-key']
+    const headers = {
+      ...incoming.headers,
+      ...(key !== undefined && { authorization: `Bearer ${String(key)}` }),
+    }
+    const path = String(incoming.url).replace('/openai/v1', pathname)
+    const forwarded = send({ hostname, port, path, method: incoming.method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers)
+      answer.pipe(outgoing)
+    })
+    forwarded.on('error', () => outgoing.destroy())
+    incoming.pipe(forwarded)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const close = (): void => {
+    server.close()
+    server.closeAllConnections()
   }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close }
 }
 
 /** What the sessions cost with one account and without a gateway. */
 function directCost(roads: readonly Road[]): Promise<number> {
-  return withSimulator(async (simulator) => {
+  return withProviders(async (site) => {
     let cost = 0
     await converse(
       roads,
-      async ({ to }, path, headers, body) => {
-        const answer = await post(
-          `${urlOf(simulator, to)}${path}`,
-          { ...headers, authorization: 'Bearer own' },
-          body,
-        )
-        cost += chargeOf((answer as { readonly usage: Usage }).usage, UPSTREAMS[to].price)
+      async (road, own) => {
+        const { model, price, url, direct } = upstreamOf(road)
+        const { usage, usageMetadata } = await post(url(site), direct?.(model, own) ?? own, 'own')
+        cost += chargeOf(usage ?? asUsage(usageMetadata!), price)
       },
       ({ direct }) => direct,
     )
@@ -200,16 +345,18 @@ function directCost(roads: readonly Road[]): Promise<number> {
   })
 }
 
-function configurationOf(run: Run, simulator: Simulator, hasAffinity: boolean): Configuration {
-  const protocols = [...new Set(run.roads.map(({ to }) => to))]
-  const channels = protocols.flatMap((protocol) =>
-    Array.from({ length: run.channels ?? 1 }, (_, at) =>
-      channel(`${protocol}-${at}`, urlOf(simulator, protocol), {
-        protocol,
-        keys: Array.from({ length: run.keys }, (__, key) => `account-${at}-${key}`),
-        models: [UPSTREAMS[protocol].model],
-      }),
-    ),
+function configurationOf(run: Run, site: Site, hasAffinity: boolean): Configuration {
+  const names = [...new Set(run.roads.map(({ to }) => to))]
+  const channels = names.flatMap((name) =>
+    Array.from({ length: run.channels ?? 1 }, (_, at) => {
+      const upstream: Upstream = UPSTREAMS[name]
+      return channel(`${name}-${at}`, upstream.url(site), {
+        protocol: upstream.protocol,
+        keys: Array.from({ length: run.keys }, (__, key) => `account-of-sessions-${at}-${key}`),
+        models: [upstream.model],
+        ...upstream.channel,
+      })
+    }),
   )
   return {
     options: { affinity: { enabled: hasAffinity } },
@@ -226,16 +373,17 @@ function configurationOf(run: Run, simulator: Simulator, hasAffinity: boolean): 
 
 /** What the ledger charges for the sessions through the gateway. */
 function gatewayCost(run: Run, hasAffinity: boolean): Promise<number> {
-  return withSimulator(async (simulator) => {
-    const config = configurationOf(run, simulator, hasAffinity)
+  return withProviders(async (site) => {
+    const config = configurationOf(run, site, hasAffinity)
     await using opened = new AsyncDisposableStack()
     const { urls, charged } = await gatewayFor(run, config, opened)
     let next = 0
     await converse(
       run.roads,
-      async (_, path, headers, body) => {
+      async (_, own) => {
         const url = urls[next++ % urls.length] ?? ''
-        await post(`${url}/v1${path}`, { ...headers, authorization: 'Bearer sk-agent' }, body)
+        const version = own.path.startsWith('/models/') ? '/v1beta' : '/v1'
+        await post(url, { ...own, path: version + own.path }, 'sk-agent')
       },
       ({ client }) => client,
     )

@@ -6,7 +6,7 @@ import { Affinity, SESSION_DIGESTS } from '../src/relay/affinity/affinity.ts'
 import { CacheBreaks } from '../src/relay/affinity/cache-breaks.ts'
 import { LocalPreviousCalls } from '../src/relay/affinity/previous-calls.ts'
 import { sessionFinder } from '../src/relay/affinity/session.ts'
-import { LocalDigests } from '../src/relay/digests/digest-store.ts'
+import { ownDigests } from '../src/relay/digests/own-digests.ts'
 import type { Plans } from '../src/relay/plan.ts'
 import type { Plan, Target } from '../src/relay/request-stages.ts'
 import { type Client, sessionTurns } from './cache-sessions.ts'
@@ -53,7 +53,7 @@ function prepared(client: Client): readonly Prepared[] {
 }
 
 const affinity = new Affinity({
-  store: new LocalDigests(SESSION_DIGESTS),
+  store: ownDigests(SESSION_DIGESTS),
   key,
   metrics,
   nowMs: () => performance.now(),

@@ -171,7 +171,7 @@ class Round {
   /** The calls that were settled. */
   readonly #charged = new Map<string, Pick<Planned, 'token' | 'group'>>()
   /** What is remembered of prompts that were reported, and the bytes of each conversation so far. */
-  #digests = new LocalDigests({})
+  #digests = new LocalDigests()
   readonly #conversations = new Map<number, number>()
   /** Rises with each crash, after which calls of earlier processes do nothing any more. */
   #generation = 0
@@ -363,7 +363,7 @@ class Round {
     this.#isCrashing = true
     await this.#settled()
     await this.#bench.crash()
-    this.#digests = new LocalDigests({})
+    this.#digests = new LocalDigests()
     // A call that was admitted meanwhile may be of either generation of processes.
     this.#generation += 1
     this.#counts.crashes += 1

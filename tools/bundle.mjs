@@ -17,6 +17,7 @@ const ENTRIES = [
   'src/content/content-worker.ts',
   'src/relay/token-counter-worker.ts',
   'src/relay/recording-length-worker.ts',
+  'src/relay/answer-cache/answer-conversions-worker.ts',
 ]
 
 // Threads that report errors with their stack traces. bin/sluice.mjs does the same for the main thread. Node's

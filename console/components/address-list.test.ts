@@ -14,6 +14,6 @@ test.each([
   ['2001:db8::/129', '2001:db8::/129'],
   ['example.com', 'example.com'],
   ['1.2.3', '1.2.3'],
-])('in %j, %s is not an address', (text, bad) => {
+])('the first invalid entry of an address list is reported: in %j, %s', (text, bad) => {
   expect(findInvalidAddress(text)).toBe(bad)
 })

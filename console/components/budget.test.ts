@@ -12,7 +12,7 @@ describe('the meter of a budget', () => {
     [13, 65],
     [20, 100],
     [26, 100],
-  ])('73: %d of 20 are %d per cent', (used, percent) => {
+  ])('73: a meter with %d of 20 used shows %d per cent', (used, percent) => {
     expect(usedPercent({ ...NOVEMBER, budget_used: used })).toBe(percent)
   })
 

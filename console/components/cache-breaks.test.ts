@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cacheTokensOf, countedBreaks, shareRead, shownVerdict } from './cache-breaks.ts'
+import { cacheTokensOf, countedBreaks, countedCausers, shareRead, shownVerdict } from './cache-breaks.ts'
 
 test('152: cache breaks are grouped by cause, the gateway first, with the most frequent reason of a group first', () => {
   const breaks = {
@@ -23,6 +23,11 @@ test('152: cache breaks are grouped by cause, the gateway first, with the most f
     ['provider', 'provider', 9],
   ])
   expect(countedBreaks({})).toEqual([])
+  expect(countedCausers(countedBreaks(breaks))).toEqual([
+    { causer: 'gateway', calls: 3 },
+    { causer: 'client', calls: 8 },
+    { causer: 'provider', calls: 9 },
+  ])
 })
 
 test('152: the share of input read from caches is computed from all input, including cache writes', () => {

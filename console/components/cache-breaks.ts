@@ -37,6 +37,15 @@ export function countedBreaks(breaks: BreakCounts): readonly CountedBreak[] {
   )
 }
 
+/** The number of calls for each causer that occurred, in the order of `countedBreaks`. */
+export function countedCausers(
+  counted: readonly CountedBreak[],
+): readonly { readonly causer: BreakCauser; readonly calls: number }[] {
+  const sums = new Map<BreakCauser, number>()
+  for (const { causer, calls } of counted) sums.set(causer, (sums.get(causer) ?? 0) + calls)
+  return [...sums].map(([causer, calls]) => ({ causer, calls }))
+}
+
 /** Input tokens by how a prompt cache treated them. */
 export interface CacheTokens {
   /** Tokens that were neither read from a cache nor written to one. */

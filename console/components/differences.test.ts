@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { differencesOf, mergedEdit } from './differences.ts'
 
-test('fields that differ are shown with both values, and equal fields and those without a label are not', () => {
+test('the comparison of two versions shows the labelled fields that differ, with both values', () => {
   const mine = { name: 'a', models: ['x', 'y'], keys: 'secret', weight: 1 }
   const theirs = { name: 'b', models: ['x'], keys: '', weight: '1' }
   expect(

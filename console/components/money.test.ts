@@ -29,7 +29,7 @@ describe('a displayed amount', () => {
   })
 })
 
-test('an exact amount has every digit', () => {
+test('an exact amount of money is shown with all its digits', () => {
   expect(exactAmount(2106, USD)).toBe('0.004212')
   expect(exactAmount(9_007_199_254_740_991, USD)).toBe('18014398509.481982')
   expect(exactAmount(1, { ...USD, quotaPerUnit: 3 })).toBe('0.333333333333')
@@ -56,7 +56,7 @@ describe('a typed amount', () => {
   )
 })
 
-test('an exact amount that is typed again is the same quota', () => {
+test('an exact amount of money that is typed in again gives the same quota', () => {
   fc.assert(
     fc.property(
       fc.nat({ max: 2 ** 45 }),

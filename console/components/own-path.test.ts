@@ -17,6 +17,6 @@ test.each([
   '/usagee',
   'javascript:alert(1)',
   '',
-])('%s is not a page that a sign-in may lead to', (path) => {
+])('a sign-in may not lead to %s', (path) => {
   expect(isOwnPath(path)).toBe(false)
 })

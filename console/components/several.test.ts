@@ -8,6 +8,6 @@ test.each([[['one', 'two']], [['a,b', '50%', '%2C']], [[]]])(
   },
 )
 
-test('keys are filtered by id or by name', () => {
+test('a filter of the console by keys accepts their ids and their names', () => {
   expect(keyFilters(`${keyText(12)},notebook`)).toEqual({ token_id: ['12'], token_name: ['notebook'] })
 })

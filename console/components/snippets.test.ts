@@ -11,7 +11,7 @@ test('examples contain the address and the model, and a variable in place of the
   }
 })
 
-test('each example contains the key once it is inserted', () => {
+test('each code example contains the API key once it is inserted', () => {
   for (const { name, code } of snippetsOf({ ...FIELDS, key: 'sk-abc' }))
     expect(code, name).toContain('sk-abc')
 })

@@ -18,7 +18,7 @@ test.each([
   expect(formatClock(NOON - age, NOON, 'en', 'UTC')).toBe(text)
 })
 
-test('94: today is that of the time zone', () => {
+test('94: the day that counts as today depends on the time zone', () => {
   expect(formatClock(NOON - 9 * 3600, NOON, 'en', 'America/New_York')).toBe('Nov 20, 22:00:00')
 })
 
@@ -52,18 +52,18 @@ describe('the start of a day', () => {
     expect(new Date(startOfDay(NOON, zone) * 1000).toISOString()).toBe(start.replace('Z', '.000Z'))
   })
 
-  test('the start of a day on which the clock is changed is right', () => {
+  test('the console finds the start of a day on which the clock is changed', () => {
     const at = Date.UTC(2026, 10, 1, 20) / 1000
     expect(new Date(startOfDay(at, 'America/New_York') * 1000).toISOString()).toBe('2026-11-01T04:00:00.000Z')
   })
 
-  test("the start of a day is one o'clock where the clock is put forward at midnight", () => {
+  test("the console shows a day as beginning at one o'clock where the clock is put forward at midnight", () => {
     const at = Date.UTC(2026, 2, 8, 20) / 1000
     expect(new Date(startOfDay(at, 'America/Havana') * 1000).toISOString()).toBe('2026-03-08T05:00:00.000Z')
   })
 })
 
-test('the start of a month is right', () => {
+test('the console finds the start of a month', () => {
   expect(new Date(startOfMonth(NOON, 'America/New_York') * 1000).toISOString()).toBe(
     '2026-11-01T04:00:00.000Z',
   )

@@ -19,7 +19,7 @@ test.each([
   ['7 %', 0.07],
   ['12.5', 0.125],
   ['100', 1],
-])('%s is the share %s', (typed, share) => {
+])('a share that is typed as %s per cent is sent as %s', (typed, share) => {
   expect(isShare(typed)).toBe(true)
   const changed = changedContent({ ...NO_CONTENT, content_log_sample: typed }, NO_CONTENT)
   expect(changed).toEqual({ content_log_sample: share })

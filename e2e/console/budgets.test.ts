@@ -47,7 +47,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
   const option = (key: string, value: object) =>
     stage.api('PUT', '/api/option/', { key, value: JSON.stringify(value) })
 
-  test('72: budget and rate limits are set for a user when it is added, and in its profile, in money', async () => {
+  test("72: a user's budget, in money, and rate limits can be set when the user is added, and in the profile", async () => {
     const page = await stage.open('root', '/users?new=1')
     await field(page, 'Username').fill('dora')
     await field(page, 'Password').fill('a password of dora')
@@ -147,7 +147,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await setOwnKey({ budget: 0, budget_period: '' })
   })
 
-  test('75: a meter whose pace ends its budget before the reset says on which day it will be used up', async () => {
+  test('75: the meter of a budget that will run out before its reset names the day', async () => {
     await stage.api('POST', '/api/user/', {
       username: 'pat',
       password: 'a password of pat',
@@ -189,7 +189,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     await page.context().close()
   })
 
-  test('73: a meter shows what calls under way hold beside what is spent, until they have ended', async () => {
+  test('73: the meter of a budget shows the amount held by running calls beside the spent amount', async () => {
     await stage.api('PUT', '/api/user/', { id: PEOPLE.caller.id, budget: 2 * DOLLAR, budget_period: 'month' })
     expect(await spend()).toBe(200)
     const before = await user(PEOPLE.caller.id)
@@ -235,7 +235,7 @@ describe.skipIf(withoutBrowser())('budgets in the console', () => {
     }
   })
 
-  test('74, 76: a key that a budget stops says so; raising the budget shows before and after, and the next call is answered', async () => {
+  test('74, 76: a key that a budget stops is marked; raising the budget shows both amounts, and calls work again', async () => {
     await stage.api('PUT', '/api/user/', {
       id: PEOPLE.caller.id,
       budget: DOLLAR / 4,

@@ -42,7 +42,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     return ids[0] ?? 0
   }
 
-  test('79, 125: the name is filled in for each provider, and a free one where it is taken; typing replaces the chosen provider', async () => {
+  test('79, 125: the form of a channel suggests a free name for each provider; typing replaces the chosen provider', async () => {
     const page = await stage.open('root', '/channels/new')
     const name = page.getByRole('textbox', { name: 'Name', exact: true })
     await expect.poll(() => name.inputValue()).toBe('openai')
@@ -75,7 +75,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await page.context().close()
   })
 
-  test('80: a test needs no name, and moves the focus to the first invalid field', async () => {
+  test('80: Test in the form of a channel needs no name, and moves the focus to the first invalid field', async () => {
     const page = await stage.open('root', '/channels/new')
     await page.getByRole('combobox', { name: 'Provider' }).click()
     await page.getByRole('option', { name: 'Other, compatible with OpenAI' }).click()
@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('the form of a channel', () => {
     await page.context().close()
   })
 
-  test('81: settings under Advanced are saved with the channel, and shown when it is opened again', async () => {
+  test('81: the advanced settings of a channel are saved, and shown when the channel is opened again', async () => {
     const page = await stage.open('root', '/channels/new')
     const advanced = page.getByRole('button', { name: 'Advanced', exact: true })
     expect(await advanced.getAttribute('aria-expanded')).toBe('false')

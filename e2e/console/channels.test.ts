@@ -44,7 +44,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await stage?.close()
   })
 
-  test('83: the result of a test is a line below the row, and nothing moves, also with a long name', async () => {
+  test('83: the result of a channel test is a line below its row, and nothing else moves', async () => {
     expect(long).toHaveLength(80)
     const page = await stage.open('root', '/channels')
     const row = page.getByRole('row', { name: new RegExp(long) })
@@ -119,7 +119,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('87: models are chosen from a list; those of the channel are marked, and only the chosen ones are added', async () => {
+  test("87: models are chosen from the provider's list, in which the channel's present models are marked", async () => {
     const page = await stage.open('root', '/channels/new')
     stage.upstream.script('lister', {
       kind: 'whole',
@@ -235,7 +235,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await stage.api('DELETE', `/api/channel/${ids[0]}`)
   })
 
-  test('85, 90: a channel of which half the attempts failed says Degraded in the list and in its incident', async () => {
+  test('85, 90: a channel with half of its attempts failed is shown as Degraded in the list and in its incident', async () => {
     for (let call = 0; call < 10; call += 1) {
       stage.upstream.script('tired', call % 2 === 0 ? { kind: 'status', status: 500 } : { kind: 'whole' })
       await stage.call('tired')
@@ -256,7 +256,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('86: a key of a channel is added, retired and used again; its text is shown nowhere', async () => {
+  test('86: a key of a channel can be added, retired and used again, and is never shown', async () => {
     const { ids } = await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
       mode: 'single',
       channel: { name: 'rotated', type: 1, key: 'sk-first-key-0123456789', models: 'm', group: 'default' },
@@ -285,7 +285,7 @@ describe.skipIf(withoutBrowser())('the list of channels', () => {
     await page.context().close()
   })
 
-  test('145: the keys of a channel show what their provider left of them, until when, and the last hour, in both languages', async () => {
+  test('145: the keys of a channel show their remaining provider limits, the reset and the last hour, in both languages', async () => {
     const headers = {
       'x-ratelimit-limit-requests': '1000',
       'x-ratelimit-remaining-requests': '37',

@@ -63,7 +63,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     return sums
   }
 
-  test('66: the figure of errors divides failed calls by cause, and refused ones by code; its table has the same numbers', async () => {
+  test('66: the chart of errors shows failed calls by cause and refused ones by code, like its table', async () => {
     const page = await open('?period=today')
     const figure = page.getByRole('figure', { name: 'Errors' })
     const by = figure.getByRole('combobox', { name: 'Errors by' })
@@ -85,7 +85,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('95: series of keys are called by their user and their name, and no two alike', async () => {
+  test('95: the series of keys in a chart are labelled with user and key, each differently', async () => {
     const page = await open('?period=today&by=key')
     const figure = page.getByRole('figure', { name: 'Spend' })
     const names = (await figure.getByRole('listitem').allInnerTexts()).map((text) => text.trim())
@@ -106,7 +106,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await own.context().close()
   })
 
-  test('96: ticks are round amounts, the tooltip of a bar has its sum and shares, and few calls before give no change in per cent', async () => {
+  test('96: charts have ticks at round amounts, and tooltips with the sum and the shares of a bar', async () => {
     const page = await open('?period=today&by=user')
     const figure = page.getByRole('figure', { name: 'Spend' })
     const ticks = figure.locator('.recharts-cartesian-axis-tick-value').filter({ hasText: /^\$/ })
@@ -137,7 +137,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('97: series differ by labels beside their colours, and lines of one colour by dashes', async () => {
+  test('97: the series of a chart have labels beside colours, and lines of one colour differ by dashes', async () => {
     const page = await open('?period=today&by=user')
     const marks = (name: string) =>
       page
@@ -167,7 +167,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('88: a renamed channel is one line of usage under its new name, and has it in the log', async () => {
+  test('88: a renamed channel has one line in the usage chart, and its new name in the log', async () => {
     stage.upstream.script('scripted', { kind: 'whole', usage: usageText(1000, 100) })
     const address = stage.upstream.baseUrl('scripted')
     const channel = {
@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('charts of usage', () => {
     await page.context().close()
   })
 
-  test('95: the name of a new key is filled in with the day, and with a number where it is taken', async () => {
+  test('95: the suggested name of a new key has the day, and a number if that name is taken', async () => {
     const page = await stage.open('member', '/keys?new=1')
     const name = page.getByRole('textbox', { name: 'Name' })
     const suggested = /^Key of \d{1,2} [A-Z][a-z]{2}$/

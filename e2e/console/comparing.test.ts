@@ -124,7 +124,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.context().close()
   })
 
-  test('106: each model is sent its own earlier answers', async () => {
+  test('106: in a comparison each model is sent its own earlier answers', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat&model2=scripted')
     stage.upstream.script('scripted', { kind: 'stream', events: 1, word: 'mine-alone' })
     await sendAndWait(page, 'Say hello.', 2)
@@ -146,7 +146,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     await page.context().close()
   })
 
-  test('107: a reload keeps the conversation in the tab, without keys; Clear and signing out remove it', async () => {
+  test("107: a reload keeps the playground's conversation in the tab; Clear and signing out remove it", async () => {
     // Not root, whose session the other tests share.
     const page = await stage.open('caller', '/playground?model=scripted')
     stage.upstream.script('scripted', { kind: 'stream', events: 1, word: 'remembered-answer' })
@@ -197,7 +197,7 @@ describe.skipIf(withoutBrowser())('a conversation with one or more models', () =
     },
   )
 
-  test('129: on a phone the model is above the message, and the Enter key is not mentioned', async () => {
+  test('129: on a phone the playground has the model above the message, and does not mention the Enter key', async () => {
     const page = await stage.open('root', '/playground', {
       viewport: { width: 375, height: 740 },
       isMobile: true,

@@ -92,7 +92,7 @@ describe.skipIf(withoutBrowser())('what was said, in the console', () => {
       save: '保存更改',
       saved: { content_log_what: 'none', content_log_sample: 0.05, content_log_keep: 3_600 },
     },
-  ])('the holder of a key lessens what is kept of its calls, in $locale', async (words) => {
+  ])('the holder of a key can reduce what is stored of its calls, in $locale', async (words) => {
     const tokens = () => stage.api<{ items: { id: number }[] }>('GET', `/api/user/${PEOPLE.caller.id}/tokens`)
     const [token] = (await tokens()).items
     const page = await stage.open('caller', `/keys/${token?.id}?tab=settings`, { locale: words.locale })

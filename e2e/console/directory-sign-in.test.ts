@@ -110,7 +110,7 @@ describe.skipIf(withoutBrowser())('signing in through a directory in a browser',
     await page.context().close()
   })
 
-  test('a directory sign-in that is refused ends on a page that says why, and links back', async () => {
+  test('a refused directory sign-in ends on a page with the reason and a link back', async () => {
     provider.people.set('p3', { preferred_username: 'root' })
     provider.who = 'p3'
     const page = await stage.open(undefined, '/')

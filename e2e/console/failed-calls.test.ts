@@ -19,7 +19,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     await stage?.close()
   })
 
-  test('62, 63: the details of a failed call say why it failed, with the message that its caller was sent', async () => {
+  test('62, 63: the page of a failed call shows why it failed, and the error message that was sent', async () => {
     const words = 'temperature: <img src=x onerror=alert(1)> must be at most 2'
     stage.upstream.script('scripted', { kind: 'status', status: 400, body: errorBody(words) })
     expect(await stage.call('scripted', PEOPLE.caller.key)).toBe(400)
@@ -54,7 +54,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     }
   })
 
-  test('62: the details of a failed call that was charged do not say that it was not', async () => {
+  test('62: the details of a failed call that was charged do not claim that it was free', async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'reset' })
     const { headers } = await call(
       stage.gateway.url,
@@ -98,7 +98,7 @@ describe.skipIf(withoutBrowser())('failed and refused calls in the console', () 
     }
   })
 
-  test('68: the details of a refused call are found by the id in its error, and Call ID takes the whole message', async () => {
+  test('68: a refused call is found by the request id, or by pasting the whole error message that contains the id', async () => {
     const { headers, status, text } = await call(
       stage.gateway.url,
       { model: 'no-such-model', messages: [{ role: 'user', content: 'hi' }] },

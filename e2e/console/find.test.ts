@@ -29,7 +29,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     return option
   }
 
-  test('113: Enter opens a key found by its name or its last four characters, a model, a user, a channel and a call', async () => {
+  test('113: the command palette finds and opens keys, models, users, channels and calls', async () => {
     const page = await stage.open('root', '/usage')
     await page.getByRole('heading', { level: 1, name: 'Usage' }).waitFor()
     for (const [text, name, path] of [
@@ -51,7 +51,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await page.context().close()
   })
 
-  test('114: commands disable and test a channel, edit a price, and show what a user spends', async () => {
+  test('114: the command palette can disable and test a channel, edit a price, and show the spending of a user', async () => {
     const page = await stage.open('root', '/keys')
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
     const statusOf = async (): Promise<number | undefined> => {
@@ -89,7 +89,7 @@ describe.skipIf(withoutBrowser())('the command palette', () => {
     await page.context().close()
   })
 
-  test('114: the palette offers a member no command of administrators', async () => {
+  test('114: the command palette shows a member no commands of administrators', async () => {
     const page = await stage.open('caller', '/keys')
     await page.getByRole('heading', { level: 1, name: 'API keys' }).waitFor()
     await typed(page, 'create key', 'Create key')

@@ -151,7 +151,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('an administrator learns that root may open the settings', async () => {
+  test('the settings page tells an administrator that only root may open it', async () => {
     const page = await stage.open('admin', '/settings')
     await page.getByRole('heading', { level: 1, name: 'This page is for the root user.' }).waitFor()
     await page.context().close()
@@ -173,7 +173,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('a test of images says that it costs money, and Test all makes none', async () => {
+  test('the test of an images channel warns that it costs money, and Test all does not call images', async () => {
     stage.upstream.script('painter', { kind: 'whole', body: '{"data":[{"b64_json":"AAAA"}]}' })
     const painter = { name: 'painter', type: 1, key: 'sk-painter', models: 'gpt-image-1' }
     const base_url = stage.upstream.baseUrl('painter').replace(/\/v1$/, '')
@@ -217,7 +217,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('the overview shows who spends most in the month, and links to their usage', async () => {
+  test('the overview shows the users who spend most in the month, and links to their usage', async () => {
     const page = await stage.open('admin', '/')
     const spenders = page.getByRole('region', { name: 'Who spends most' })
     await spenders.getByRole('listitem').filter({ hasText: 'root' }).getByText('100%').waitFor()
@@ -287,7 +287,7 @@ describe.skipIf(withoutBrowser())('the frame of the console', () => {
     await page.context().close()
   })
 
-  test('58: the keyboard opens pages and shortcuts, and the focus returns', async () => {
+  test('58: pages and the list of shortcuts can be opened by keyboard, and the focus returns afterwards', async () => {
     const page = await stage.open('root', '/')
     await settled(page, 'Overview')
     await page.keyboard.press('Control+k')

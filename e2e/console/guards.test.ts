@@ -200,7 +200,7 @@ describe.skipIf(withoutBrowser())('the page of guards', () => {
     await page.context().close()
   })
 
-  test('159: the details of a call say what guards decided, and lead administrators to them', async () => {
+  test('159: the page of a call shows the verdicts of guards, which link to the guards for administrators', async () => {
     const id = await say('code-1')
     const page = await stage.open('root', `/logs/${id}`)
     const dialog = page.getByRole('dialog', { name: 'Call details' })

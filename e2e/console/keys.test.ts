@@ -113,7 +113,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('the focus returns to the button that opened a dialog, and goes to the next row when its row is deleted', async () => {
+  test('the focus returns to the button that opened a dialog, or moves to the next row after a deletion', async () => {
     for (const name of ['focus-a', 'focus-b', 'focus-c'])
       await stage.api('POST', '/api/token/', {
         name,
@@ -200,7 +200,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('21: an invalid field shows its error, and the others keep their values', async () => {
+  test('21: an invalid field of the key form shows its error, and the other fields keep their values', async () => {
     const page = await stage.open('root', '/keys')
     await page.getByRole('button', { name: 'Create key' }).click()
     const dialog = page.getByRole('dialog', { name: 'Create key' })
@@ -272,7 +272,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('40: Back restores the text of a filter, and Forward brings it again', async () => {
+  test('40: Back and Forward of the browser restore the text of a filter', async () => {
     const page = await stage.open('root', '/keys')
     const filter = page.getByRole('searchbox', { name: 'Filter keys' })
     await filter.fill('nothing like this')
@@ -285,7 +285,7 @@ describe.skipIf(withoutBrowser())('API keys', () => {
     await page.context().close()
   })
 
-  test('27: twenty letters typed fast into the filter cause no 429, and the last result is shown', async () => {
+  test('27: twenty letters typed fast into the filter of keys cause no 429, and the last result is shown', async () => {
     const page = await stage.open('root', '/keys')
     const refused: number[] = []
     page.on('response', (response) => {

@@ -25,7 +25,7 @@ describe.skipIf(withoutBrowser())('calls under way', () => {
     })
   }
 
-  test('111, 112: a call is listed while it runs, and Stop ends it; the log says Stopped', async () => {
+  test('111, 112: a running call is listed and can be stopped, and the log then shows it as Stopped', async () => {
     const page = await stage.open('admin', '/live')
     await page.getByText('No call is under way.').waitFor()
     stage.upstream.script('scripted', { kind: 'stream', events: 3, word: 'drip ', ending: 'stall' })

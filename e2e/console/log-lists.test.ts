@@ -41,7 +41,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await stage?.close()
   })
 
-  test('69: refused calls are listed with what refused them; their details lead to what has to change', async () => {
+  test('69: refused calls are listed with the limit or setting that refused them, and their details link to it', async () => {
     for (const [person, links] of [
       [
         'root',
@@ -83,7 +83,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     }
   })
 
-  test('94: times in tables are those of the clock, with the date where it is not today; relative ones are in the tooltip', async () => {
+  test('94: tables show times of day, with the date if it is not today, and relative times in the tooltip', async () => {
     const page = await stage.open('root', '/logs')
     const time = page.getByRole('table', { name: 'Calls' }).locator('time').first()
     expect(await time.innerText()).toMatch(/^\d\d:\d\d:\d\d$/)
@@ -98,7 +98,7 @@ describe.skipIf(withoutBrowser())('lists of calls', () => {
     await page.context().close()
   })
 
-  test('99: lists are sorted by their headings over all pages; the order is in the address', async () => {
+  test('99: a click on a column heading sorts a list over all pages, and the address keeps the order', async () => {
     for (const name of ['beta', 'alpha', 'gamma'])
       await stage.api('POST', '/api/token/', {
         name,

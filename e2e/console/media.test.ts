@@ -62,7 +62,7 @@ describe.skipIf(withoutBrowser())('models of images, speech and embeddings in th
     await page.context().close()
   })
 
-  test('108: embeddings of two lines show their dimensions and their cosine, and the code is one for them', async () => {
+  test('108: the playground shows dimensions and cosine of embeddings, and the code example calls that endpoint', async () => {
     const page = await stage.open('root', '/playground?model=demo-embed')
     await page.getByText('For embeddings, each line is a text.').waitFor()
     await sent(page, 'a cat\na cat\nquantum mechanics')

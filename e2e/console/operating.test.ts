@@ -100,7 +100,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('54: of two tabs with one channel, the second is informed of what the first saved', async () => {
+  test('54: the second of two tabs that edit one channel is warned that the first has saved it', async () => {
     const [id] = (
       await stage.api<{ ids: number[] }>('POST', '/api/channel/', {
         mode: 'single',
@@ -176,7 +176,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('43, 44: a call is listed when it ends, by one stream; nothing moves for a person who has scrolled down', async () => {
+  test('43, 44: the log lists a call when it ends, without moving rows for a user who has scrolled down', async () => {
     stage.upstream.script('scripted', { kind: 'whole' })
     for (let call = 0; call < 25; call++) await stage.call('scripted')
     const page = await stage.open('root', '/logs')
@@ -273,7 +273,7 @@ describe.skipIf(withoutBrowser())('operating the gateway in the console', () => 
     await page.context().close()
   })
 
-  test('the folded navigation keeps its names, also on the next page', async () => {
+  test('the folded navigation keeps its accessible names, also on the next page', async () => {
     const page = await stage.open('root', '/keys')
     const link = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Logs' })
     await link.waitFor()

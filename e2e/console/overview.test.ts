@@ -48,7 +48,7 @@ describe.skipIf(withoutBrowser())('the overview', () => {
     await page.context().close()
   })
 
-  test('119: the overview tells an account without quota whom to ask', async () => {
+  test('119: the overview of an account without quota names whom to ask for it', async () => {
     await stage.api('POST', '/api/user/', { username: 'poor', password: 'poor password', role: 1, quota: 0 })
     const page = await stage.open(undefined, '/login')
     await page.getByRole('textbox', { name: 'Username' }).fill('poor')

@@ -60,7 +60,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('29: the cost below a response is that of the call, as in its details and over HTTP', async () => {
+  test("29: the cost below a playground response equals the cost in the call's details and over HTTP", async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     await send(page, 'Say hello.')
     const link = answers(page).getByRole('link', { name: /^Call details/ })
@@ -76,7 +76,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('30: thoughts are folded; both protocols answer side by side, each with its cost', async () => {
+  test('30: the playground folds thoughts, and compares two protocols side by side with their costs', async () => {
     const page = await stage.open('root', '/playground?model=demo-reason')
     await page.getByText('Both', { exact: true }).click()
     await page.getByRole('combobox', { name: 'Thinking' }).click()
@@ -95,7 +95,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('31: a tool is called and its arguments are shown; Send waits for valid JSON', async () => {
+  test('31: the playground shows the arguments of a tool call, and Send is disabled until the tools are valid JSON', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     const field = page.getByRole('textbox', { name: 'Tools (JSON)' })
     await page.getByRole('textbox', { name: 'Message' }).fill('What is the weather in Paris?')
@@ -130,7 +130,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test('33: the code of a request sends the same body', async () => {
+  test('33: the code example of a playground request sends the same body', async () => {
     const page = await stage.open('root', '/playground?model=demo-chat')
     let sent: string | null = null
     page.on('request', (request) => {
@@ -171,7 +171,7 @@ describe.skipIf(withoutBrowser())('the playground', () => {
     await page.context().close()
   })
 
-  test("34: a model's output is text: it runs nothing, and links only lead to pages", async () => {
+  test("34: the playground shows a model's output as text, which runs no script and has only safe links", async () => {
     stage.upstream.script('scripted', { kind: 'stream', events: 1, word: HOSTILE })
     stage.complaints.length = 0
     const page = await stage.open('root', '/playground?model=scripted')

@@ -209,7 +209,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await setPrice('gpt-4o-mini', null)
   })
 
-  test('104: prices are shown in the currency of the display', async () => {
+  test('104: the page of models shows prices in the display currency', async () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'CNY' })
     await stage.api('PUT', '/api/option/', { key: 'USDExchangeRate', value: '7' })
     const page = await stage.open('root', '/models?q=scripted')
@@ -223,7 +223,7 @@ describe.skipIf(withoutBrowser())('prices', () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'USD' })
   })
 
-  test('130: a member sees the endpoints of a model in words', async () => {
+  test('130: the page of models shows a member the endpoints of a model in words', async () => {
     const page = await stage.open('caller', '/models?q=scripted')
     const row = page.getByRole('table', { name: 'Models' }).getByRole('row', { name: /scripted/ })
     const words = row.getByText('Chat, Messages, Responses, Gemini')

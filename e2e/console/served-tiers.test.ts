@@ -55,7 +55,7 @@ describe.skipIf(withoutBrowser())('tiers of service in the console', () => {
   const headings = (page: Page): Promise<string[]> =>
     page.getByRole('table', { name: 'Calls' }).getByRole('columnheader').allInnerTexts()
 
-  test('141: the log has the tier as a column once a call has one, and it can be hidden', async () => {
+  test('141: the log has a column for the service tier once a call has one, and the column can be hidden', async () => {
     await callIn(undefined, 'default')
     const page = await stage.open('root', '/logs')
     await page.getByRole('row', { name: /tiered/ }).waitFor()

@@ -138,7 +138,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     return Promise.all(rows.map((row) => row.locator('td').allInnerTexts()))
   }
 
-  test('152: usage has the share read, saved, surcharge and breaks by who caused them; a reason leads to its calls', async () => {
+  test('152: the usage page shows cache reads, savings, surcharges and breaks by cause; a reason links to its calls', async () => {
     // The sums are written a moment after the calls.
     const sums = () => stage.api<{ totals: { requests: number } }>('GET', '/api/usage?by=none')
     await expect.poll(async () => (await sums()).totals.requests).toBe(6)
@@ -150,6 +150,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     // 4,000 × 0.45 and 3,000 × 0.125 quota units
     expect(await figures()).toContain('Saved $0.0036')
     expect(await figures()).toContain('Surcharge $0.00075')
+    expect(await figures()).toContain('Cache breaks 3 Gateway 1, Client 2')
     expect(await cache.getByText('$0.0036').getAttribute('title')).toBe('0.0036 USD')
     const table = cache.getByRole('table', { name: 'Cache breaks' })
     const rows = (await table.locator('tbody tr').allInnerTexts()).map((row) => row.split('\t'))
@@ -179,7 +180,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test('152: amounts of caches are in the currency of the display', async () => {
+  test('152: savings and surcharges of caches are shown in the display currency', async () => {
     await stage.api('PUT', '/api/option/', { key: 'general_setting.quota_display_type', value: 'CNY' })
     const page = await stage.open('root', '/usage?period=today')
     const cache = page.getByRole('region', { name: 'Cache' })
@@ -250,7 +251,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test('154: the verdict of a provider is shown as text of bounded length', async () => {
+  test("154: a provider's verdict on a cache miss is shown as text of limited length", async () => {
     const page = await stage.open('root', `/sessions/${sessions.messages}`)
     const table = page.getByRole('table', { name: 'Calls in order' })
     await table.getByText('Earlier messages changed (Client)').waitFor()
@@ -285,7 +286,7 @@ describe.skipIf(withoutBrowser())('sessions and caches in the console', () => {
     await page.context().close()
   })
 
-  test('155: the session is a filter of the log in its address', async () => {
+  test('155: the address of the log can filter it by session', async () => {
     const page = await stage.open('root', `/logs?session=${sessions.caller}`)
     const totals = page.getByRole('status', { name: 'Totals of these calls' })
     await totals.getByText(/^2 calls/).waitFor()

@@ -40,7 +40,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('7: root signs in with the access token; a wrong one shows an error', async () => {
+  test('7: root signs in with the access token, and a wrong token shows an error', async () => {
     const page = await stage.open(undefined, '/login')
     await page.getByRole('button', { name: 'Use an access token' }).click()
     const field = page.getByRole('textbox', { name: 'Access token' })
@@ -105,7 +105,7 @@ describe.skipIf(withoutBrowser())('signing in to the console', () => {
     await page.context().close()
   })
 
-  test('8: username and password sign in; one error for a wrong pair, whichever was wrong', async () => {
+  test('8: the error for a wrong sign-in is the same for a wrong user name and a wrong password', async () => {
     const page = await stage.open(undefined, '/login')
     const said = async (username: string, password: string): Promise<string> => {
       await page.getByRole('textbox', { name: 'Username' }).fill(username)

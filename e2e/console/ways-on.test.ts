@@ -24,15 +24,18 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
       '/logs',
     ],
     ['member', '/users/1', 'This page is for administrators.', 'Go to the start page', '/'],
-  ] as const)('127: for %s, %s says "%s", with the link "%s"', async (person, path, text, label, to) => {
-    const page = await stage.open(person, path)
-    await page.getByText(text, { exact: true }).waitFor()
-    await page.getByRole('link', { name: label, exact: true }).click()
-    await expect.poll(() => new URL(page.url()).pathname).toBe(to)
-    await page.context().close()
-  })
+  ] as const)(
+    '127: an empty page names the next step: for %s, %s shows "%s" with the link "%s"',
+    async (person, path, text, label, to) => {
+      const page = await stage.open(person, path)
+      await page.getByText(text, { exact: true }).waitFor()
+      await page.getByRole('link', { name: label, exact: true }).click()
+      await expect.poll(() => new URL(page.url()).pathname).toBe(to)
+      await page.context().close()
+    },
+  )
 
-  test('127: lists without rows have a button where the next step is one', async () => {
+  test('127: empty lists have a button for the next step, if there is one', async () => {
     for (const [path, role, name] of [
       ['/keys', 'button', 'Create key'],
       ['/playground', 'link', 'Create key'],
@@ -46,7 +49,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     }
   })
 
-  test('122: a refused form shows the sentence of the gateway, and folds only the id of the request', async () => {
+  test("122: a refused form shows the gateway's message, with the request id folded away", async () => {
     const page = await stage.open('root', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('ann')
@@ -69,7 +72,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('122: where no answer came, a form says to look whether it was saved', async () => {
+  test('122: a form that got no answer asks to check whether it was saved', async () => {
     const page = await stage.open('root', '/users?new=1')
     const dialog = page.getByRole('dialog', { name: 'Add user' })
     await dialog.getByRole('textbox', { name: 'Username' }).fill('emil')
@@ -81,7 +84,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await page.context().close()
   })
 
-  test('122: two editors of different fields of one key both succeed without a question', async () => {
+  test('122: two users who edit different fields of one key both succeed', async () => {
     const id = await keyOf(stage, 'edited twice')
     const open = async (): Promise<Page> => {
       const page = await stage.open('root', `/keys/${id}?tab=settings`)
@@ -101,7 +104,7 @@ describe.skipIf(withoutBrowser())('ways on from where there is nothing, or nothi
     await second.context().close()
   })
 
-  test('126: j and k lead to the neighbours of an open call, Esc back to its row, links to user, key and channel', async () => {
+  test('126: on the page of a call j and k open its neighbours, Esc its row, and links its user, key and channel', async () => {
     for (const model of ['demo-chat', 'demo-reason', 'demo-claude']) expect(await stage.call(model)).toBe(200)
     const page = await stage.open('root', '/logs')
     const rows = page.getByRole('table', { name: 'Calls' }).locator('[data-row-link]')

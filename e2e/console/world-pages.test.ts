@@ -96,7 +96,7 @@ describe.skipIf(withoutBrowser())('pages of the console in a world of 100,000 ca
     await page.context().close()
   })
 
-  test('rows of users and of the audit log stay low on a tablet', async () => {
+  test('the rows of users and of the audit log have a limited height on a tablet', async () => {
     const page = await stage.open('root', '/users', { viewport: { width: 768, height: 1024 } })
     const heights = (): Promise<number[]> =>
       page

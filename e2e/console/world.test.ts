@@ -50,7 +50,7 @@ afterAll(() => {
   for (const folder of folders) rmSync(folder, { recursive: true })
 })
 
-test('the rows, sums, balances and budgets of the world agree', () => {
+test('the rows, sums, balances and budgets of the demo data for browser tests agree', () => {
   const charged = valueOf(file, 'select sum(quota) from usage_log')
   expect(valueOf(file, 'select count(*) from usage_log')).toBe(CALLS)
   for (const kind of [1, 2, 3, 4, 5])
@@ -74,7 +74,7 @@ test('the rows, sums, balances and budgets of the world agree', () => {
   )
 })
 
-test('the world has ten channels, fifteen users, failures of several causes, tiers and refused calls', () => {
+test('the demo data for browser tests have ten channels, fifteen users, failures, tiers and refused calls', () => {
   expect(valueOf(file, 'select count(*) from channels')).toBe(10)
   expect(valueOf(file, 'select count(*) from users')).toBe(15)
   expect(valueOf(file, 'select count(distinct cause) from usage_log')).toBeGreaterThan(5)
@@ -89,7 +89,7 @@ test('the world has ten channels, fifteen users, failures of several causes, tie
   ).toBe(0)
 })
 
-test('the world has sessions whose caches saved something, and broke for every reason', () => {
+test('the demo data for browser tests have sessions with cache savings, and breaks of every reason', () => {
   expect(valueOf(file, "select count(distinct session) from usage_log where session <> ''")).toBeGreaterThan(
     30,
   )
@@ -104,7 +104,7 @@ test('the world has sessions whose caches saved something, and broke for every r
   expect(valueOf(file, "select count(*) from usage_log where cache_verdict <> ''")).toBeGreaterThan(0)
 })
 
-test('the same seed makes the same world, another seed another one', async () => {
+test('the same seed makes the same demo data for browser tests, another seed other data', async () => {
   const all = "select group_concat(id || quota || cause, ' ') from usage_log"
   using again = await worldWith(1)
   expect(valueOf(again, all)).toBe(valueOf(file, all))

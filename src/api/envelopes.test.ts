@@ -49,15 +49,18 @@ describe('an error where balances are read', () => {
 test.each([
   ['unknown_model', 404, 'invalid_request_error'],
   ['model_not_found', 503, 'gateway_error'],
-] as const)('%s is called model_not_found, with its own status', (code, status, type) => {
-  const error = new GatewayError(code, 'no')
-  expect(told('relay', error)).toMatchObject({ status, body: { error: { type, code: 'model_not_found' } } })
-  expect(told('messages', error)).toEqual({
-    status,
-    body: {
-      type: 'error',
-      error: { type: 'gateway_error', code: 'model_not_found', message: 'no (request id: r1)' },
-      request_id: 'r1',
-    },
-  })
-})
+] as const)(
+  'an error about a missing model has the code model_not_found and its own status: %s',
+  (code, status, type) => {
+    const error = new GatewayError(code, 'no')
+    expect(told('relay', error)).toMatchObject({ status, body: { error: { type, code: 'model_not_found' } } })
+    expect(told('messages', error)).toEqual({
+      status,
+      body: {
+        type: 'error',
+        error: { type: 'gateway_error', code: 'model_not_found', message: 'no (request id: r1)' },
+        request_id: 'r1',
+      },
+    })
+  },
+)

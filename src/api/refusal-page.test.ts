@@ -27,6 +27,6 @@ test.each([
   ['zh-CN,zh;q=0.9', 'zh'],
   ['en,zh;q=0.9', 'en'],
   [undefined, 'en'],
-])('%s is read as %s', (header, language) => {
+])('the language of a refusal page follows the header accept-language: %s gives %s', (header, language) => {
   expect(pageLanguage(header)).toBe(language)
 })

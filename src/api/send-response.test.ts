@@ -5,7 +5,7 @@ import { startOwnServer } from '../../test/fixtures/own-server.ts'
 import { rawConnection } from '../../test/fixtures/raw-socket.ts'
 import { jsonPieces, sendText } from './send-response.ts'
 
-test('the pieces of a JSON text together are what is written at once', () => {
+test('a JSON response that is written in pieces has the same text as one written at once', () => {
   const leaf = fc.oneof(
     fc.constant(undefined),
     fc.constant(Symbol('x')),

@@ -19,7 +19,7 @@ test.each([
   ['2027-01-31T10:00:30Z', 1_801_389_630],
   ['2027-01-31T10:00+02:00', 1_801_382_400],
   ['2028-02-29', 1_835_395_200],
-])('the time %s is %i', (text, seconds) => {
+])('a time on the command line is read: %s as %i', (text, seconds) => {
   expect(parseExpiry(text, NOW * 1000 + 999)).toBe(seconds)
 })
 

@@ -8,6 +8,6 @@ test.each([
   [617_283_500_000, 'USD', '617283500000 ($1,234,567.00)'],
   [500_000, 'CNY', '500000 (¥7.30)'],
   [500_000, 'TOKENS', '500000'],
-] as const)('%i quota units in %s are %s', (quota, display, text) => {
+] as const)('quota is printed as units or money: %i units in %s as %s', (quota, display, text) => {
   expect(quotaText(quota, { display, quota_per_unit: 500_000, usd_exchange_rate: 7.3 })).toBe(text)
 })

@@ -11,6 +11,6 @@ test.each([
   expect(newestModel(models)).toBe(newest)
 })
 
-test('an empty list of models has no newest one', () => {
+test('the welcome text suggests no model if the list is empty', () => {
   expect(newestModel([])).toBeUndefined()
 })

@@ -120,7 +120,7 @@ describe('the built-in prices', () => {
 
   const priced = VENDORS.filter(({ unpriced }) => unpriced === undefined)
   test.each(priced.map((vendor) => [vendor.id, vendor.protocol, vendor] as const))(
-    '%s (%s) lists names that can be called and that have a price',
+    "a vendor key's models can be called and have a price: %s (%s)",
     (id, _, vendor) => {
       const names = prices.namesOf(vendor)
       expect(names.length).toBeGreaterThan(0)

@@ -21,4 +21,4 @@ test.each([
   'https://',
   'https://a b',
   'https:\\\\a',
-])('"%s" is not a base URL', (text) => expect(readBaseUrl(text)).toHaveProperty('expected'))
+])('an invalid base URL is refused: "%s"', (text) => expect(readBaseUrl(text)).toHaveProperty('expected'))

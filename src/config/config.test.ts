@@ -137,7 +137,7 @@ models:
     expect(settings.models.get('gpt-oss-120b').price?.tokens.input).toEqual({ digits: 35n, scale: 2 })
   })
 
-  test('models take the declared values, and by their name all others', () => {
+  test('the capabilities of a model are the declared ones, and all others follow from its name', () => {
     expect(settings.models.get('house-thinker')).toMatchObject({
       thinking: 'adaptive',
       sampling: false,
@@ -171,7 +171,7 @@ models:
     expect(settings.models.get('__proto__').price).toBeUndefined()
   })
 
-  test('models are listed as far as the file declares them', () => {
+  test('the configuration lists the models that gateway.yaml declares', () => {
     expect(settings.models.declared).toEqual([
       'gpt-4o-mini',
       'gpt-4o',
@@ -370,7 +370,7 @@ describe('warnings about the configuration', () => {
       ])
     })
 
-    test('there is no such warning about channels of others, and none with model_dates: false', () => {
+    test("there is no warning about a model's end at channels of other vendors, or with model_dates: false", () => {
       expect(warnings(config(at('http://self.example/v1', 'gpt-5')))).toEqual([])
       const off = 'options: { model_dates: false }\n'
       expect(warnings(config(at('https://api.openai.com/v1', 'gpt-5', off)))).toEqual([])

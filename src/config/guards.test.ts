@@ -206,7 +206,7 @@ describe('gateway.yaml is refused, with file and line, for', () => {
       'users:\n  - username: u\n    tokens:\n      - { name: t, unlimited_quota: true, guards: [h] }\n',
       /^gateway\.yaml:4: users\[0\]\.tokens\[0\]\.guards\[0\]: expected a guard that guards declares, found "h"$/,
     ],
-  ])('%s', (_, text, expected) => {
+  ])('an invalid or unknown guard in gateway.yaml is refused with file and line: %s', (_, text, expected) => {
     const { said } = read(text)
     expect(said).toHaveLength(1)
     expect(said[0]).toMatch(expected)

@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const log of opened.splice(0)) await log.close()
 })
 
-function openLog({ heapMb }: { readonly heapMb?: number } = {}): {
+function openLog({ heapMb, readMs }: { readonly heapMb?: number; readonly readMs?: number } = {}): {
   readonly log: ContentLog
   readonly dropped: string[]
 } {
@@ -29,6 +29,7 @@ function openLog({ heapMb }: { readonly heapMb?: number } = {}): {
     warn: () => {},
     nowMs: () => performance.now(),
     ...(heapMb !== undefined && { heapMb }),
+    ...(readMs !== undefined && { readMs }),
   })
   opened.push(log)
   return { log, dropped }
@@ -225,4 +226,25 @@ test('form data that is not text is not stored at level redacted, because it can
   say(log, call, Buffer.from([0xff, 0xfe]), Buffer.from('answer'))
   await log.flush()
   expect((await log.read(call.id))?.lengths).toEqual([-1, -1, 6, -1])
+})
+
+test('a search and a read fail if the thread of the content log does not answer in time', async () => {
+  const { log } = openLog({ readMs: 100 })
+  const call = callOf(1)
+  say(log, call, Buffer.from('request'), Buffer.from('answer'))
+  await log.flush()
+  expect((await log.find([call.id])).size).toBe(1)
+  // Many matches, which take the thread a second or more.
+  say(
+    log,
+    { ...callOf(1), what: 'redacted' },
+    Buffer.from('192.0.2.1 '.repeat(400_000)),
+    Buffer.from('answer'),
+  )
+  const busy = log.flush()
+  await expect(log.read(call.id)).rejects.toThrow('did not answer in time')
+  await expect(log.find([call.id])).rejects.toThrow('did not answer in time')
+  await busy
+  expect((await log.find([call.id])).size).toBe(1)
+  expect(Buffer.from((await log.read(call.id))?.content ?? []).toString()).toBe('requestanswer')
 })

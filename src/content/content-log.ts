@@ -48,6 +48,12 @@ const DELETE_WAIT_MS = 2_000
  */
 const READ_COPIES = 8
 
+/**
+ * Milliseconds after which a search or a read fails. The thread may be busy with other content, and the database
+ * or the bucket may be slow.
+ */
+const READ_MS = 30_000
+
 /** Maximum number of searches that wait for the thread. */
 const MAX_FINDING = 200
 
@@ -69,6 +75,8 @@ export interface ContentLogServices {
   readonly nowMs: () => number
   /** Maximum heap of the thread in MiB; 512 by default. */
   readonly heapMb?: number
+  /** Milliseconds after which a search or a read fails; 30,000 by default. */
+  readonly readMs?: number
 }
 
 interface Queued {
@@ -152,19 +160,17 @@ export class ContentLog implements CaptureQueue {
   }
 
   /**
-   * Returns summaries of those calls whose content is kept, by call id. Rejects if the thread fails, or if
-   * too many searches wait for it.
+   * Returns summaries of those calls whose content is kept, by call id. Rejects if the thread fails or takes
+   * too long, or if too many searches wait for it.
    */
   async find(ids: readonly string[]): Promise<ReadonlyMap<string, ContentSummary>> {
     if (ids.length === 0 || this.#isUnused) return new Map()
     if (this.#finding === MAX_FINDING) throw new Error('too much waits to be found')
     this.#finding += 1
-    try {
-      const found = await this.#thread.ask('find', ids)
-      return new Map(found.map((summary) => [summary.id, summary]))
-    } finally {
-      this.#finding -= 1
-    }
+    // A search that took too long counts until the thread has made it.
+    const asked = this.#thread.ask('find', ids).finally(() => (this.#finding -= 1))
+    const found = await this.#inTime(asked)
+    return new Map(found.map((summary) => [summary.id, summary]))
   }
 
   /** Bytes of memory that reading a call's content takes. */
@@ -188,8 +194,9 @@ export class ContentLog implements CaptureQueue {
     }
   }
 
+  /** Reads the content of a call. Rejects if the thread fails or takes too long. */
   read(id: string): Promise<ReadContent | undefined> {
-    return this.#thread.ask('read', id)
+    return this.#inTime(this.#thread.ask('read', id))
   }
 
   /**
@@ -236,6 +243,19 @@ export class ContentLog implements CaptureQueue {
     this.#isClosed = true
     await this.#flushWithin(CLOSE_MS)
     await this.#thread.close()
+  }
+
+  async #inTime<Value>(asked: Promise<Value>): Promise<Value> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      const error = new Error('the content log did not answer in time')
+      timer = setTimeout(reject, this.#services.readMs ?? READ_MS, error)
+    })
+    try {
+      return await Promise.race([asked, late])
+    } finally {
+      clearTimeout(timer)
+    }
   }
 
   async #flushWithin(ms: number): Promise<void> {

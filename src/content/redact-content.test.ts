@@ -96,6 +96,18 @@ test('content with more JSON values than a request may have is not stored at lev
   expect(redacted('data: "x"\n'.repeat(500_001))).toBe('undefined')
 })
 
+test('content with more matches than can be held is not stored at level redacted', () => {
+  const mails = (count: number): string => 'a@b.example '.repeat(count)
+  expect(redacted(mails(100_000))).toBe('[REDACTED] '.repeat(100_000))
+  for (const text of [
+    mails(600_000),
+    JSON.stringify({ text: mails(600_000) }),
+    `{"text":"${mails(600_000)}`,
+    `data: ${JSON.stringify({ text: mails(600_000) })}\n\n`,
+  ])
+    expect(redacted(text)).toBe('undefined')
+})
+
 test('redaction finds a match in a stream that has many more strings than a request may have', () => {
   const event = (text: string): string =>
     `data: ${JSON.stringify({ id: 'chatcmpl-1', model: 'm', choices: [{ index: 0, delta: { content: text } }] })}\n\n`

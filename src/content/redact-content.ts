@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import { compileRule, PII_KINDS } from '../redaction/rule.ts'
-import { Screen } from '../redaction/screen.ts'
+import { Screen, TooManyMatches } from '../redaction/screen.ts'
 import { jsonLiterals, type Literal, TooManyValues } from './json-literals.ts'
 import { dataOfEvents } from './json-values.ts'
 
@@ -42,7 +42,7 @@ export function redactedContent(bytes: Buffer): Buffer | undefined {
     const redacted = redactedText(text)
     return redacted === text ? whole : Buffer.from(redacted)
   } catch (error) {
-    if (error instanceof TooManyValues) return undefined
+    if (error instanceof TooManyValues || error instanceof TooManyMatches) return undefined
     throw error
   }
 }
@@ -81,7 +81,7 @@ function cutOff(text: string): string {
   const events = redactedEvents(text.slice(0, text.lastIndexOf('\n') + 1))
   if (events !== undefined) return events + WITH
   // The letter of an escape such as `\n` would otherwise look like the beginning of the text after it.
-  return without(text, [...screen.find(withoutEscapes(text))])
+  return without(text, [...screen.find(withoutEscapes(text), MAX_HELD)])
 }
 
 /**
@@ -161,7 +161,7 @@ class Screening {
   #screenAlone(literal: Literal): void {
     const { value } = literal
     if (this.#known.has(value)) return
-    const found = screen.find(value)
+    const found = screen.find(value, MAX_HELD)
     for (const match of found) this.#add(literal, match)
     if (found.length > 0 || value.length > MAX_KNOWN_LENGTH) return
     if (this.#known.size === MAX_KNOWN) this.#known.clear()
@@ -186,7 +186,7 @@ class Screening {
  * piece of it.
  */
 function addAcross(literals: readonly Literal[], add: (literal: Literal, range: Range) => void): void {
-  const matches = screen.find(literals.map(({ value }) => value).join(''))
+  const matches = screen.find(literals.map(({ value }) => value).join(''), MAX_HELD)
   let from = 0
   let next = 0
   for (const literal of literals) {

@@ -49,13 +49,16 @@ test.each([
   [0.25, 0.9, 0.26, false],
   [1, null, 0.999, true],
   [0, 1, 0, false],
-])('of a sample of %d, and %s of the token, a draw of %d is kept: %s', (share, token, draw, isKept) => {
-  const policy = contentPolicy(
-    general({ what: 'full', sample: share }),
-    undefined,
-    NOTHING,
-    { ...NOTHING, content_log_sample: token },
-    () => draw,
-  )
-  expect(policy !== undefined).toBe(isKept)
-})
+])(
+  'the share of a sample decides which calls are stored: share %d, token %s, random number %d, stored %s',
+  (share, token, draw, isKept) => {
+    const policy = contentPolicy(
+      general({ what: 'full', sample: share }),
+      undefined,
+      NOTHING,
+      { ...NOTHING, content_log_sample: token },
+      () => draw,
+    )
+    expect(policy !== undefined).toBe(isKept)
+  },
+)

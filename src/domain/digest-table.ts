@@ -31,16 +31,6 @@ export class DigestTable {
   #words = new Uint32Array(0)
   #most = 0
   #size = 0
-  readonly #lifetimeMs: (value: number) => number
-
-  /**
-   * `lifetimeMs` returns the lifetime of an entry with this value in milliseconds; it may be omitted if all
-   * have the same.
-   */
-  constructor(lifetimeMs: (value: number) => number = () => 0) {
-    this.#lifetimeMs = lifetimeMs
-  }
-
   /** Number of stored entries, including expired ones that were not yet overwritten. */
   get size(): number {
     return this.#size
@@ -125,11 +115,7 @@ export class DigestTable {
       const expiry = this.#expiryAt(at)
       if (expiry !== 0 && this.#isExpired(at, nowMs)) return at
       if (expiry === 0 && this.#size < this.#most) return at
-      if (
-        expiry !== 0 &&
-        (this.#expiryAt(oldest) === 0 || this.#rememberedAt(at) < this.#rememberedAt(oldest))
-      )
-        oldest = at
+      if (expiry !== 0 && (this.#expiryAt(oldest) === 0 || expiry < this.#expiryAt(oldest))) oldest = at
     }
     // The maximum is reached, but these entries are all empty: forget the next stored entry elsewhere in the
     // table.
@@ -155,11 +141,6 @@ export class DigestTable {
 
   #expiryAt(at: number): number {
     return this.#words[at + EXPIRES] as number
-  }
-
-  /** When an entry was stored. Exact only up to a constant, which suffices to compare entries. */
-  #rememberedAt(at: number): number {
-    return this.#expiryAt(at) * TICK_MS - this.#lifetimeMs(this.#words[at + VALUE] as number)
   }
 
   #isExpired(at: number, nowMs: number): boolean {

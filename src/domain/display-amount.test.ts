@@ -44,8 +44,11 @@ test.each([
   [-20_543, 'USD', 'down', '-$0.042'],
   [-20_543, 'USD', 'up', '-$0.041'],
   [7, 'TOKENS', 'up', undefined],
-] as const)('%i quota units in %s, rounded %s, are displayed as %s', (quota, display, rounding, text) => {
-  expect(amountText(quota, { display, quota_per_unit: 500_000, usd_exchange_rate: RATE }, rounding)).toBe(
-    text,
-  )
-})
+] as const)(
+  'a rounded amount is displayed: %i quota units in %s, rounded %s, as %s',
+  (quota, display, rounding, text) => {
+    expect(amountText(quota, { display, quota_per_unit: 500_000, usd_exchange_rate: RATE }, rounding)).toBe(
+      text,
+    )
+  },
+)

@@ -19,7 +19,7 @@ describe('an allow-list', () => {
     ['0.0.0.0/0', '203.0.113.5', true],
     ['0.0.0.0/0', '2001:db8::1', false],
     [' 192.0.2.1 \r\n', '192.0.2.1', true],
-  ])('the allow-list %j and %s: %s', (list, address, allowed) => {
+  ])('an allow-list admits or refuses an address: %j and %s: %s', (list, address, allowed) => {
     expect(allowedAddresses(list)(address)).toBe(allowed)
   })
 
@@ -50,7 +50,7 @@ test.each([
   '2001:db8::/32',
   '::/0',
   '::ffff:10.0.0.1/128',
-])('%s is an address or CIDR', (text) => expect(isAddressRange(text)).toBe(true))
+])('a valid address or CIDR is accepted: %s', (text) => expect(isAddressRange(text)).toBe(true))
 
 test.each([
   '',
@@ -65,7 +65,7 @@ test.each([
   'localhost',
   '010.0.0.1',
   ' 10.0.0.1',
-])('"%s" is not an address or CIDR', (text) => expect(isAddressRange(text)).toBe(false))
+])('an invalid address or CIDR is refused: "%s"', (text) => expect(isAddressRange(text)).toBe(false))
 
 /** An address as sixteen bytes; an IPv4 address in its IPv6-mapped form. */
 interface Written {

@@ -2,10 +2,19 @@
  * Why an answer is kept: `idempotency` for requests that repeat an idempotency key, `cache` for equal
  * requests. `docs/api.md: Idempotency keys`.
  */
-export type AnswerKind = 'idempotency' | 'cache'
+export const ANSWER_KINDS = ['idempotency', 'cache'] as const
+export type AnswerKind = (typeof ANSWER_KINDS)[number]
 
 /** Owner of answers that count against a common limit instead of a user's; no user has this id. */
 export const NO_OWNER = 0
+
+/** Which answers are removed: those that match all given fields. */
+export interface RemovalFilter {
+  readonly kind: AnswerKind
+  readonly userId?: number | undefined
+  readonly tokenId?: number | undefined
+  readonly model?: string | undefined
+}
 
 /** HTTP status and headers of a kept answer. */
 export interface AnswerHead {

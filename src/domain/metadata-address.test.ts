@@ -23,7 +23,7 @@ describe('the address of a metadata service', () => {
     '2002:a9fe:a9fe::1',
     '::ffff:0:169.254.169.254',
     'fe80::a9fe:a9fe%eth0',
-  ])('%s is the address of a metadata service', (address) => {
+  ])('the address of a metadata service is recognized: %s', (address) => {
     expect(isMetadataAddress(address)).toBe(true)
   })
 
@@ -45,7 +45,7 @@ describe('the address of a metadata service', () => {
     '2002:a9ff::',
     'localhost',
     '',
-  ])('%j is not the address of a metadata service', (address) => {
+  ])('an address of no metadata service is recognized as such: %j', (address) => {
     expect(isMetadataAddress(address)).toBe(false)
   })
 })
@@ -76,7 +76,7 @@ describe('a URL of a metadata service', () => {
     'socks5://169。254。169。254',
     'socks5://１６９．２５４．１６９．２５４',
     'socks5://[::ffff:a9fe:a9fe]:1080',
-  ])('%s is a URL of a metadata service', (url) => {
+  ])('a URL of a metadata service is recognized: %s', (url) => {
     expect(namesMetadataAddress(url)).toBe(true)
   })
 
@@ -85,7 +85,7 @@ describe('a URL of a metadata service', () => {
     'http://metadata.google.internal/v1',
     'https://169.254.169.254.example/v1',
     'x',
-  ])('%s is not a URL of a metadata service', (url) => {
+  ])('a URL of no metadata service is recognized as such: %s', (url) => {
     expect(namesMetadataAddress(url)).toBe(false)
   })
 })

@@ -7,7 +7,7 @@ describe('the day of an end', () => {
     ['2026-12-11T00:00:00Z', '2026-12-11'],
     ['2026-12-11T23:30:00-05:00', '2026-12-12'],
     ['2028-02-29', '2028-02-29'],
-  ])('%s is read as %s', (given, day) => expect(readDay(given)).toBe(day))
+  ])('the end of a model is read as a day: %s as %s', (given, day) => expect(readDay(given)).toBe(day))
 
   test.each([
     '2026-02-29',
@@ -19,7 +19,9 @@ describe('the day of an end', () => {
     20_261_211,
     null,
     {},
-  ])('%j is not read', (given) => expect(readDay(given)).toBeUndefined())
+  ])('a value that is not a day is not read as the end of a model: %j', (given) =>
+    expect(readDay(given)).toBeUndefined(),
+  )
 })
 
 test('the days until an end are rounded up, and 0 once it has passed', () => {

@@ -24,6 +24,6 @@ test.each([
   `lower-case:${SECRET}`,
   `AKIAIOSFODNN7EXAMPLE:${SECRET}:`,
   `AKIAIOSFODNN7EXAMPLE:${SECRET}:token:more`,
-])('%j is not a Bedrock key', (text) => {
+])('an invalid Bedrock key is refused: %j', (text) => {
   expect(parseBedrockKey(text)).toBeUndefined()
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { leastRemaining } from './remaining.ts'
 
-test('78: what is left is the least of the limits', () => {
+test('78: the remaining amount of a key is the smallest one of its limits', () => {
   expect(leastRemaining({ key: 5, user: 3, group_budget: 4 })).toEqual({ left: 3, left_by: 'user' })
   expect(leastRemaining({ user: 3, key_budget: 2, user_budget: 1 })).toEqual({
     left: 1,

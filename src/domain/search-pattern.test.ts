@@ -24,7 +24,7 @@ describe('a pattern', () => {
     ['%%', 'expected no two % in a row'],
     ['a%b%c%d', 'expected at most 2 %'],
     ['a%b%c', undefined],
-  ])('the pattern %j: %s', (pattern, mistake) => {
+  ])('a search pattern is valid or refused: %j: %s', (pattern, mistake) => {
     expect(patternError(pattern)).toBe(mistake)
   })
 
@@ -50,7 +50,7 @@ describe('a pattern', () => {
     ['a\\%c', 'a\\bc', true],
     ['a\\', 'a\\', true],
     ['.*%ab', 'xxab', false],
-  ])('the pattern %j and the text %j: %s', (pattern, text, expected) => {
+  ])('a search pattern matches a text or not: %j and %j: %s', (pattern, text, expected) => {
     expect(matches(pattern, text)).toBe(expected)
   })
 
@@ -61,9 +61,12 @@ describe('a pattern', () => {
     ['οδοσ%', 'οδος α', true],
     ['é%xy', 'E\u0301 xy', true],
     ['main', 'mein', false],
-  ])('the pattern %j and the text %j, in any case: %s', (pattern, text, expected) => {
-    expect(matchesAnyCase(pattern, text)).toBe(expected)
-  })
+  ])(
+    'a search pattern that ignores letter case matches a text or not: %j and %j: %s',
+    (pattern, text, expected) => {
+      expect(matchesAnyCase(pattern, text)).toBe(expected)
+    },
+  )
 })
 
 describe('any pattern', () => {

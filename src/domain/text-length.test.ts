@@ -8,6 +8,6 @@ test.each([
   ['e\u0301', 1],
   ['👩‍👩‍👧‍👦', 1],
   ['🇩🇪🇫🇷', 2],
-])('%j has %i characters', (text, count) => {
+])('characters of a text are counted as a person does: %j has %i', (text, count) => {
   expect(characterCount(text)).toBe(count)
 })

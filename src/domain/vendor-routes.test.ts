@@ -26,7 +26,7 @@ describe('vendor_routes', () => {
     '{"": "vip"}',
     '{"a": ""}',
     '{"a": " "}',
-  ])('%s is not a value of vendor_routes', (text) => {
+  ])('an invalid value of vendor_routes is refused: %s', (text) => {
     expect(parseVendorRoutes(text)).toBeUndefined()
   })
 })

@@ -7,6 +7,6 @@ test.each([
   ['000', '0', ''],
   ['', '0', ''],
   ['/v1//', '/', '/v1'],
-])('%j without %j at its end is %j', (text, letter, expected) => {
+])('characters at the end of a text are removed: %j without %j is %j', (text, letter, expected) => {
   expect(withoutTrailing(text, letter)).toBe(expected)
 })

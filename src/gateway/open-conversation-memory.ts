@@ -1,14 +1,21 @@
+import type { BankNodes } from '../cluster/join-cluster.ts'
+import type { Workers } from '../cluster/join-through-owner.ts'
 import type { Link } from '../ipc/link.ts'
 import { Affinity, SESSION_DIGESTS } from '../relay/affinity/affinity.ts'
 import { CacheBreaks } from '../relay/affinity/cache-breaks.ts'
-import { LocalPreviousCalls, OwnerPreviousCalls } from '../relay/affinity/previous-calls.ts'
-import { type DigestRules, type DigestStore, LocalDigests } from '../relay/digests/digest-store.ts'
+import {
+  LocalPreviousCalls,
+  OwnerPreviousCalls,
+  type PreviousCalls,
+} from '../relay/affinity/previous-calls.ts'
+import type { DigestRules, DigestStore } from '../relay/digests/digest-store.ts'
+import { ownDigests } from '../relay/digests/own-digests.ts'
 import { PROMPT_DIGESTS, PromptMemory, type PromptMemoryServices } from '../relay/prompts/prompt-memory.ts'
 
 /** Options of `openConversationMemory`. */
 interface ConversationMemoryOptions extends Omit<PromptMemoryServices, 'store'> {
-  /** Connection to the main process, if the gateway has several workers. */
-  readonly link: Link | undefined
+  /** Nodes on the shared database, or workers of this machine; undefined if this process is alone. */
+  readonly others: BankNodes | Workers | undefined
   readonly redisUrl: string | undefined
   readonly namespace: string
 }
@@ -29,18 +36,17 @@ export async function openConversationMemory(
   options: ConversationMemoryOptions,
 ): Promise<ConversationMemory> {
   const { key, metrics } = options
-  const prompts = await openStore(PROMPT_DIGESTS, options)
-  const sessions = await openStore(SESSION_DIGESTS, options)
+  const [prompts, sessions, previous] = await Promise.all([
+    openStore(PROMPT_DIGESTS, options),
+    openStore(SESSION_DIGESTS, options),
+    openPreviousCalls(options),
+  ])
   return {
     prompts: new PromptMemory({ store: prompts, key, metrics }),
     affinity: new Affinity({ store: sessions, key, metrics, nowMs: () => performance.now() }),
-    breaks: new CacheBreaks({
-      previous: options.link ? new OwnerPreviousCalls(options.link) : new LocalPreviousCalls(),
-      key,
-      metrics,
-    }),
+    breaks: new CacheBreaks({ previous, key, metrics }),
     async close() {
-      await Promise.all([prompts.close(), sessions.close()])
+      await Promise.all([prompts.close(), sessions.close(), previous.close()])
     },
   }
 }
@@ -48,14 +54,53 @@ export async function openConversationMemory(
 // Loaded on demand, because most gateways have one process and need no other module.
 async function openStore(
   rules: DigestRules,
-  { link, redisUrl, namespace, key, metrics }: ConversationMemoryOptions,
+  { others, redisUrl, namespace, key, metrics }: ConversationMemoryOptions,
 ): Promise<DigestStore> {
+  const link = linkOf(others)
   if (link) {
     const { OwnerDigests } = await import('../relay/digests/owner-digests.ts')
     return new OwnerDigests(link, rules.kind)
   }
-  if (redisUrl === undefined) return new LocalDigests(rules)
+  if (redisUrl === undefined) return ownDigests(rules)
   const { RedisDigests } = await import('../relay/digests/redis-digests.ts')
-  const onUntrusted = (): void => metrics.add('promptsKnown', 1, 'untrusted')
-  return new RedisDigests(rules, { url: redisUrl, namespace, key, onUntrusted })
+  const store = new RedisDigests(rules, {
+    url: redisUrl,
+    namespace,
+    key,
+    onUntrusted: () => countUntrusted(metrics),
+  })
+  // So that other nodes know of the first calls, too.
+  await store.firstAttempt
+  return store
+}
+
+async function openPreviousCalls({
+  others,
+  redisUrl,
+  namespace,
+  key,
+  metrics,
+}: ConversationMemoryOptions): Promise<PreviousCalls> {
+  const link = linkOf(others)
+  if (link) return new OwnerPreviousCalls(link)
+  if (redisUrl === undefined)
+    return new LocalPreviousCalls(() => !others || 'link' in others || others.names().length <= 1)
+  const { RedisPreviousCalls } = await import('../relay/affinity/redis-previous-calls.ts')
+  const calls = new RedisPreviousCalls({
+    url: redisUrl,
+    namespace,
+    key,
+    onUntrusted: () => countUntrusted(metrics),
+  })
+  await calls.firstAttempt
+  return calls
+}
+
+/** Link to the owner, in a gateway of several workers. */
+function linkOf(others: BankNodes | Workers | undefined): Link | undefined {
+  return others && 'link' in others ? others.link : undefined
+}
+
+function countUntrusted(metrics: ConversationMemoryOptions['metrics']): void {
+  metrics.add('promptsKnown', 1, 'untrusted')
 }

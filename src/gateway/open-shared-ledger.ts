@@ -16,6 +16,7 @@ import { LiveNodes } from '../store/postgres/live-nodes.ts'
 import { openPostgresStore, type SharedRows } from '../store/postgres/open.ts'
 import { slotsBefore } from './prune.ts'
 import { pruneExpired, pruneOrphanedParts } from '../store/prune.ts'
+import { pruneStoredOfDeleted } from '../store/stored-of-user.ts'
 import { RELAY_ROLE } from '../store/postgres/relay-role.ts'
 import { openNodeFile } from '../store/sqlite/open.ts'
 import { StoreUnavailable } from '../store/store-unavailable.ts'
@@ -122,9 +123,11 @@ export async function openSharedLedger({
     prune: async (days, signal) => ({
       ...(await rows.maintainUsageLog(days.log, signal)),
       removedResponses: await pruneExpired(rows, 'pruneResponses', Date.now(), signal),
+      finishedDeletions: await pruneStoredOfDeleted(rows, signal),
       removedParts: await pruneOrphanedParts(rows, Date.now(), signal),
       removedSignatures: await pruneExpired(rows, 'pruneSignatures', Date.now(), signal),
       removedAnswers: await pruneExpired(rows, 'pruneAnswers', Date.now(), signal),
+      removedAnswerRemovals: await pruneExpired(rows, 'pruneAnswerRemovals', Date.now(), signal),
       removedIdempotentCalls: await pruneExpired(rows, 'pruneIdempotentCalls', Date.now(), signal),
       removedAnswerParts: await pruneExpired(rows, 'pruneAnswerParts', Date.now(), signal),
       removedBudgets: await pruneExpired(rows, 'pruneLentBudgets', Date.now(), signal),

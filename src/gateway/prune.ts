@@ -1,6 +1,7 @@
 import type { Logger } from 'pino'
 import type { Options } from '../domain/options.ts'
 import { pruneExpired, pruneOrphanedParts, pruneUsage } from '../store/prune.ts'
+import { pruneStoredOfDeleted } from '../store/stored-of-user.ts'
 import type { Store } from '../store/store.ts'
 
 const FIRST_MS = 60_000
@@ -33,9 +34,11 @@ export function pruneEmbeddedDatabase(store: Store): Prune {
   return async (days, signal) => ({
     removed: await pruneUsage(store, days.log, Date.now(), signal),
     removedResponses: await pruneExpired(store, 'pruneResponses', Date.now(), signal),
+    finishedDeletions: await pruneStoredOfDeleted(store, signal),
     removedParts: await pruneOrphanedParts(store, Date.now(), signal),
     removedSignatures: await pruneExpired(store, 'pruneSignatures', Date.now(), signal),
     removedAnswers: await pruneExpired(store, 'pruneAnswers', Date.now(), signal),
+    removedAnswerRemovals: await pruneExpired(store, 'pruneAnswerRemovals', Date.now(), signal),
     removedIdempotentCalls: await pruneExpired(store, 'pruneIdempotentCalls', Date.now(), signal),
     removedAnswerParts: await pruneExpired(store, 'pruneAnswerParts', Date.now(), signal),
     removedBudgets: await pruneExpired(store, 'pruneBudgets', Date.now(), signal),

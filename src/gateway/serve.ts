@@ -24,8 +24,6 @@ import { Overload } from '../limits/overload.ts'
 import { RateLimiter } from '../limits/rate-limiter.ts'
 import { RefusalCounts, RefusedCalls } from '../limits/refused-calls.ts'
 import { LastDeliveries } from '../alerts/last-deliveries.ts'
-import { RequestMemory } from '../limits/request-memory.ts'
-import { StoreReads } from '../limits/store-reads.ts'
 import { ownHealth } from '../management/channels/channel-health.ts'
 import { answerGuardQuestions } from '../management/guards/guards.ts'
 import type { AdministrationServices } from '../management/services.ts'
@@ -33,7 +31,6 @@ import { LiveCalls } from '../management/usage/live-calls.ts'
 import { answerCallQuestions } from '../management/usage/running-calls.ts'
 import { AnswerCache } from '../relay/answer-cache/answer-cache.ts'
 import { EqualCallsElsewhere } from '../relay/answer-cache/equal-calls-elsewhere.ts'
-import { BodyReader } from '../relay/body-reader.ts'
 import { CallLimits } from '../relay/call-limits.ts'
 import { DrainedResponses } from '../relay/response-handler.ts'
 import { FailureLog } from '../relay/failure-log.ts'
@@ -41,7 +38,6 @@ import { Media } from '../relay/media.ts'
 import { ModelLists } from '../relay/model-lists.ts'
 import { RecordingLengths } from '../relay/recording-length.ts'
 import { Relay } from '../relay/relay.ts'
-import { Spool } from '../relay/spool.ts'
 import {
   hashAccessToken,
   hashKey,
@@ -70,7 +66,6 @@ import { App } from './app.ts'
 import { callsOfWorkers } from './calls-of-workers.ts'
 import { followChanges } from './follow-changes.ts'
 import { gracefulStop } from './graceful-stop.ts'
-import { HeapGarbage } from './heap-garbage.ts'
 import { shareLimits } from './share-limits.ts'
 import { collectAll, collectWhenIdle } from './idle-memory.ts'
 import { nodeName } from './node-name.ts'
@@ -78,6 +73,7 @@ import { openContentLog, withContent } from './open-content-log.ts'
 import { openAlerts, receiverTag, UnpricedTools } from './open-alerts.ts'
 import { openConversationMemory } from './open-conversation-memory.ts'
 import { openModelEnds } from './open-model-ends.ts'
+import { openMemory } from './open-memory.ts'
 import { openResponses } from './open-responses.ts'
 import type { Helpers } from './open-helpers.ts'
 import type { OpenedLedger } from './open-ledger.ts'
@@ -151,9 +147,7 @@ export async function serve({
   )
   const modelEnds = await openModelEnds(accounts, secrets, changes)
   const { ends } = modelEnds
-  const reread = async (): Promise<void> => {
-    await Promise.all([inForce.reread(), modelEnds.reread()])
-  }
+  const reread = async () => void (await Promise.all([inForce.reread(), modelEnds.reread()]))
   if (changes)
     opened.adopt(followChanges(changes, apiKeys, { reread }, warn), (following) => following.stop())
 
@@ -210,6 +204,7 @@ export async function serve({
     metrics,
     telemetry,
     count: tokens,
+    threads,
     limits: new CallLimits(limits, nodes.semaphore),
     unpriced: new UnpricedTools(),
     settings: () => inForce.settings,
@@ -223,7 +218,7 @@ export async function serve({
   opened.defer(() => kept.close())
   const conversations = opened.adopt(
     await openConversationMemory({
-      link: workers?.link,
+      others,
       redisUrl: environment.redisUrl,
       namespace,
       key: promptKey(secrets),
@@ -409,18 +404,6 @@ export async function serve({
 function shareMetrics(metrics: Metrics, link: Link): void {
   link.answer('own metrics', () => metricsText(metrics.read()))
   metrics.ofOthers = (own) => link.request<readonly string[]>('metrics of others', own).catch(() => [])
-}
-
-/** Creates the limits on memory and database reads, and the reader of bodies, which puts large forms in `folder`. */
-function openMemory(
-  folder: string,
-  bodyLimit: () => number,
-  nowMs: () => number,
-): { readonly memory: RequestMemory; readonly bodies: BodyReader; readonly reads: StoreReads } {
-  const garbage = new HeapGarbage()
-  const memory = new RequestMemory(bodyLimit, nowMs, (bytes) => garbage.note(bytes))
-  const bodies = new BodyReader(memory, new Spool(folder, bodyLimit, nowMs))
-  return { memory, bodies, reads: new StoreReads(memory) }
 }
 
 const UNASKED =

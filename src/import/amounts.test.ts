@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { QuotaConverter } from './amounts.ts'
 
 describe('quota of another gateway', () => {
-  test('imported quota is the same number where units have the same value, however they are written', () => {
+  test('imported quota is unchanged if a unit has the same value as in the gateway', () => {
     for (const unitsThere of [undefined, '500000', '500000.0', '5e+05', '5E5']) {
       expect(new QuotaConverter(unitsThere, 500_000).convert('quota', 2 ** 52 + 1)).toBe(2 ** 52 + 1)
     }

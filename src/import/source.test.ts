@@ -30,7 +30,7 @@ describe('an address of MySQL', () => {
     ['mysql://db/newapi', 'expected an address such as mysql://user@host/database'],
     ['mysql://ann:%zz@db/newapi', 'expected an address such as mysql://user@host/database'],
     ['mysql://ann:hidden@db/newapi?tls=maybe', 'tls: expected true, false or skip-verify, not "maybe"'],
-  ])('%s is refused with a message that does not contain its password', (place, sentence) => {
+  ])('an invalid import source is refused with a message without its password: %s', (place, sentence) => {
     expect(() => mysqlAddress(place)).toThrow(sentence)
   })
 })

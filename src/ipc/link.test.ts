@@ -82,7 +82,7 @@ test.each<[string, Uint8Array]>([
   ['a kind of message that is not known', frame(serialize(['order', 'value', 0, 1]))],
   ['a value that its listener cannot read', frame(serialize(['message', 'list', 0, 7]))],
   ['a length of 300 MB', Buffer.from([0, 0xa3, 0xe1, 0x11])],
-])('%s ends the link only', async (_, bytes) => {
+])('invalid data between two processes ends their link, and not the process: %s', async (_, bytes) => {
   const [a, b, socket] = await pair()
   const received: unknown[] = []
   b.on('value', (value) => received.push(value))

@@ -43,7 +43,7 @@ test('idle time allows as many more calls as it could have processed, by the cos
   expect(fill(window)).toBe(4)
 })
 
-test('idle time does not count as a cost', () => {
+test('idle time of the event loop does not count as a cost of calls', () => {
   const window = new CongestionWindow()
   fill(window)
   for (let i = 0; i < 1_000; i++) {
@@ -99,7 +99,7 @@ test('at most 16 more calls begin after an idle time, however long it was', () =
   expect(fill(window)).toBe(16)
 })
 
-test('calls that began beyond the window count against its growth', () => {
+test('calls that began while the window was closed delay its next opening', () => {
   const window = new CongestionWindow()
   fill(window)
   for (let i = 0; i < 10; i++) window.callBegan(false)

@@ -100,13 +100,13 @@ describe('permits in stock', () => {
     return { permits, shared, untilMs: response.bucket * bucketsOf(1000).widthMs - 800_000 }
   }
 
-  test('permits in stock are valid until the bucket that they count in, as if the response had come at once', () => {
+  test('permits that a node holds in advance expire with the time bucket in which they count', () => {
     const { permits, untilMs } = atHand()
     expect(permits.take(untilMs - 1)?.allowed).toBe(true)
     expect(permits.take(untilMs)).toBeUndefined()
   })
 
-  test('permits in stock are void after a request without a response', () => {
+  test('permits that a node holds in advance are void after a request without a response', () => {
     const { permits } = atHand()
     expect(permits.take(101)?.allowed).toBe(true)
     permits.buildRequest(102, 0, GENERATION)
@@ -125,7 +125,7 @@ describe('a node that cannot reach the others', () => {
   const times = (n: number, take: () => boolean): number =>
     Array.from({ length: n }, take).filter(Boolean).length
 
-  test('a node that cannot reach the others has its share, never nothing and never all', () => {
+  test('a node that cannot reach the others may use its share of a limit, which is neither nothing nor all', () => {
     for (const [max, share] of [
       [90, 30],
       [10, 3],
@@ -138,7 +138,7 @@ describe('a node that cannot reach the others', () => {
     }
   })
 
-  test('a node that cannot reach the others has its share of the remaining permits, and of those expired since', () => {
+  test('a node that cannot reach the others may use its share of the remaining permits and of expired ones', () => {
     const shared = new SharedWindow()
     const [one, other] = [new Permits(90, 1000), new Permits(90, 1000)]
     ask(one, shared, 0, 60)

@@ -37,10 +37,10 @@ export class MemoryAllocation {
 
 /**
  * Kinds of work that may exceed a client's share of memory, one allocation at a time: reading a large answer,
- * and converting a large request. They are separate, because a conversion holds memory during the whole call,
- * and answers must not wait so long.
+ * converting a large request, and reading an answer that equal calls share. They are separate, because a
+ * conversion holds memory during the whole call, and answers must not wait so long.
  */
-type Turn = 'answers' | 'conversions'
+type Turn = 'answers' | 'conversions' | 'shared answers'
 
 /** A request that waits for memory to become free. */
 interface Waiting {

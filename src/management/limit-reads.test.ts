@@ -37,7 +37,7 @@ function stageOf(store: Pick<Store, 'read' | 'write'>) {
   return { memory, reads, reading, done, metered: limitedStore(rows, reading) }
 }
 
-test('a page takes the memory of its texts before it is read, and waits for it', async () => {
+test('a page of the usage log waits for the memory of its texts before it is read', async () => {
   const store = await openedStore()
   const { memory, reads, reading, done, metered } = stageOf(store)
   const { id: userId } = await store.write('createUser', newUser())
@@ -67,7 +67,7 @@ const NO_CONTENT = {
 
 const USAGE_LIMIT_FIELDS = { calendar: new Calendar('UTC'), usdOf: String }
 
-test('an export holds the memory of one of its steps, of 2,000 calls, however many there are', async () => {
+test('an export of the usage log takes memory for 2,000 calls at a time, however many there are', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   using database = new DatabaseSync(path)
@@ -95,7 +95,7 @@ test('an export holds the memory of one of its steps, of 2,000 calls, however ma
   expect(memory.held).toBe(0)
 })
 
-test('an export of the audit log holds the memory of one of its steps, of 500 changes, however many there are', async () => {
+test('an export of the audit log takes memory for 500 changes at a time, however many there are', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   using database = new DatabaseSync(path)

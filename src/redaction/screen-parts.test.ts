@@ -39,7 +39,7 @@ test.each([
     ['', ''],
     [0, 0],
   ],
-])('%j becomes %j', (parts, expected, counts) => {
+])('a match that spans several parts of a text is redacted: %j becomes %j', (parts, expected, counts) => {
   expect(screenParts(redacting, parts)).toEqual({ parts: expected, counts, blockedBy: undefined })
 })
 

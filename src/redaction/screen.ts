@@ -14,6 +14,12 @@ export interface Match {
   readonly kind: string
 }
 
+/** Thrown if a text has more matches than the caller allows. */
+export class TooManyMatches extends Error {}
+
+/** Characters that are searched before the number of matches is checked. */
+const STEP_LENGTH = 65_536
+
 /** Result of screening a text. */
 export interface Screened {
   /** The text that may be passed on. The same string if nothing was changed. */
@@ -46,11 +52,14 @@ export class Screen {
     return rule.do !== 'flag' || this.canBlock
   }
 
-  /** The matches of a text, ordered by start, then by rule. Overlapping matches of one rule are joined. */
-  find(text: string): readonly Match[] {
+  /**
+   * The matches of a text, ordered by start, then by rule. Overlapping matches of one rule are joined. Throws
+   * `TooManyMatches` soon after the searches of all rules have found more than `maxMatches`.
+   */
+  find(text: string, maxMatches = Number.POSITIVE_INFINITY): readonly Match[] {
     const matches: { start: number; end: number; rule: number; kind: string }[] = []
     const lastOf: ({ start: number; end: number } | undefined)[] = this.rules.map(() => undefined)
-    for (const { span, rule, kind } of this.#found(text)) {
+    for (const { span, rule, kind } of this.#found(text, maxMatches)) {
       const last = lastOf[rule]
       if (last && span.start < last.end) {
         last.end = Math.max(last.end, span.end)
@@ -75,12 +84,17 @@ export class Screen {
     return new ScreenStream(this, pseudonyms)
   }
 
-  #found(text: string): readonly Found[] {
+  #found(text: string, maxMatches: number): readonly Found[] {
     const found: Found[] = []
     for (const [rule, { rule: compiled }] of this.rules.entries()) {
       for (const search of compiled.searches) {
         const scanner = new Scanner(search)
-        scanner.scan(text, 0, true)
+        for (let end = 0; end < text.length; ) {
+          end = Math.min(text.length, end + STEP_LENGTH)
+          const { needed } = scanner
+          scanner.scan(text.slice(needed, end), needed, end === text.length)
+          if (found.length + scanner.spans.length > maxMatches) throw new TooManyMatches()
+        }
         for (const span of scanner.spans) found.push({ span, rule, kind: search.kind })
       }
     }

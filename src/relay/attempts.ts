@@ -28,6 +28,7 @@ import type { AttemptEnd } from './response-handler.ts'
 import { guardedAttempt } from './guards/guarded-attempt.ts'
 import { boundOf, moveSpentKeysLast } from './provider-bound.ts'
 import { RetryBudget } from './retry-budget.ts'
+import type { Affinity } from './affinity/affinity.ts'
 import { withCacheQuestion } from './affinity/cache-question.ts'
 import { sessionHeaders, withCacheKey } from './affinity/cache-key.ts'
 import type { AttemptRequest, ChannelPlan, ParsedRequest, Plan, Target } from './request-stages.ts'
@@ -41,6 +42,7 @@ export interface AttemptServices {
   readonly load: ChannelLoad
   readonly minutes: ChannelMinutes
   readonly missing: MissingModels
+  readonly affinity: Pick<Affinity, 'counted'>
   readonly ends: ModelEnds
   readonly metrics: Metrics
   readonly limits: CallLimits
@@ -291,7 +293,8 @@ export class Attempts {
     this.#underWay.add(attempt)
     load.begin(channel)
     call.beginAttempt(target)
-    call.affinity?.attempted(call.plan, target)
+    if (call.affinity) call.affinity.attempted(call.plan, target)
+    else this.#services.affinity.counted(call.plan, target)
     call.attempt = attempt
     let end: AttemptEnd | undefined
     try {

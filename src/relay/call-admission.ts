@@ -66,7 +66,8 @@ export class CallAdmission {
     const possible = planning instanceof Promise ? await planning : planning
     const { startedMs } = incoming
     const session = this.#services.affinity.tagOf(caller.user.id, request)
-    const breaks = this.#services.breaks.of(session, startedMs)
+    // Only conversations have a prompt that a provider keeps.
+    const breaks = this.#services.breaks.of(request.conversation ? session : '', startedMs)
     const affinity = this.#services.affinity.of(caller.user.id, possible)
     const arranged = affinity ? affinity.arranged(possible) : possible
     const planned = arranged instanceof Promise ? await arranged : arranged

@@ -325,6 +325,7 @@ export class Call implements MediaRequester {
     const reason = ending === 'complete' && isEstimate ? 'estimated' : ending
     const { rate } = this.noteServed(target, this.servedByHead?.served)
     const priced = { usage, tools: [], quota: charge(rate, usage, form), reason } as const
+    if (!this.cut) this.affinity?.answered(this.plan, target, usage, !isEstimate)
     await this.#book(target, priced, delivered, undefined, form)
   }
 

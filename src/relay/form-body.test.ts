@@ -63,7 +63,7 @@ test('replacing contents of a form changes only their bytes, in memory and on di
   expect(spool.held).toBe(0)
 })
 
-test('a file on disk has no name, and its space is released once', async () => {
+test('a form that is buffered on disk has no file name, and its space is released once', async () => {
   const spool = newSpool()
   const file = spool.newFile({ client: 1, key: 1 })
   await file.append(Buffer.from('hello '))
@@ -77,7 +77,7 @@ test('a file on disk has no name, and its space is released once', async () => {
   await expect(file.read(0, 1)).rejects.toThrow()
 })
 
-test('a file can be removed once it is closed, although it was still being opened', async () => {
+test('the buffer file of a form is removed even if it is closed while it is being opened', async () => {
   const path = join(folder, 'upload')
   const file = newSpool().newNamedFile({ client: 1, key: 1 }, path)
   let isOpened = false

@@ -33,7 +33,7 @@ describe('the lifetimes that a request names', () => {
       ['5m', '30m', '1h', '12h'],
     ],
     ['a short text with other escapes', String.raw`{"messages":[{"content":"\u001b[1m \\u0061 \n"}]}`, []],
-  ])('%s', (_, text, expected) => {
+  ])('the cache lifetimes that a request names are found: %s', (_, text, expected) => {
     expect(named(text)).toEqual(expected)
   })
 })

@@ -6,7 +6,7 @@ import { regionName, requestedTier } from '@sluice/wire/service-tier'
 import { isForm } from '@sluice/wire/multipart'
 import type { Body, BodyOptions, BodyReader, FormBody } from './body-reader.ts'
 import type { Dialect, DialectFacts, FormDialect, Reader } from './dialects/dialect.ts'
-import { sessionFinder } from './affinity/session.ts'
+import { namedSessionFinder, sessionFinder } from './affinity/session.ts'
 import { equalRequest } from './answer-cache/answer-keeping.ts'
 import { namedLifetimes } from './named-lifetimes.ts'
 import type { IncomingCall, ParsedRequest } from './request-stages.ts'
@@ -47,7 +47,13 @@ export function parseRequest(
   if ('parts' in body) {
     const dialect = form as FormDialect
     for (const { name } of body.parts) dialect.names.checkName(name)
-    return dialect.read(body, reader)
+    const read = dialect.read(body, reader)
+    const named = namedSessionFinder(headers)
+    if (!named) return read
+    const session = { session: named }
+    return read instanceof Promise
+      ? read.then((one) => withService(one, session))
+      : withService(read, session)
   }
   const dialect = json as Dialect
   const scan = scanObject(body.bytes, dialect.scanLimits)
@@ -57,7 +63,9 @@ export function parseRequest(
   const region = regionName(member('inference_geo'))
   const lifetimes = namedLifetimes(scan)
   const { conversation } = dialect
-  const session = conversation && sessionFinder(headers, scan, conversation)
+  const session = conversation
+    ? sessionFinder(headers, scan, conversation)
+    : namedSessionFinder(headers, scan)
   const cachesForADay = member('prompt_cache_retention') === '24h'
   const request = dialect.read(scan, headers, reader)
   const keeping = reader.settings.options.cache && dialect.keeping?.(scan)
@@ -67,7 +75,8 @@ export function parseRequest(
     ...(serviceTier !== undefined && { serviceTier }),
     ...(region !== undefined && { region }),
     ...(lifetimes.length > 0 && { lifetimes }),
-    ...(session && { session, conversation: { scan, form: conversation } }),
+    ...(session && { session }),
+    ...(conversation && { conversation: { scan, form: conversation } }),
     ...(cachesForADay && { cachesForADay }),
     ...(keeping && { equal: equalRequest(keeping, scan, headers) }),
   }

@@ -198,6 +198,7 @@ export class Relay {
     this.#attempts.close()
     this.#idempotent.close()
     void this.#guardServices.close()
+    void this.#services.cache.close()
   }
 
   /** Responds with the number of tokens that a request would have. */

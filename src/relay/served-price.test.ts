@@ -37,7 +37,7 @@ describe('the tier of an answer that states none', () => {
     ['an override has a default', overridden('default', '"flex"'), undefined, 'flex', false],
     ['the client names another than the default', overridden('default', '"flex"'), 'fast', 'fast', false],
   ])(
-    'is that of the request, and a guess where the provider chose: %s',
+    'an answer without a tier is charged by the requested one, as a guess if the provider chose: %s',
     (_, channel, requested, tier, isGuessed) => {
       expect(chargedTier(channel, { serviceTier: requested }, false, undefined)).toEqual({ tier, isGuessed })
     },
@@ -66,7 +66,7 @@ describe('the tiers that a hold covers', () => {
     ['the standard one at other hosts', other, 'auto', ['standard']],
     ["standard and the channel's own", channelOf({ service_tier: 'fast' }), 'flex', ['standard', 'fast']],
     ['standard and fast where the channel leaves it to OpenAI', auto, 'flex', ['standard', 'fast']],
-  ])('are %s', (_, channel, serviceTier, tiers) => {
+  ])('a hold covers the service tiers that may be served: %s', (_, channel, serviceTier, tiers) => {
     const request = serviceTier === undefined ? {} : { serviceTier }
     expect(possibleService({ channel }, 'chat', request, false).tiers).toEqual(tiers)
   })
@@ -78,7 +78,7 @@ describe('the region that a hold covers', () => {
     ['none, if the channel removes it', channelOf({}), { region: 'us' }, undefined],
     ['that of the request', channelOf({ allow: new Set(['inference_geo']) }), { region: 'us' }, 'us'],
     ['that of an override', overridden('set', '"eu"', 'inference_geo'), { region: 'us' }, 'eu'],
-  ])('is %s', (_, channel, request, region) => {
+  ])('a hold covers the region that may be served: %s', (_, channel, request, region) => {
     expect(possibleService({ channel }, 'chat', request, false).region).toBe(region)
   })
 })
@@ -99,7 +99,7 @@ describe('tokens written to a cache for an unknown lifetime', () => {
       request({ cache_control: { ttl: '1h' } }),
       'cacheWrite1h',
     ],
-  ] as const)('count as %s', (_, channel, sent, kind) => {
+  ] as const)('cache writes of an unknown lifetime count as %s', (_, channel, sent, kind) => {
     expect(withSentLifetime(written, { channel, request: sent })).toEqual({ ...NO_USAGE, [kind]: 7 })
   })
 })

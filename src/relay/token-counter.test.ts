@@ -6,7 +6,7 @@ import { countedText, TokenCounter } from './token-counter.ts'
 const count = new TokenCounter(0, { start: (_, make) => make() })
 afterAll(() => count.close())
 
-test('texts for charges are counted before others, of which few are counted at a time', async () => {
+test('texts whose tokens are charged are counted before other texts', async () => {
   const order: string[] = []
   const noting = (name: string) => (): void => void order.push(name)
   const long = 'apple '.repeat(2_000)

@@ -19,7 +19,7 @@ test.each([
   ['letters of three bytes', '漢'.repeat(500)],
   ['half of a surrogate pair', 'x\ud800y'],
   ['a control token', '<|endoftext|>'],
-])('%s has as many tokens as the library counts', (_, text) => {
+])('a text has as many tokens as the reference library counts: %s', (_, text) => {
   expect(vocabulary.count(text)).toBe(expected(text))
 })
 

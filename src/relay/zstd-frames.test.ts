@@ -36,7 +36,7 @@ test('bytes after the frames that are not a frame are refused, wherever the body
   for (const pieces of everyCut(body)) expect(await decoded(pieces)).toBe('refused')
 })
 
-test('a frame and the next one may be as long as the previous frame', async () => {
+test('bytes after the last zstd frame are refused, also where that frame is shorter than the one before', async () => {
   const short = zstdCompressSync(Buffer.from('1234'))
   const body = Buffer.concat([zstdCompressSync(Buffer.from('12345')), short, Buffer.from('}')])
   expect(body.length).toBe(2 * short.length + 2)

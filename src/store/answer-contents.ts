@@ -12,6 +12,8 @@ const PART_BYTES = 262_144
 /** An answer to be stored, with its content in pieces of any size. */
 export type AnswerToStore = Omit<KeptAnswer, 'answerId' | 'parts' | 'bytes'> & {
   readonly pieces: readonly Buffer[]
+  /** The last removal before its call began; absent if it is stored whatever was removed. */
+  readonly lastRemoval?: number
 }
 
 /**

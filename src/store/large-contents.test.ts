@@ -5,6 +5,7 @@ import type { StoredResponse } from '../domain/stored-response.ts'
 import { isLarge, LargeContents, removeParts } from './large-contents.ts'
 import { pruneOrphanedParts } from './prune.ts'
 import type { Rows } from './store.ts'
+import { removeStoredOfUser } from './stored-of-user.ts'
 
 const HOUR_MS = 3_600_000
 const MIB = 1_048_576
@@ -98,18 +99,22 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     expect(await database.sql('select part from response_parts')).toEqual([])
   })
 
-  test('a large content that no response refers to is pruned after an hour', async () => {
+  test('a large content that no response refers to is pruned after an hour, and that of a deleted user is removed at once', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const contents = new LargeContents(store)
     await contents.store(large('live'))
     await contents.store(large('expired', { expiresMs: Date.now() }))
     await contents.store(large('of a deleted user', { userId }))
     await store.write('deleteUser', { userId, deleted_time: 1 })
+    await removeStoredOfUser(store, userId)
     await contents.store(large('too late', { userId }))
+    expect(
+      await database.sql('select distinct response_id from response_parts order by response_id'),
+    ).toEqual([{ response_id: 'expired' }, { response_id: 'live' }])
     await expect(new LargeContents(failingFrom(store, 3)).store(large('cut'))).rejects.toThrow('stopped')
     await store.write('pruneResponses', { nowMs: Date.now(), limit: 10 })
     expect(await pruneOrphanedParts(store, Date.now())).toBe(0)
-    expect(await pruneOrphanedParts(store, Date.now() + HOUR_MS + 60_000)).toBe(3 * 4 + 2)
+    expect(await pruneOrphanedParts(store, Date.now() + HOUR_MS + 60_000)).toBe(4 + 2)
     expect(await database.sql('select distinct response_id from response_parts')).toEqual([
       { response_id: 'live' },
     ])

@@ -40,7 +40,7 @@ export class LargeContents {
           createdMs: Date.now(),
         }),
       )
-    return this.#rows.write('storeResponse', {
+    const sum = await this.#rows.write('storeResponse', {
       ...response,
       content: {
         inputParts: input.length,
@@ -48,6 +48,9 @@ export class LargeContents {
         bytes: Buffer.byteLength(content.input) + Buffer.byteLength(content.response),
       },
     })
+    // Its user was deleted meanwhile.
+    if (!sum) await removeParts(this.#rows, response.id)
+    return sum
   }
 
   #inTurn(write: () => Promise<void>): Promise<void> {

@@ -20,6 +20,7 @@ export async function pruneExpired(
   kind:
     | 'pruneResponses'
     | 'pruneAnswers'
+    | 'pruneAnswerRemovals'
     | 'pruneIdempotentCalls'
     | 'pruneAnswerParts'
     | 'pruneSignatures'

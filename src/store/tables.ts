@@ -247,6 +247,21 @@ export const TABLES = {
     rows: 'plain',
   },
 
+  /** Removals of kept answers. A call that began before a matching removal does not store its answer. */
+  answer_removals: {
+    columns: {
+      /** Consecutive, in the order of the commits. */
+      id: 'integer primary key',
+      /** `AnswerKind` */
+      kind: 'text',
+      /** Filter of the removal: null matches all. */
+      user_id: 'integer?',
+      token_id: 'integer?',
+      model: 'text?',
+      removed_ms: 'integer',
+    },
+  },
+
   /** Calls with an idempotency key. Their answers may be in `kept_answers`. */
   idempotent_calls: {
     columns: {

@@ -62,6 +62,9 @@ test.each([
     true,
     { text: 5, audio: 4, image: 1 },
   ],
-])('tokens are %s', (_, usage, mayHaveMedia, modalities) => {
-  expect(tokenCounts({ ...NO_USAGE, ...usage }, mayHaveMedia).inputBy).toEqual(modalities)
-})
+])(
+  'the exported input tokens of a call are divided by modality: %s',
+  (_, usage, mayHaveMedia, modalities) => {
+    expect(tokenCounts({ ...NO_USAGE, ...usage }, mayHaveMedia).inputBy).toEqual(modalities)
+  },
+)

@@ -20,7 +20,7 @@ sluice_requests_total{path="a b",status="404"} 1
 sluice_event_loop_delay_p99_seconds 0.25
 `
 
-test('merged metrics are sums of counters and amounts, and the maximum delay', () => {
+test('merging the metrics of processes adds counters and gauges, and takes the maximum of delays', () => {
   expect(mergedText([one, other])).toBe(`# HELP sluice_requests_total Requests answered.
 # TYPE sluice_requests_total counter
 sluice_requests_total{path="/v1/models",status="200"} 7
@@ -35,7 +35,7 @@ sluice_event_loop_delay_p99_seconds 0.5
   expect(mergedText([one])).toBe(one)
 })
 
-test('only the counters of a process that has ended are kept', () => {
+test('after a process has ended only its counters stay in the merged metrics', () => {
   expect(
     mergedText([one, other], { countersOnly: true }),
   ).toBe(`# HELP sluice_requests_total Requests answered.

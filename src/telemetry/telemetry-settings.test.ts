@@ -33,7 +33,7 @@ describe('which signals are exported', () => {
     ['events with an address for them', { OTEL_EXPORTER_OTLP_LOGS_ENDPOINT: 'http://l' }, ['LOGS']],
     ['not one that is turned off', { ...ALL, OTEL_TRACES_EXPORTER: 'none' }, ['METRICS']],
     ['none if all is turned off', { ...ALL, OTEL_SDK_DISABLED: 'TRUE' }, []],
-  ])('%s', (_, variables, signals) => {
+  ])('the OTEL_ variables decide which signals are exported: %s', (_, variables, signals) => {
     expect(signalsOf(variables)).toEqual(signals)
   })
 })
@@ -60,14 +60,17 @@ test.each([
   ['traceidratio', '0.25', { root: 'ratio', ratio: 0.25, isParentBased: false }],
   ['parentbased_traceidratio', undefined, { root: 'ratio', ratio: 1, isParentBased: true }],
   ['always_on', '0.25', { root: 'on', ratio: 1, isParentBased: false }],
-])('the sampler %s with the argument %s', (name, argument, sampler) => {
-  const { sampler: read_, reported } = read({
-    ...(name !== undefined && { OTEL_TRACES_SAMPLER: name }),
-    ...(argument !== undefined && { OTEL_TRACES_SAMPLER_ARG: argument }),
-  })
-  expect(read_).toEqual(sampler)
-  expect(reported).toEqual([])
-})
+])(
+  'the sampler of traces follows from its OTEL_ variables: %s with the argument %s',
+  (name, argument, sampler) => {
+    const { sampler: read_, reported } = read({
+      ...(name !== undefined && { OTEL_TRACES_SAMPLER: name }),
+      ...(argument !== undefined && { OTEL_TRACES_SAMPLER_ARG: argument }),
+    })
+    expect(read_).toEqual(sampler)
+    expect(reported).toEqual([])
+  },
+)
 
 test('unknown values of OTEL_ variables are reported and ignored', () => {
   const settings = read({

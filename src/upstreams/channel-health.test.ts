@@ -61,7 +61,7 @@ describe('the health of a channel', () => {
     expect(health.openBreakers(5_000)).toBe(0)
   })
 
-  test('an attempt that runs while another one decides does not decide, even if that had no result', () => {
+  test('while one attempt probes a channel, other attempts that end do not end the probe', () => {
     fail(5, 0)
     const beside = health.begin(well)
     const decisive = health.begin(ill)
@@ -81,7 +81,7 @@ describe('the health of a channel', () => {
     expect(health.isOpen({ ...ill, probe: 1_000 }, 5_000)).toBe(false)
   })
 
-  test('each attempt reports once: its first result counts', () => {
+  test('only the first result of an attempt counts for the health of its channel', () => {
     for (let i = 0; i < 4; i++) {
       const attempt = health.begin(ill)
       attempt.failed(0)

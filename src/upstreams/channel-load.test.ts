@@ -56,6 +56,9 @@ test.each([
   ['weight', 0.5],
   ['least_busy', 0.099],
   ['latency', 0],
-] as const)('the weights decide: %s at %d', (balance, drawn) => {
-  expect(load.measure(balance, CALLS, () => drawn)).toBeUndefined()
-})
+] as const)(
+  'the weights of channels decide with balance weight, and for a tenth of the calls otherwise: %s at %d',
+  (balance, drawn) => {
+    expect(load.measure(balance, CALLS, () => drawn)).toBeUndefined()
+  },
+)

@@ -8,7 +8,7 @@ describe('a media type', () => {
     'text/event-stream;charset=UTF-8',
     'application/vnd.x+json ; a=b; c="d e;f\\"g"',
     'application/json;',
-  ])('%j is a media type', (text) => expect(isMediaType(text)).toBe(true))
+  ])('a valid media type is accepted: %j', (text) => expect(isMediaType(text)).toBe(true))
 
   test.each([
     '',
@@ -26,5 +26,5 @@ describe('a media type', () => {
     'application/json; a="\x80"',
     'application/json\x80',
     ' application/json',
-  ])('%j is not a media type', (text) => expect(isMediaType(text)).toBe(false))
+  ])('an invalid media type is refused: %j', (text) => expect(isMediaType(text)).toBe(false))
 })

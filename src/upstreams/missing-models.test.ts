@@ -10,7 +10,7 @@ beforeEach(() => {
 })
 
 describe('a model that a channel answered 404 for', () => {
-  test('a missing model is missing at its channel for a minute, and nowhere else', () => {
+  test('a model that a channel answered with 404 is skipped at that channel only, for a minute', () => {
     missing.add(channel, 'm', 1_000)
     expect(missing.isMissing(channel, 'm', 60_999)).toBe(true)
     expect([...missing.list(60_999)]).toEqual([{ channel: 'a', model: 'm' }])
@@ -20,13 +20,13 @@ describe('a model that a channel answered 404 for', () => {
     expect(missing.isMissing(channel, 'm', 61_000)).toBe(false)
   })
 
-  test('a missing model is missing for a minute from the last 404', () => {
+  test('a model is skipped at a channel for a minute after the last 404', () => {
     missing.add(channel, 'm', 0)
     missing.add(channel, 'm', 50_000)
     expect(missing.isMissing(channel, 'm', 109_999)).toBe(true)
   })
 
-  test('a missing model is available again once the channel answered for it, or was reconfigured', () => {
+  test('a missing model is called again once its channel answered for it or was reconfigured', () => {
     missing.add(channel, 'm', 0)
     missing.remove(channel, 'm')
     expect(missing.isMissing(channel, 'm', 1)).toBe(false)
@@ -34,7 +34,7 @@ describe('a model that a channel answered 404 for', () => {
     expect(missing.isMissing(channelOf({ name: 'a' }), 'm', 1)).toBe(false)
   })
 
-  test('a missing model is forgotten after a thousand others', () => {
+  test('at most a thousand missing models are remembered', () => {
     missing.add(channel, 'first', 0)
     for (let i = 0; i < 999; i++) missing.add(channel, `m${i}`, 0)
     expect(missing.isMissing(channel, 'first', 1)).toBe(true)

@@ -8,7 +8,7 @@ test.each([
   ['socks5://proxy.example', 'socks5', 'proxy.example', 1080, undefined],
   ['socks5h://proxy.example:80', 'socks5', 'proxy.example', 80, undefined],
   ['SOCKS5://a%3A:b%40@[::1]:9', 'socks5', '::1', 9, { user: 'a:', password: 'b@' }],
-] as const)('%s is a proxy', (text, kind, host, port, credentials) => {
+] as const)('a valid proxy address is read: %s', (text, kind, host, port, credentials) => {
   expect(parseProxy(text)).toEqual({ kind, host, port, credentials })
 })
 
@@ -20,6 +20,6 @@ test.each([
   'socks4://proxy.example',
   'http://%ff@proxy.example',
   'http://',
-])('%s is not a proxy', (text) => {
+])('an invalid proxy address is refused: %s', (text) => {
   expect(parseProxy(text)).toBeUndefined()
 })

@@ -14,7 +14,9 @@ test.each([
   ['Fri, 20 Nov 2026 09:59:00 GMT', undefined],
   ['', undefined],
   [undefined, undefined],
-])('the header %j asks for %j ms', (header, ms) => expect(retryAfterMs(header, NOW)).toBe(ms))
+])("the waiting time is read from an upstream's headers: %j as %j ms", (header, ms) =>
+  expect(retryAfterMs(header, NOW)).toBe(ms),
+)
 
 test.each([
   ['7', '7'],
@@ -35,4 +37,6 @@ test.each([
   ['Fri, 20 Nov 2026 10:00:30 UTC', undefined],
   ['', undefined],
   [undefined, undefined],
-])('for %j a client gets %j', (header, told) => expect(forwardedRetryAfter(header)).toBe(told))
+])("a provider's retry-after is forwarded to the client if it is valid: %j as %j", (header, told) =>
+  expect(forwardedRetryAfter(header)).toBe(told),
+)

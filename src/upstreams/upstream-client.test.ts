@@ -63,7 +63,7 @@ const channel = channelOf({ name: 'a', base_url: 'https://x.example/v1', keys: [
 const destination = destinationOf(channel, 'sk-one')
 
 describe('a destination', () => {
-  test('a destination is the same for the same channel, origin and key, however often it was configured', () => {
+  test('connections are shared by calls with the same channel, origin and key, also after a reload', () => {
     const again = channelOf({ name: 'a', base_url: 'https://x.example/v2', keys: ['sk-three', 'sk-one'] })
     expect(destinationOf(again, 'sk-one').id).toBe(destination.id)
   })
@@ -73,11 +73,11 @@ describe('a destination', () => {
     ['origin', channelOf({ ...channel, base_url: 'https://x.example:8443/v1' }), 'sk-one'],
     ['scheme', channelOf({ ...channel, base_url: 'http://x.example/v1' }), 'sk-one'],
     ['key', channel, 'sk-two'],
-  ])('a destination is different for another %s', (_, other, key) => {
+  ])('connections are not shared with calls of another %s', (_, other, key) => {
     expect(destinationOf(other, key).id).not.toBe(destination.id)
   })
 
-  test('a destination does not contain the key', () => {
+  test('the name under which connections are shared does not contain the key', () => {
     expect(JSON.stringify(destination)).not.toContain('sk-one')
   })
 
@@ -87,11 +87,14 @@ describe('a destination', () => {
     ['has moved', false, [channelOf({ ...channel, base_url: 'https://y.example/v1' })]],
     ['has other keys', false, [channelOf({ ...channel, keys: ['sk-two'] })]],
     ['has no keys any more', false, [channelOf({ ...channel, keys: [] })]],
-  ])('a destination is configured where its channel %s: %s', (_, expected, channels) => {
-    expect(isConfigured(destination, channels)).toBe(expected)
-  })
+  ])(
+    'the connections of a channel stay open after a reload only if they can still be used: it %s: %s',
+    (_, expected, channels) => {
+      expect(isConfigured(destination, channels)).toBe(expected)
+    },
+  )
 
-  test('a destination without a key is that of a channel without keys', () => {
+  test('a channel without keys has connections of its own', () => {
     const open = channelOf({ ...channel, keys: [] })
     expect(isConfigured(destinationOf(open, ''), [open])).toBe(true)
     expect(isConfigured(destinationOf(open, ''), [channel])).toBe(false)

@@ -84,7 +84,7 @@ describe.each(GATEWAY_STATES)('sluice channel, %s', (manner) => {
     })
   })
 
-  test('sluice channel tests a channel of either kind, with the given model', async () => {
+  test('sluice channel test calls a stored or declared channel, with the given model', async () => {
     const { upstream } = fixture
     for (const lane of ['m', 'spare']) {
       upstream.script(lane, { kind: 'whole' })

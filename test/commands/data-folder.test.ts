@@ -68,7 +68,7 @@ function ask(socketPath: string, method: string, path: string, body?: string): P
 }
 
 describe('the socket of a running gateway', () => {
-  test('the socket is accessible to its owner only, and removed when the gateway stops', async () => {
+  test("the gateway's command socket is accessible to its owner only, and removed when the gateway stops", async () => {
     const { dataDir } = await running()
     const socket = join(dataDir, 'control.sock')
     const { mode } = statSync(socket)
@@ -77,14 +77,14 @@ describe('the socket of a running gateway', () => {
     expect(existsSync(socket)).toBe(false)
   })
 
-  test('the socket needs only DATA_DIR: neither the configuration nor the secret of the gateway', async () => {
+  test('a command reaches a running gateway with DATA_DIR alone, without its configuration and secret', async () => {
     const { dataDir } = await running()
     const { code, out } = await sluice(['user', 'list', '--json'], { DATA_DIR: dataDir })
     expect(code).toBe(0)
     expect(JSON.parse(out)).toHaveLength(2)
   })
 
-  test('the socket of a killed gateway does not prevent a start', async () => {
+  test('the command socket of a killed gateway does not prevent a start', async () => {
     const killed = await running()
     await killed.kill()
     expect(existsSync(join(killed.dataDir, 'control.sock'))).toBe(true)
@@ -93,7 +93,7 @@ describe('the socket of a running gateway', () => {
     expect((await commandOn(killed, 'user', 'list')).code).toBe(0)
   })
 
-  test('the socket is reached in a folder whose path is too long for a socket', async () => {
+  test("a command reaches the gateway's socket in a folder whose path is too long for a socket", async () => {
     const dataDir = join(folder, 'x'.repeat(120))
     mkdirSync(dataDir)
     const far = await startGateway({ config: CONFIG, env: ENV, dataDir })
@@ -108,7 +108,7 @@ describe('the socket of a running gateway', () => {
     }
   })
 
-  test('the socket answers invalid requests with an error, and keeps serving', async () => {
+  test("the gateway's command socket answers invalid requests with an error, and keeps serving", async () => {
     const { dataDir } = await running()
     const socket = join(dataDir, 'control.sock')
     const codes = [
@@ -142,7 +142,7 @@ describe('a data folder', () => {
     expect(existsSync(dataDir)).toBe(false)
   })
 
-  test('a data folder may begin with user create, which creates everything that a first start creates', async () => {
+  test('sluice user create in an empty data folder creates everything that a first start creates', async () => {
     const dataDir = join(folder, 'new')
     const made = await sluice(['user', 'create', 'ann', '--json'], { DATA_DIR: dataDir, ...ENV })
     expect([made.code, JSON.parse(made.out)]).toEqual([

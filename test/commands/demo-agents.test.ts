@@ -43,28 +43,37 @@ function run(agent: DemoAgent, model: string, prompt: string): Promise<DemoRun> 
 }
 
 describe('requests of agents', () => {
-  test.each(PAIRS)('$name on $model reads the named file, and quotes it', async ({ agent, model }) => {
-    const { calls, answer } = await run(agent, model, 'Read notes.txt and tell me what it says')
-    expect(calls.map(({ input }) => Object.values(input as object))).toEqual([[`${FOLDER}/notes.txt`]])
-    expect(answer).toContain('The meeting moved to Thursday at 14:30.\nBring the blue folder.')
-    expect(answer).not.toContain('2\t')
-  })
-
-  test.each(PAIRS)('$name on $model makes two calls at most', async ({ agent, model }) => {
-    const { calls, answer } = await run(agent, model, 'Read notes.txt, plan.txt and missing.txt')
-    expect(calls).toHaveLength(2)
-    expect(answer).toContain('Bring the blue folder.')
-    expect(answer).toContain('First the foundation, then the roof.')
-  })
-
-  test.each(PAIRS)('$name on $model answers without tools where none fits', async ({ agent, model }) => {
-    const { calls, answer } = await run(agent, model, 'Why is the sky blue?')
-    expect(calls).toEqual([])
-    expect(answer).toContain('sky')
-  })
+  test.each(PAIRS)(
+    'the simulated agent reads the named file and quotes it: $name on $model',
+    async ({ agent, model }) => {
+      const { calls, answer } = await run(agent, model, 'Read notes.txt and tell me what it says')
+      expect(calls.map(({ input }) => Object.values(input as object))).toEqual([[`${FOLDER}/notes.txt`]])
+      expect(answer).toContain('The meeting moved to Thursday at 14:30.\nBring the blue folder.')
+      expect(answer).not.toContain('2\t')
+    },
+  )
 
   test.each(PAIRS)(
-    '$name on $model reports that a file is missing, and does not retry',
+    'the simulated agent makes two tool calls at most: $name on $model',
+    async ({ agent, model }) => {
+      const { calls, answer } = await run(agent, model, 'Read notes.txt, plan.txt and missing.txt')
+      expect(calls).toHaveLength(2)
+      expect(answer).toContain('Bring the blue folder.')
+      expect(answer).toContain('First the foundation, then the roof.')
+    },
+  )
+
+  test.each(PAIRS)(
+    'the simulated agent answers without tools where none fits: $name on $model',
+    async ({ agent, model }) => {
+      const { calls, answer } = await run(agent, model, 'Why is the sky blue?')
+      expect(calls).toEqual([])
+      expect(answer).toContain('sky')
+    },
+  )
+
+  test.each(PAIRS)(
+    'the simulated agent reports a missing file and does not retry: $name on $model',
     async ({ agent, model }) => {
       const { calls, answer } = await run(agent, model, 'Read missing.txt')
       expect(calls).toHaveLength(1)
@@ -82,7 +91,7 @@ describe('additional requests of agents', () => {
     return content.map(({ text }) => text ?? '').join('')
   }
 
-  test.each(MODELS)('%s gives a conversation a short title', async (model) => {
+  test.each(MODELS)('the simulated model gives a conversation a short title: %s', async (model) => {
     const title = await chat({
       model,
       messages: [
@@ -97,28 +106,34 @@ describe('additional requests of agents', () => {
     expect(title).toBe('Read notes.txt')
   })
 
-  test.each(MODELS)('%s returns the topic of a message as JSON, as the prompt asks', async (model) => {
-    const said = await messages({
-      model,
-      max_tokens: 512,
-      system:
-        "Analyze if this message indicates a new conversation topic. Format your response as a JSON object with two fields: 'isNewTopic' (boolean) and 'title' (string, or null). No other text.",
-      messages: [{ role: 'user', content: 'Why is the sky blue?' }],
-    })
-    expect(JSON.parse(said)).toEqual({ isNewTopic: expect.any(Boolean), title: 'Why is the sky blue' })
-  })
+  test.each(MODELS)(
+    'the simulated model returns the topic of a message as JSON, as the prompt asks: %s',
+    async (model) => {
+      const said = await messages({
+        model,
+        max_tokens: 512,
+        system:
+          "Analyze if this message indicates a new conversation topic. Format your response as a JSON object with two fields: 'isNewTopic' (boolean) and 'title' (string, or null). No other text.",
+        messages: [{ role: 'user', content: 'Why is the sky blue?' }],
+      })
+      expect(JSON.parse(said)).toEqual({ isNewTopic: expect.any(Boolean), title: 'Why is the sky blue' })
+    },
+  )
 
-  test.each(MODELS)('%s answers a quota check with as few tokens as its API allows', async (model) => {
-    // The Responses API takes no maximum below 16.
-    const least = DEMO_MODELS.responses.some((name) => name === model) ? 16 : 1
-    const answer = await call(
-      gateway.url,
-      { model, max_tokens: 1, messages: [{ role: 'user', content: 'quota' }] },
-      { key: 'ann', path: '/v1/messages' },
-    )
-    expect(JSON.parse(answer.text)).toMatchObject({
-      stop_reason: 'max_tokens',
-      usage: { output_tokens: least },
-    })
-  })
+  test.each(MODELS)(
+    'the simulated model answers a quota check with as few tokens as its API allows: %s',
+    async (model) => {
+      // The Responses API takes no maximum below 16.
+      const least = DEMO_MODELS.responses.some((name) => name === model) ? 16 : 1
+      const answer = await call(
+        gateway.url,
+        { model, max_tokens: 1, messages: [{ role: 'user', content: 'quota' }] },
+        { key: 'ann', path: '/v1/messages' },
+      )
+      expect(JSON.parse(answer.text)).toMatchObject({
+        stop_reason: 'max_tokens',
+        usage: { output_tokens: least },
+      })
+    },
+  )
 })

@@ -86,7 +86,7 @@ describe('a local user with the name of an imported one', () => {
     expect(linesOf(again, 'token')).toEqual([{ name: 'foreign', fate: 'there', notes: [] }])
   })
 
-  test('a local user is not confused with a name that does not exist in the source', async () => {
+  test('an import that names a user who is not in the source is refused, also if a local user has the name', async () => {
     const { dataDir, place } = await withRootHere()
     for (const option of ['merge', 'role']) {
       const outcome = await inFolder(dataDir, 'import', place, `--${option}`, 'bos', '--apply')

@@ -192,7 +192,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
     })
   }
 
-  test('a dry run reports the rows, and writes nothing', async () => {
+  test('a dry run of an import reports the rows, and writes nothing', async () => {
     await fill()
     const dataDir = join(folder(), 'not-there-yet')
     const dry = await report(dataDir, source.place, '--role', 'root')
@@ -224,7 +224,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
     expect((await importInto(dataDir, source.place, '--dry-run', '--apply')).code).toBe(1)
   })
 
-  test('a new-api is imported: its keys and access tokens work, at its prices, and its accounts add up', async () => {
+  test('a database of new-api is imported: its keys and access tokens work, and prices and balances are the same', async () => {
     await fill()
     const { gateway, upstream } = fixture
     const running = await commandOn(gateway, 'import', source.place, '--apply')
@@ -317,7 +317,7 @@ describe.each(SOURCES)('a new-api on %s', (engine) => {
     await gateway.restart()
   })
 
-  test('rows that are not imported are named, with their number and an alternative', async () => {
+  test('sluice import names the rows that it does not import, with their number and an alternative', async () => {
     source = await familyDatabase('new-api', engine, server)
     const rows = {
       two_fas: 2,
@@ -388,7 +388,7 @@ function storeIn(dataDir: string): Promise<Store> {
 }
 
 describe('a one-api', () => {
-  test('a one-api is recognized by its columns: limits of models and addresses, its own channel types, users that it deleted', async () => {
+  test('a database of one-api is recognized by its columns, and imported with its own channel types', async () => {
     const source = await familyDatabase('one-api', 'SQLite')
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 10, used_quota: 4 })
     await source.insert('users', {
@@ -655,7 +655,7 @@ describe('conversions of an import', () => {
     expect(fateOf(done, 'price', 'jina-reranker-v9')).toMatchObject({ fate: 'left' })
   })
 
-  test('ids are kept where they are free; otherwise the row gets another, and the report says so', async () => {
+  test('imported rows keep their ids where these are free; otherwise they get others, which the report lists', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('users', { ...user, id: 1, username: 'ben', quota: 1, used_quota: 0 })
     await source.insert('users', { ...user, id: 9, username: 'cyd', quota: 1, used_quota: 0, inviter_id: 1 })
@@ -870,7 +870,7 @@ describe('invalid values', () => {
     expect(plain.out).not.toContain('with-hyphens')
   })
 
-  test('files that are not a database of the family are an error message', async () => {
+  test('sluice import refuses a file that is not a supported database, with a message', async () => {
     const dataDir = folder()
     const own = await openedStore(join(dataDir, 'own.db'))
     await own.close()
@@ -1009,7 +1009,7 @@ test('a table that is an endless view is refused with an error message, and not 
   expect(err).toContain('"channels" is a view, and nothing but plain tables is read')
 })
 
-test('of several users whose names imitate each other, one is imported', async () => {
+test('of several users with confusable names one is imported', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   const names = ['ben', 'Ben', 'ｂen', 'b\u200Ben', 'bеn', 'Ben 本']
   for (const [index, username] of names.entries()) {

@@ -72,7 +72,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(embeddedRows(folder, 'SELECT * FROM holds')).toEqual([])
   })
 
-  test('the copy works: keys are found and decrypted, and new ids follow the old ones', async () => {
+  test('a gateway on the migrated database finds and decrypts its keys, and new ids follow the old ones', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)
@@ -95,7 +95,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     }
   })
 
-  test('a second run changes nothing, and completes missing rows', async () => {
+  test('a second run of sluice migrate completes missing rows, and changes nothing else', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)
@@ -111,7 +111,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(there).toEqual(here)
   })
 
-  test('a dry run reports the rows to copy, and changes neither side', async () => {
+  test('a dry run of sluice migrate reports the rows to copy, and changes nothing', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     const before = readFileSync(join(folder, 'sluice.db'))
@@ -132,7 +132,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(plain.out).not.toContain('tests only')
   })
 
-  test('a target with other rows is refused, and the rows are named', async () => {
+  test('sluice migrate refuses a target with other rows, and names them', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)
@@ -151,7 +151,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(await database.sql('SELECT remain_quota FROM tokens WHERE id = 2')).toEqual([{ remain_quota: 1 }])
   })
 
-  test('a copy that differs is reported as failed, and the source stays unchanged', async () => {
+  test('sluice migrate reports a copy that differs as failed, and leaves the source unchanged', async () => {
     const folder = await filledFolder({ ...FEW, openHolds: 0 })
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)
@@ -172,7 +172,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(embeddedRows(folder, 'SELECT * FROM users')).toEqual(before)
   })
 
-  test('another secret is refused on either side', async () => {
+  test('sluice migrate is refused if source or target has another secret', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     const to = ['migrate', '--to', database.place]
@@ -188,7 +188,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(there.err).toContain('was made with another GATEWAY_SECRET than this gateway')
   })
 
-  test('a running gateway, foreign tables, and an invalid URL are error messages', async () => {
+  test('sluice migrate refuses a running gateway, foreign tables and an invalid URL with a message', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     const lock = lockDataFolder(folder, 'gateway')
@@ -242,7 +242,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
       { table: 'usage_sums', rows: 100 },
     ] as const
 
-    test('after a kill at any moment of a copy, a second run has the same result', async () => {
+    test('sluice migrate that is killed at any moment and run again has the same result', async () => {
       const folder = await filledFolder(MANY)
       const database = await engine.database()
       await (await database.open(SECRETS)).close()
@@ -282,7 +282,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))(
   },
 )
 
-test('every table is either copied or listed as not copied', async () => {
+test('every table is either copied by sluice migrate or listed as not copied', async () => {
   const folder = await filledFolder({ users: 1, tokensEach: 1, charges: [], openHolds: 0 })
   const tables = embeddedRows(folder, "SELECT name FROM sqlite_schema WHERE type = 'table'")
   const ours = tables.map(({ name }) => String(name)).filter((name) => !/^(?:sqlite|kysely)_/.test(name))

@@ -62,10 +62,13 @@ test.each([
   ['two\nlines of it\n', 'ann', 'expected one line on standard input, with the password alone'],
   ['7 chars\n', 'ann', 'password: expected a text of 8 to 128 characters'],
   ['a good one', 'nobody', 'there is no user "nobody"'],
-])('%j for %s is refused with an error message', async (input, name, sentence) => {
-  await untilItRuns(gateway)
-  expect(await password(input, name)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
-})
+])(
+  'sluice user password refuses an invalid call with an error message: %j for %s',
+  async (input, name, sentence) => {
+    await untilItRuns(gateway)
+    expect(await password(input, name)).toMatchObject({ code: 1, out: '', err: `sluice: ${sentence}\n` })
+  },
+)
 
 test('a password as an argument is refused', async () => {
   await untilItRuns(gateway)

@@ -22,7 +22,7 @@ test('sluice schema brings the schema up to date, and a second run changes nothi
     })
 })
 
-test('sluice schema fails for a database of a newer version, and for one that it cannot reach', async () => {
+test('sluice schema fails for a database of a newer version, and for an unreachable one', async () => {
   const folder = dataFolder()
   const environment = { DATA_DIR: folder, GATEWAY_SECRET: SECRET }
   await sluice(['user', 'create', 'ann'], environment)

@@ -57,7 +57,7 @@ describe('a page of the console', () => {
     '/import',
     '/settings',
     '/account',
-  ])('%s is index.html', async (path) => {
+  ])('a path of the console is answered with index.html: %s', async (path) => {
     const { status, headers, text } = await get(path)
     expect(status).toBe(200)
     expect(headers['content-type']).toBe('text/html; charset=utf-8')
@@ -138,7 +138,7 @@ describe('all other paths', () => {
     ])
   })
 
-  test('another method is a 404 in JSON', async () => {
+  test('a request for the console with another method than GET and HEAD is a 404 in JSON', async () => {
     for (const method of ['POST', 'PUT', 'DELETE']) {
       expect((await get('/login', { method })).status).toBe(404)
       expect((await get(ASSET, { method })).status).toBe(404)

@@ -3,7 +3,7 @@ import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import { describe, expect, test } from 'vitest'
 import { upstreamDialect } from '../../src/relay/dialects/conversion-dialects.ts'
 import { channelOf } from '../channel.ts'
-import { requestAs } from './convert-through.ts'
+import { ALL_PROTOCOLS, requestAs } from './convert-through.ts'
 
 const ALLOWED = new Set(['cache_control'] as const)
 
@@ -123,6 +123,42 @@ describe('the billing header of Claude Code', () => {
       expect(JSON.stringify(request)).toContain('Rules.')
       expect(JSON.stringify(request)).not.toContain('cch=')
       expect(dropped).toEqual(['billing_header'])
+    },
+  )
+
+  const SYSTEMS: Readonly<Record<ClientProtocol, (texts: readonly string[]) => object>> = {
+    chat: (texts) => ({
+      messages: [
+        { role: 'system', content: texts.map((text) => ({ type: 'text', text })) },
+        { role: 'user', content: 'hi' },
+      ],
+    }),
+    messages: (texts) => ({ ...body, system: texts.map((text) => ({ type: 'text', text })) }),
+    responses: (texts) => ({
+      instructions: texts[0],
+      input: texts.slice(1).map((content) => ({ role: 'developer', content })),
+    }),
+    gemini: (texts) => ({
+      systemInstruction: { parts: texts.map((text) => ({ text })) },
+      contents: [{ role: 'user', parts: [{ text: 'hi' }] }],
+    }),
+  }
+  const PAIRS = ALL_PROTOCOLS.flatMap((from) =>
+    ([...ALL_PROTOCOLS, 'converse'] as const).filter((to) => to !== from).map((to) => ({ from, to })),
+  )
+
+  // Another gateway may have converted the request of Claude Code before.
+  test.each(PAIRS)(
+    'the billing header of a client of $from is left out for $to, and listed',
+    ({ from, to }) => {
+      const given = { model: 'acme-1', ...SYSTEMS[from]([header, 'Rules.']) }
+      const { request, dropped } = converted(from, to, given)
+      expect(JSON.stringify(request)).toContain('Rules.')
+      expect(JSON.stringify(request)).not.toContain('billing-header')
+      expect(dropped).toEqual(['billing_header'])
+      const line = converted(from, to, { model: 'acme-1', ...SYSTEMS[from]([`${header}\nRules.`, 'More.']) })
+      expect(JSON.stringify(line.request)).toMatch(/"Rules\.".*"More\."/)
+      expect(line.dropped).toEqual(['billing_header'])
     },
   )
 

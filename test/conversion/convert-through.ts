@@ -67,14 +67,14 @@ const FETCHED = { kind: 'inline', mediaType: 'image/png', data: 'cGljdHVyZQ==' }
 
 /**
  * A request converted to another protocol, or the reason for its refusal; both as JSON text. `model` replaces
- * the name in the request; without `hasMarks` the upstream accepts no cache marks.
+ * the name in the request. `hasMarks`: whether the upstream accepts cache marks; by default, if the request has some.
  */
 export function requestAs(
   from: ClientProtocol,
   to: ConversionProtocol,
   bytes: Buffer,
   model?: string,
-  { hasMarks = true }: { readonly hasMarks?: boolean } = {},
+  { hasMarks = mentionsMarks(bytes) }: { readonly hasMarks?: boolean } = {},
 ): string {
   try {
     const scan = scanObject(bytes)
@@ -109,6 +109,10 @@ export function requestAs(
     if (known?.kind.status === 400) return JSON.stringify({ refused: known.message })
     throw error
   }
+}
+
+function mentionsMarks(bytes: Buffer): boolean {
+  return bytes.includes('"cache_control"') || bytes.includes('"prompt_cache_breakpoint"')
 }
 
 /** A whole reply converted to another protocol, or that it is invalid. */

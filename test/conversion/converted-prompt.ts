@@ -29,3 +29,14 @@ export function convertedPrompt(to: ConversionProtocol, converted: string): Conv
   const { history, front } = PROMPTS[to]
   return { front: front.map(textOf), history: textOf(history).replace(/[\]}]+$/, '') }
 }
+
+/** Cache marks as the encoders write them: members of a part, or blocks after it. */
+const MARKS =
+  /,"cache_control":\{"type":"ephemeral"(?:,"ttl":"\w+")?\}|,"prompt_cache_breakpoint":\{"mode":"explicit"(?:,"ttl":"\w+")?\}|,\{"cachePoint":\{"type":"default"(?:,"ttl":"\w+")?\}\}/g
+
+/** A prompt without its cache marks. */
+export function withoutMarks({ front, history }: ConvertedPrompt): ConvertedPrompt {
+  // The brackets that `convertedPrompt` left out may belong to the last mark.
+  const plain = (text: string): string => text.replaceAll(MARKS, '')
+  return { front: front.map(plain), history: plain(`${history}}}`).replace(/[\]}]+$/, '') }
+}

@@ -114,7 +114,7 @@ function replay(folder: string): void {
     'chatgpt-image-latest-reaches-its-own-validation',
     'image-gen-metrics-i1',
     'unlisted-dated-snapshot-reaches-its-own-validation',
-  ])('a recorded refusal is passed on: %s', async (name) => {
+  ])('a recorded error of a media endpoint is passed on: %s', async (name) => {
     const refusal = recorded(`error-400--images--openai--${name}.json`).toString()
     fixture.upstream.script('m', { kind: 'status', status: 400, body: refusal })
     const answer = await call(

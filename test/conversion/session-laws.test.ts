@@ -1,9 +1,12 @@
+import { capabilitiesOf } from '@sluice/wire/model-capabilities'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { requestsOf, sessions } from '../generators/sessions.ts'
+import { movingMarks, requestsOf, sessions, stayingMarks } from '../generators/sessions.ts'
+import { upstreamDialect } from '../../src/relay/dialects/conversion-dialects.ts'
+import { channelOf } from '../channel.ts'
 import { lawRuns } from '../tier.ts'
 import { ALL_PROTOCOLS, requestAs } from './convert-through.ts'
-import { convertedPrompt } from './converted-prompt.ts'
+import { convertedPrompt, type ConvertedPrompt, withoutMarks } from './converted-prompt.ts'
 
 const UPSTREAMS = [...ALL_PROTOCOLS, 'converse'] as const
 /** Names of models with different rules. */
@@ -13,26 +16,82 @@ const PAIRS = ALL_PROTOCOLS.flatMap((from) =>
   UPSTREAMS.filter((to) => to !== from).map((to) => ({ from, to })),
 )
 
-describe.each(PAIRS)('the session of a client of $from at a channel of $to', ({ from, to }) => {
+type Pair = (typeof PAIRS)[number]
+
+/** The prompts of a session's requests, as they are sent upstream. */
+function promptsOf(
+  { from, to }: Pair,
+  model: string,
+  requests: readonly string[],
+  hasMarks: boolean,
+): ConvertedPrompt[] {
+  return requests.map((request) => {
+    const converted = requestAs(from, to, Buffer.from(request), model, { hasMarks })
+    const prompt = convertedPrompt(to, converted)
+    if (!prompt) throw new Error(`refused: ${converted}`)
+    return prompt
+  })
+}
+
+function expectPrefixes(prompts: readonly ConvertedPrompt[]): void {
+  for (const [number, prompt] of prompts.slice(1).entries()) {
+    const before = prompts[number]!
+    expect(prompt.front).toEqual(before.front)
+    expect(prompt.history.slice(0, before.history.length)).toBe(before.history)
+  }
+}
+
+describe.each(PAIRS)('the session of a client of $from at a channel of $to', (pair) => {
   test.each(MODELS)(
     'each converted request of a session to %s begins with the bytes of the previous request',
     (model) => {
       fc.assert(
         fc.property(sessions, (session) => {
-          const prompts = requestsOf(from, session).map((request) => {
-            const converted = requestAs(from, to, Buffer.from(request), model)
-            const prompt = convertedPrompt(to, converted)
-            if (!prompt) throw new Error(`refused: ${converted}`)
-            return prompt
-          })
-          for (const [number, prompt] of prompts.slice(1).entries()) {
-            const before = prompts[number]!
-            expect(prompt.front).toEqual(before.front)
-            expect(prompt.history.slice(0, before.history.length)).toBe(before.history)
-          }
+          expectPrefixes(promptsOf(pair, model, requestsOf(pair.from, session), false))
         }),
         { numRuns: lawRuns(25) },
       )
     },
   )
 })
+
+/** Gemini has no cache marks. */
+const MARKING = PAIRS.filter(({ from }) => from !== 'gemini')
+
+describe.each(MARKING)('the marked session of a client of $from at a channel of $to', (pair) => {
+  test.each(MODELS)('cache marks for %s that move change nothing but themselves', (model) => {
+    let marks = 0
+    fc.assert(
+      fc.property(sessions, movingMarks, (session, plans) => {
+        const prompts = promptsOf(pair, model, requestsOf(pair.from, session, plans), true)
+        const plain = prompts.map(withoutMarks)
+        marks += JSON.stringify(prompts).length - JSON.stringify(plain).length
+        expectPrefixes(plain)
+      }),
+      { numRuns: lawRuns(25) },
+    )
+    expect(marks > 0).toBe(takesMarks(pair, model))
+  })
+
+  test.each(MODELS)(
+    'a request to %s whose earlier marks stay begins with the bytes of the request before',
+    (model) => {
+      fc.assert(
+        fc.property(sessions, stayingMarks, (session, plan) => {
+          expectPrefixes(promptsOf(pair, model, requestsOf(pair.from, session, [plan]), true))
+        }),
+        { numRuns: lawRuns(10) },
+      )
+    },
+  )
+})
+
+function takesMarks({ to }: Pair, model: string): boolean {
+  const dialect = upstreamDialect(to)
+  return (
+    dialect.cacheMarks(
+      channelOf({ allow: new Set(['cache_control'] as const) }),
+      capabilitiesOf(model, model),
+    ) !== undefined
+  )
+}

@@ -228,7 +228,7 @@ describe('a chat client that requests JSON by a schema', () => {
     },
   )
 
-  test('`type: text` requests nothing', async () => {
+  test('response_format with `type: text` changes nothing in a converted request', async () => {
     answering({ text: 'Hello.' })
     await fixture.chat('ann', ask('claude-sonnet-4-5', { response_format: { type: 'text' } }))
     expect(sent()).not.toHaveProperty('output_config')

@@ -188,7 +188,7 @@ function tried(route: Endpoint): (readonly [Credential, Place])[] {
 
 describe('authentication of every route', () => {
   test.each(ROUTES.map((route) => [`${route.method} ${route.path}`, route] as const))(
-    '%s is authenticated by each credential only in its place',
+    'a route accepts each kind of credential only in the header that is meant for it: %s',
     { timeout: 300_000 },
     async (_, route) => {
       const wrong: string[] = []

@@ -86,6 +86,6 @@ test.each<[string, Defect, number, RegExp]>([
   },
 )
 
-test('the unchanged program passes the load test of calls on budgets', LIMIT, async () => {
+test('the unchanged program passes the load test of calls on budgets with kills', LIMIT, async () => {
   expect(await brokenBy(undefined, 3)).toBe('')
 })

@@ -266,7 +266,7 @@ describe('a secret', () => {
       for (const spelling of spellings(secret)) expect(files).not.toContain(spelling)
   })
 
-  test('a secret never reaches another client', () => {
+  test('the secret of one client never reaches another client', () => {
     expect(linesWith(received.bob, CANARY)).toEqual([])
     expect(received.bob).toContain('for bob')
     expect(linesWith(received.stranger, CANARY)).toEqual([])

@@ -116,7 +116,7 @@ describe('a channel that fails several times in a row', () => {
     expect(count('cut')).toBe(FAILURES)
   })
 
-  test('a failing channel is called where there is no other', async () => {
+  test('a failing channel is still called where no other channel serves the model', async () => {
     fixture.upstream.script('alone', BROKEN)
     for (let i = 0; i < 10; i++) expect((await fixture.chat('ann', ask('alone'))).status).toBe(500)
     expect(count('alone')).toBe(10)
@@ -141,7 +141,7 @@ describe('an upstream with retry-after', () => {
       .toBe(2)
   })
 
-  test('retry-after with 503 makes the channel be skipped at once', async () => {
+  test('a channel that answers 503 with retry-after is skipped at once', async () => {
     fixture.upstream.script('wish', {
       kind: 'status',
       status: 503,

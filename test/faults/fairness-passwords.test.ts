@@ -65,7 +65,7 @@ async function until(isTrue: () => boolean): Promise<void> {
 }
 
 describe('during a brute-force attack on passwords', () => {
-  test('sign-ins from another address wait only for as many guesses as are checked at once', async () => {
+  test('during password guessing a sign-in from another address waits only for the checks in progress', async () => {
     const guesses = guessContinuously(ATTACKER)
     const waits: number[] = []
     try {
@@ -85,7 +85,7 @@ describe('during a brute-force attack on passwords', () => {
     expect(median).toBeLessThanOrEqual(GUESSES / 4)
   })
 
-  test('only the attacker is refused for too many requests', async () => {
+  test('while one address guesses passwords, only that address is refused for too many requests', async () => {
     const guesses = guessContinuously(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)
@@ -96,7 +96,7 @@ describe('during a brute-force attack on passwords', () => {
     }
   })
 
-  test('a signed-in user can change a password during the attack', async () => {
+  test('a signed-in user can change the password while others guess passwords', async () => {
     const guesses = guessContinuously(ATTACKER)
     try {
       await until(() => guesses.looked() >= 5)

@@ -133,7 +133,7 @@ const HEADERS: readonly (readonly [name: string, value: string, trusted: Key[]])
 ]
 
 describe.each(HEADERS)('%s: %s', (name, value, trusted) => {
-  test('a forwarded address counts as far as it is readable where the peer is trusted', async () => {
+  test('behind a trusted proxy the forwarded address is used as far as it is readable', async () => {
     expect(await letIn('the peer', { [name]: value })).toEqual(trusted)
   })
   test('a forwarded address has no effect where the peer is not trusted', async () => {

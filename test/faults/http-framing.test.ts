@@ -63,7 +63,7 @@ describe('ambiguous framing', () => {
     ['OPTIONS', /^HTTP\/1\.1 405 /],
     ['PUT', /^HTTP\/1\.1 405 /],
     ['PURGE', /^HTTP\/1\.1 405 /],
-  ])('a request with %s is refused', async (method, status) => {
+  ])('an HTTP request with %s is refused', async (method, status) => {
     const bytes = `${method} ${CHAT} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\nconnection: close\r\n\r\n`
     const answer = await sent(bytes)
     expect(answer).toMatch(status)

@@ -86,25 +86,25 @@ async function brokenWith(
   return (await storm({ ...plan, seed: 7, clients: 32, root: copy.root, env })).broken.join('\n')
 }
 
-test('if content did not wait for its hold, it would be delivered without a trace', LIMIT, async () => {
+test('the kill test fails if content is delivered before its hold is written', LIMIT, async () => {
   expect(await brokenByKill('no gate one', ROUNDS)).toMatch(
     /delivered content without a trace|showed content before its hold was durable/,
   )
 })
-test('if whole responses did not wait for their charge, they would never be charged', LIMIT, async () => {
+test('the kill test fails if whole responses are sent before their charge is written', LIMIT, async () => {
   expect(await brokenByKill('no gate two, whole', ROUNDS)).toMatch(/was seen complete and/)
 })
-test('if streams did not wait for their charge, they would never be charged in full', LIMIT, async () => {
+test('the kill test fails if streams end before their charge is written', LIMIT, async () => {
   expect(await brokenByKill('no gate two, streamed', ROUNDS)).toMatch(/was seen complete and/)
 })
 test(
-  'if images and audio did not wait for their hold, they would be delivered without a trace',
+  'the kill test fails if images and audio are delivered before their hold is written',
   LIMIT,
   async () => {
     expect(await brokenByKill('no gate one, passed', ROUNDS)).toMatch(/delivered content without a trace/)
   },
 )
-test('if native responses did not wait for their charge, they would never be charged', LIMIT, async () => {
+test('the kill test fails if native responses are sent before their charge is written', LIMIT, async () => {
   expect(await brokenByKill('no gate two, passed', ROUNDS)).toMatch(/was seen complete and/)
 })
 test("a charge below the upstream's work is found by the upstream's log", LIMIT, async () => {

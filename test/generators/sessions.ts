@@ -53,6 +53,42 @@ export const sessions: fc.Arbitrary<Session> = fc.record({
   ),
 })
 
+/** Which parts of a request have cache marks. */
+export interface MarkPlan {
+  readonly tools: boolean
+  readonly system: boolean
+  /** Elements of the history: positions, from its end if `fromEnd`. */
+  readonly elements: readonly number[]
+  readonly fromEnd: boolean
+  readonly ttl: '5m' | '1h' | undefined
+  /** Whether a client of chat marks with `prompt_cache_breakpoint`. */
+  readonly isBreakpoint: boolean
+}
+
+/** Marks that are elsewhere in each request of a session, as agents move them to the latest message. */
+export const movingMarks: fc.Arbitrary<readonly MarkPlan[]> = fc.array(
+  fc.record({
+    tools: fc.boolean(),
+    system: fc.boolean(),
+    elements: fc.uniqueArray(fc.nat(6), { maxLength: 3 }),
+    fromEnd: fc.boolean(),
+    ttl: fc.constantFrom('5m', '1h', undefined),
+    isBreakpoint: fc.boolean(),
+  }),
+  { minLength: 1, maxLength: 8 },
+)
+
+/** Marks that stay where they are. */
+export const stayingMarks: fc.Arbitrary<MarkPlan> = fc.record({
+  tools: fc.boolean(),
+  system: fc.boolean(),
+  elements: fc.uniqueArray(fc.nat(4), { minLength: 1, maxLength: 2 }),
+  fromEnd: fc.constant(false),
+  ttl: fc.constant(undefined),
+  // A later breakpoint would give the tools a longer lifetime.
+  isBreakpoint: fc.constant(false),
+})
+
 type Items = readonly object[]
 
 /** A dialect's form of the elements of a history. */
@@ -212,12 +248,69 @@ const WRITERS: Readonly<Record<ClientProtocol, Writer>> = {
   },
 }
 
-/** The requests of a session, as a client of the dialect sends them one after the other. */
-export function requestsOf(protocol: ClientProtocol, { system, rounds }: Session): string[] {
+type Fields = Readonly<Record<string, unknown>>
+
+const markOf = ({ ttl, isBreakpoint }: MarkPlan, protocol: ClientProtocol): object =>
+  protocol === 'responses' || (protocol === 'chat' && isBreakpoint)
+    ? { prompt_cache_breakpoint: { mode: 'explicit' } }
+    : { cache_control: { type: 'ephemeral', ...(ttl && { ttl }) } }
+
+/** The last part of a content with a mark; a text becomes a list, as in clients. Undefined if there is nothing to mark. */
+function markedContent(content: unknown, type: string, mark: object): Items | undefined {
+  if (typeof content === 'string') return [{ type, text: content, ...mark }]
+  if (!Array.isArray(content)) return undefined
+  return [...(content.slice(0, -1) as Items), { ...(content.at(-1) as object), ...mark }]
+}
+
+function markedElement(element: Fields, mark: object, protocol: ClientProtocol): Fields {
+  if (protocol === 'responses' && element['role'] === 'assistant') return element
+  const name = 'output' in element ? 'output' : 'content'
+  const content = markedContent(element[name], protocol === 'responses' ? 'input_text' : 'text', mark)
+  return content ? { ...element, [name]: content } : element
+}
+
+/** Writes the marks of a plan into a request. Responses have no place for marks on instructions and tools. */
+function withMarks(request: Fields, plan: MarkPlan, protocol: ClientProtocol): object {
+  const mark = markOf(plan, protocol)
+  const name = protocol === 'responses' ? 'input' : 'messages'
+  const history = request[name] as readonly Fields[]
+  // The system prompt of chat is the first message.
+  const first = protocol === 'chat' ? 1 : 0
+  const places = plan.elements.map((place) => (plan.fromEnd ? history.length - 1 - place : first + place))
+  const isMarked = (index: number): boolean =>
+    index < first ? plan.system : places.some((place) => place === index)
+  const marked = history.map((element, index) =>
+    isMarked(index) ? markedElement(element, mark, protocol) : element,
+  )
+  const tools = request['tools'] as readonly object[]
+  return {
+    ...request,
+    [name]: marked,
+    ...(plan.tools &&
+      protocol !== 'responses' && {
+        tools: tools.map((tool) => ({ ...tool, cache_control: { type: 'ephemeral' } })),
+      }),
+    ...(plan.system && protocol === 'messages' && { system: markedContent(request['system'], 'text', mark) }),
+  }
+}
+
+/**
+ * The requests of a session, as a client of the dialect sends them one after the other. The plans of their marks are
+ * used in turn.
+ */
+export function requestsOf(
+  protocol: ClientProtocol,
+  { system, rounds }: Session,
+  plans: readonly MarkPlan[] = [],
+): string[] {
   const writer = WRITERS[protocol]
   const history: object[] = []
   const requests: string[] = []
-  const send = (): void => void requests.push(JSON.stringify(writer.request(system, history)))
+  const send = (): void => {
+    const request = writer.request(system, history)
+    const plan = plans[requests.length % plans.length]
+    requests.push(JSON.stringify(plan ? withMarks(request as Fields, plan, protocol) : request))
+  }
   for (const [round, { note, said, picture, again, steps, answer }] of rounds.entries()) {
     if (note !== undefined && writer.note && round > 0) history.push(writer.note(note))
     history.push(writer.user(said, picture))

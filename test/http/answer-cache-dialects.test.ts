@@ -54,7 +54,7 @@ describe.each([
   ['/v1/messages', { model: 'chat', max_tokens: 9, messages: [ROOT_MESSAGE] }],
   ['/v1/responses', { model: 'chat', input: 'hi' }],
   ['/v1/chat/completions', { model: 'messages', max_tokens: 9, messages: [ROOT_MESSAGE] }],
-] as const)('converted calls of %s', (path, body) => {
+] as const)('converted calls at %s', (path, body) => {
   test('whole and streamed converted calls share a cached answer', async () => {
     const lane = body.model
     if (lane === 'messages')

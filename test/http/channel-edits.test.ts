@@ -132,7 +132,7 @@ describe('the override of a channel', () => {
 
 describe('the hold of a changed request', () => {
   test.each(['long-prompt', 'set-maximum', 'no-maximum'])(
-    'the hold covers the change that the channel makes: %s',
+    'a hold covers what a channel adds to the request: %s',
     async (model) => {
       const refused = await fixture.chat('poor', ask(model, { max_tokens: 5 }))
       expect([refused.status, refused.json().error.code]).toEqual([403, 'insufficient_quota'])

@@ -178,7 +178,7 @@ describe("a channel's own tier of service", () => {
     ['gemini', 'gemini-flex', 'serviceTier', 'flex', 'flex'],
     ['chat', 'gemini-fast', 'serviceTier', 'priority', 'fast'],
   ] as const)(
-    '%s to %s has it in %s as %s, whatever the client requests',
+    "a channel's tier is sent whatever the client requests: %s to %s in %s as %s",
     async (client, model, member, value, tier) => {
       const requested = client === 'gemini' ? { serviceTier: 'standard' } : { service_tier: 'default' }
       for (const fields of [{}, client === 'messages' ? { speed: 'fast' } : requested]) {
@@ -253,13 +253,16 @@ describe('tiers that are headers', () => {
     ['messages', 'invoke-asked', { service_tier: 'auto' }, undefined, undefined],
     ['messages', 'invoke-asked', {}, undefined, undefined],
     ['messages', 'invoke-reserved', {}, 'reserved', undefined],
-  ] as const)('%s to %s of Bedrock with %j sends %s', async (client, model, fields, value, dropped) => {
-    const { headers: answered } = await post(client, model, fields)
-    const [request] = bedrock.received
-    expect(request?.headers[BEDROCK_HEADER]).toBe(value)
-    expect(request?.body.toString()).not.toContain('service_tier')
-    expect(answered['x-gateway-dropped']).toBe(dropped)
-  })
+  ] as const)(
+    "a channel's tier is sent to Bedrock in its own form: %s to %s with %j sends %s",
+    async (client, model, fields, value, dropped) => {
+      const { headers: answered } = await post(client, model, fields)
+      const [request] = bedrock.received
+      expect(request?.headers[BEDROCK_HEADER]).toBe(value)
+      expect(request?.body.toString()).not.toContain('service_tier')
+      expect(answered['x-gateway-dropped']).toBe(dropped)
+    },
+  )
 
   test('a tier that Bedrock lacks is left out and listed', async () => {
     const { headers } = await post('chat', 'invoke-asked', { service_tier: 'ultrafast' })
@@ -283,13 +286,16 @@ describe('tiers that are headers', () => {
     ['gemini', 'vertex-asked', { serviceTier: 'priority' }, { [VERTEX_HEADER]: 'priority' }],
     ['chat', 'vertex-asked', { service_tier: 'flex' }, { [VERTEX_HEADER]: 'flex' }],
     ['gemini', 'vertex-asked', { serviceTier: 'standard' }, {}],
-  ] as const)('%s to %s of Vertex with %j sends %j', async (client, model, fields, expected) => {
-    await post(client, model, fields)
-    const request = vertex.received.find(({ path }) => path.includes('/models/'))
-    const tiers = Object.entries(request?.headers ?? {}).filter(([name]) => name.startsWith('x-vertex-ai'))
-    expect(Object.fromEntries(tiers)).toEqual(expected)
-    expect(request?.body.toString()).not.toMatch(/serviceTier|service_tier/)
-  })
+  ] as const)(
+    "a channel's tier is sent to Vertex in its own form: %s to %s with %j sends %j",
+    async (client, model, fields, expected) => {
+      await post(client, model, fields)
+      const request = vertex.received.find(({ path }) => path.includes('/models/'))
+      const tiers = Object.entries(request?.headers ?? {}).filter(([name]) => name.startsWith('x-vertex-ai'))
+      expect(Object.fromEntries(tiers)).toEqual(expected)
+      expect(request?.body.toString()).not.toMatch(/serviceTier|service_tier/)
+    },
+  )
 })
 
 describe('a tier of a channel over HTTP', () => {

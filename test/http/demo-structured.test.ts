@@ -55,7 +55,7 @@ function streamed(text: string): string {
 }
 
 test.each(DEMO_MODELS.messages)(
-  '%s honours the schema of output_config, whole and streamed',
+  'the simulated model follows the schema of output_config, whole and streamed: %s',
   async (model) => {
     const body = {
       model,
@@ -73,29 +73,38 @@ test.each(DEMO_MODELS.messages)(
   },
 )
 
-test.each(MODELS)('%s honours the schema of response_format, whole and streamed', async (model) => {
-  const body = {
-    model,
-    messages: [MESSAGE],
-    response_format: { type: 'json_schema', json_schema: { name: 'journey', strict: true, schema: SCHEMA } },
-  }
-  const whole = await call(gateway.url, body, { key: 'ann' })
-  const value = read(whole.json().choices[0]?.message.content ?? '')
-  expect(value).toMatchObject({ travellers: 4, means: 'train' })
-  const stream = await call(gateway.url, { ...body, stream: true }, { key: 'ann' })
-  expect(read(streamed(stream.text))).toEqual(value)
-})
+test.each(MODELS)(
+  'the simulated model follows the schema of response_format, whole and streamed: %s',
+  async (model) => {
+    const body = {
+      model,
+      messages: [MESSAGE],
+      response_format: {
+        type: 'json_schema',
+        json_schema: { name: 'journey', strict: true, schema: SCHEMA },
+      },
+    }
+    const whole = await call(gateway.url, body, { key: 'ann' })
+    const value = read(whole.json().choices[0]?.message.content ?? '')
+    expect(value).toMatchObject({ travellers: 4, means: 'train' })
+    const stream = await call(gateway.url, { ...body, stream: true }, { key: 'ann' })
+    expect(read(streamed(stream.text))).toEqual(value)
+  },
+)
 
-test.each(MODELS)('%s answers with a JSON object where the format is json_object', async (model) => {
-  const body = {
-    model,
-    messages: [{ role: 'system', content: 'Answer in JSON.' }, MESSAGE],
-    response_format: { type: 'json_object' },
-  }
-  const whole = await call(gateway.url, body, { key: 'ann' })
-  const value: unknown = JSON.parse(whole.json().choices[0]?.message.content ?? '')
-  expect(value).toEqual({ answer: expect.stringContaining('journey') })
-})
+test.each(MODELS)(
+  'the simulated model answers with a JSON object where the format is json_object: %s',
+  async (model) => {
+    const body = {
+      model,
+      messages: [{ role: 'system', content: 'Answer in JSON.' }, MESSAGE],
+      response_format: { type: 'json_object' },
+    }
+    const whole = await call(gateway.url, body, { key: 'ann' })
+    const value: unknown = JSON.parse(whole.json().choices[0]?.message.content ?? '')
+    expect(value).toEqual({ answer: expect.stringContaining('journey') })
+  },
+)
 
 test('a conversation with tools follows the schema after the tools have returned', async () => {
   const tools = [
@@ -135,7 +144,7 @@ test('a conversation with tools follows the schema after the tools have returned
 })
 
 test.each([...MODELS, ...DEMO_MODELS.gemini])(
-  '%s calls a tool of a Gemini client with arguments that fit parametersJsonSchema',
+  "the simulated model calls a Gemini client's tool with arguments that fit parametersJsonSchema: %s",
   async (model) => {
     const declaration = { name: 'plan_journey', description: 'Plans a journey', parametersJsonSchema: SCHEMA }
     const body = {
@@ -153,18 +162,21 @@ test.each([...MODELS, ...DEMO_MODELS.gemini])(
   },
 )
 
-test.each([...MODELS, ...DEMO_MODELS.gemini])('%s completes a prompt, whole and streamed', async (model) => {
-  const body = { model, prompt: 'Tell me about lighthouses', max_tokens: 100 }
-  const options = { key: 'ann', path: '/v1/completions' }
-  const whole = JSON.parse((await call(gateway.url, body, options)).text) as Completion
-  const text = whole.choices[0]?.text ?? ''
-  expect(text).toContain('lighthouses')
-  const stream = await call(gateway.url, { ...body, stream: true }, options)
-  const chunks = [...stream.text.matchAll(/^data: (\{.*\})$/gm)].map(
-    ([, data = '']) => JSON.parse(data) as Completion,
-  )
-  expect(chunks.map(({ choices }) => choices[0]?.text ?? '').join('')).toBe(text)
-})
+test.each([...MODELS, ...DEMO_MODELS.gemini])(
+  'the simulated model completes a legacy prompt, whole and streamed: %s',
+  async (model) => {
+    const body = { model, prompt: 'Tell me about lighthouses', max_tokens: 100 }
+    const options = { key: 'ann', path: '/v1/completions' }
+    const whole = JSON.parse((await call(gateway.url, body, options)).text) as Completion
+    const text = whole.choices[0]?.text ?? ''
+    expect(text).toContain('lighthouses')
+    const stream = await call(gateway.url, { ...body, stream: true }, options)
+    const chunks = [...stream.text.matchAll(/^data: (\{.*\})$/gm)].map(
+      ([, data = '']) => JSON.parse(data) as Completion,
+    )
+    expect(chunks.map(({ choices }) => choices[0]?.text ?? '').join('')).toBe(text)
+  },
+)
 
 interface Completion {
   readonly choices: readonly { readonly text: string }[]

@@ -36,19 +36,22 @@ async function row(model: string, text: string, fields: Fields = {}): Promise<Fi
 }
 
 describe('the demo', () => {
-  test.each(MODELS)('%s serves another tier than the requested one, whole and streamed', async (model) => {
-    const isMessages = model === 'demo-claude'
-    for (const stream of [false, true]) {
-      const fields = { stream, service_tier: isMessages ? undefined : 'flex' }
-      expect(await row(model, 'Hello, simulate(tier=fast)', fields)).toMatchObject({
-        service_tier: 'fast',
-        price_incomplete: false,
-      })
-    }
-  })
+  test.each(MODELS)(
+    'the simulated provider can serve another tier than the requested one, whole and streamed: %s',
+    async (model) => {
+      const isMessages = model === 'demo-claude'
+      for (const stream of [false, true]) {
+        const fields = { stream, service_tier: isMessages ? undefined : 'flex' }
+        expect(await row(model, 'Hello, simulate(tier=fast)', fields)).toMatchObject({
+          service_tier: 'fast',
+          price_incomplete: false,
+        })
+      }
+    },
+  )
 
   test.each(MODELS.filter((model) => model !== 'demo-claude'))(
-    '%s serves the requested tier',
+    'the simulated provider serves the requested tier: %s',
     async (model) => {
       expect(await row(model, 'Hello', { service_tier: 'flex' })).toMatchObject({
         requested_service_tier: 'flex',

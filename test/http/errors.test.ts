@@ -226,7 +226,7 @@ describe('an unknown path or method', () => {
     ['GET', '/../../etc/passwd'],
     ['POST', '/%2e%2e/v1/chat/completions'],
     ['GET', '/v1/chat%2Fcompletions'],
-  ])('%s %s is 404 in an error envelope', async (method, path) => {
+  ])('an unknown path is a 404 in an error envelope: %s %s', async (method, path) => {
     const answer = await call(fixture.gateway.url, undefined, { method, path, key: 'ann' })
     expect(answer.status).toBe(404)
     expect(answer.json().error).toMatchObject({ message: expect.any(String), type: expect.any(String) })

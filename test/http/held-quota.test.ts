@@ -102,23 +102,26 @@ describe('a call whose quota other calls hold', () => {
     ['/v1/chat/completions', ask('m', { max_tokens: 1000 }), 'rate_limit_error'],
     ['/v1/messages', ask('m', { max_tokens: 1000 }), 'gateway_error'],
     ['/v1/responses', { model: 'm', input: 'hi', max_output_tokens: 1000 }, 'rate_limit_error'],
-  ])('with hold_wait 0 it is refused at once at %s, with the sums', async (path, body, type) => {
-    const { first, end } = await holding(atOnce)
-    const refused = await atOnce.chat('one', body, { path })
-    expect(refused.status, refused.text).toBe(429)
-    expect(refused.headers['retry-after']).toBe('1')
-    expect(refused.headers['x-should-retry']).toBeUndefined()
-    const { error } = JSON.parse(refused.text)
-    expect(error).toMatchObject({ type, code: 'quota_held' })
-    const { spent, held, left, needed } = error
-    expect(spent + held + left).toBe(FOR_ONE)
-    expect(held).toBeGreaterThan(4 * MAXIMUM)
-    expect(needed).toBeGreaterThan(left)
-    for (const sum of [spent, held, left, needed]) expect(error.message).toContain(String(sum))
-    expect(error.message).toContain('$')
-    end()
-    await first
-  })
+  ])(
+    'with hold_wait 0 a call whose quota is held is refused at once at %s, with the sums',
+    async (path, body, type) => {
+      const { first, end } = await holding(atOnce)
+      const refused = await atOnce.chat('one', body, { path })
+      expect(refused.status, refused.text).toBe(429)
+      expect(refused.headers['retry-after']).toBe('1')
+      expect(refused.headers['x-should-retry']).toBeUndefined()
+      const { error } = JSON.parse(refused.text)
+      expect(error).toMatchObject({ type, code: 'quota_held' })
+      const { spent, held, left, needed } = error
+      expect(spent + held + left).toBe(FOR_ONE)
+      expect(held).toBeGreaterThan(4 * MAXIMUM)
+      expect(needed).toBeGreaterThan(left)
+      for (const sum of [spent, held, left, needed]) expect(error.message).toContain(String(sum))
+      expect(error.message).toContain('$')
+      end()
+      await first
+    },
+  )
 
   test('a call by Gemini whose quota is held is RESOURCE_EXHAUSTED, with the sums as texts and a delay', async () => {
     const { first, end } = await holding(atOnce)
@@ -264,7 +267,7 @@ describe('what a stream holds', () => {
   })
 })
 
-test('balances are what was granted and charged', () => {
+test('after calls that waited, the balance of the user is the granted quota less the charges', () => {
   for (const { gateway } of [waiting, atOnce]) {
     const ann = databaseOf(gateway.dataDir).user('ann')
     expect(ann.quota + ann.used_quota).toBe(AMPLE)

@@ -40,7 +40,7 @@ describe('a gateway in pass-through mode', () => {
     )
   })
 
-  test('pass-through mode still maps models, checks, holds, and drops store for a channel that disables it', async () => {
+  test('in pass-through mode models are still mapped, requests checked and held, and disabled store removed', async () => {
     fixture.upstream.script('mapped', { kind: 'whole' })
     await fixture.chat('ann', ask('mapped'))
     expect(JSON.parse(fixture.upstream.only('mapped').text).model).toBe('given')

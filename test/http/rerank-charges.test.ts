@@ -260,14 +260,17 @@ describe('failover before a response', () => {
     },
   )
 
-  test.each(RUBBISH)('%s from every channel is a 500 api_error that costs nothing', async (_, results) => {
-    fixture.upstream.script('rubbish', rubbish(results))
-    fixture.upstream.script('spare', rubbish(results))
-    const answer = await uncharged('rubbish')
-    expect(answer.status).toBe(500)
-    expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })
-    expect(fixture.upstream.received('spare')).toHaveLength(1)
-  })
+  test.each(RUBBISH)(
+    'a rerank call to which every channel answers with %s is a free 500 api_error',
+    async (_, results) => {
+      fixture.upstream.script('rubbish', rubbish(results))
+      fixture.upstream.script('spare', rubbish(results))
+      const answer = await uncharged('rubbish')
+      expect(answer.status).toBe(500)
+      expect(answer.json().error).toMatchObject({ type: 'api_error', code: 'upstream_error' })
+      expect(fixture.upstream.received('spare')).toHaveLength(1)
+    },
+  )
 
   test('no other channel is tried after an error of the client', async () => {
     fixture.upstream.script('pair', { kind: 'status', status: 422, body: '{"message":"unknown field"}' })

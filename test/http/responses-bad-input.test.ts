@@ -177,11 +177,14 @@ describe("an upstream's own error", () => {
 })
 
 describe('requests that can be converted', () => {
-  test.each(CONVERTED)('items of unknown types are left out and named, by %s', async (model) => {
-    const answer = await post(model, { input: [hi, { type: 'brand_new', x: 1 }, { type: '' }] })
-    expect(answer.status).toBe(200)
-    expect(answer.headers['x-gateway-dropped']).toBe('input.unknown')
-  })
+  test.each(CONVERTED)(
+    'items of unknown types are left out of a converted request and listed, by %s',
+    async (model) => {
+      const answer = await post(model, { input: [hi, { type: 'brand_new', x: 1 }, { type: '' }] })
+      expect(answer.status).toBe(200)
+      expect(answer.headers['x-gateway-dropped']).toBe('input.unknown')
+    },
+  )
 
   test.each(CONVERTED)('a maximum of one output token is converted, by %s', async (model) => {
     expect((await post(model, { max_output_tokens: 1 })).status).toBe(200)

@@ -59,7 +59,7 @@ async function inputAt(path: Path, input: readonly object[], key = 'ann'): Promi
 }
 
 describe('a reference to an item of a response that the gateway keeps', () => {
-  test('a reference is counted as the item, where the gateway counts', async () => {
+  test('an item reference counts as many tokens as its item where the gateway counts', async () => {
     const { items } = await kept('chat')
     const count = async (...input: object[]): Promise<number> =>
       JSON.parse((await post('count', { model: 'chat', input: [hi, ...input] })).text).input_tokens
@@ -118,7 +118,7 @@ test.each(['create', 'compact', 'count'] as const)(
   },
 )
 
-test('a reference that only the provider can resolve is part of a count', async () => {
+test('counting a request is refused if it has an item that only the provider has', async () => {
   fixture.upstream.script('native', UNSERVED)
   const answer = await post('count', { model: 'native', input: [hi, reference('msg_1')] })
   expect(answer.status).toBe(400)

@@ -558,7 +558,7 @@ describe('the hold for tools', () => {
   test.each([
     ['an item that adds tools', { type: 'additional_tools', role: 'developer' }],
     ['the result of a search for tools', { type: 'tool_search_output', execution: 'client', call_id: 'c' }],
-  ])('the hold pays for the tools of %s', async (_, item) => {
+  ])('the hold of a call pays for the tools that its request allows: %s', async (_, item) => {
     fixture.upstream.script('r', json(response([], { usage: { input_tokens: 0, output_tokens: 0 } })))
     const input = (tools: readonly object[]): object => ({
       ...asked([]),

@@ -57,7 +57,7 @@ async function usage(key: string): Promise<Record<string, unknown>> {
 }
 
 describe('GET /api/usage/token/', () => {
-  test('the response is the token usage object in the usage envelope', async () => {
+  test('GET /api/usage/token returns the documented usage object of the key', async () => {
     const answer = await get('used')
     expect(answer.headers['content-type']).toBe('application/json')
     expect(answer.headers['cache-control']).toContain('no-store')
@@ -108,7 +108,7 @@ describe('GET /api/usage/token/', () => {
     expect(await usage('ann')).toMatchObject({ expires_at: 4_000_000_000 })
   })
 
-  test('charges are reported as soon as the response is complete, and holds are not', async () => {
+  test('the usage path reports a charge as soon as the response is complete, and never a hold', async () => {
     fixture.upstream.script('m', { kind: 'whole', usage: usageText(10, 5) })
     for (let calls = 1; calls <= 3; calls++) {
       await fixture.chat('ann', ask('m'))

@@ -102,7 +102,7 @@ describe('DeepSeek', () => {
 })
 
 describe.each(['deepseek', 'kimi-k2.6'] as const)('%s, which refuses calls without thoughts', (vendor) => {
-  test('a provider that requires thoughts gets back those of turns with tool calls', async () => {
+  test('a provider that requires thoughts is sent the thoughts of earlier turns with tool calls', async () => {
     whole(vendor, completion({ content: 'Sunny' }, USAGE))
     const history = [
       { role: 'user', content: 'weather?' },

@@ -151,7 +151,7 @@ test.each([
   ['http://user:password@example.com/', /^url: /],
   ['http://169.254.169.254/latest', /^url: /],
   ['not an address', /^url: /],
-])('%s is no address of a receiver', async (url, message) => {
+])('an invalid address of an alert receiver is refused: %s', async (url, message) => {
   const refused = await asRoot('POST /api/alert/', { url, events: ['quota.low'] })
   expect(refused.status).toBe(400)
   expect(refused.message).toMatch(message)

@@ -93,7 +93,7 @@ test.each([
   ['a period without a budget', { budget_period: 'day' }, 'budget: expected a budget for that period'],
   ['a budget below zero', { budget: -1 }, 'budget: expected a whole number'],
   ['a window of no time', { rate_limit_window: 0 }, 'rate_limit_window: expected whole seconds'],
-])('%s is refused', async (_, fields, message) => {
+])('an invalid budget or rate limit is refused: %s', async (_, fields, message) => {
   const { status, message: said } = await put(ADMIN, 'PUT /api/user/', { id: 2, ...fields })
   expect(status).toBe(400)
   expect(said).toContain(message)

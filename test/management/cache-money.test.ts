@@ -85,16 +85,19 @@ describe.each(SITES)('what a prompt cache saved and cost, on $name', ({ start })
   test.each([
     ['/api/log/', ADMIN],
     ['/api/log/self', ANN],
-  ] as const)('%s states both at the region of the call, rounded once', async (path, who) => {
-    const items = async () => (await manage<{ items: Money[] }>(url, who, `GET ${path}`)).data.items
-    // Nodes report their calls after a moment.
-    await expect.poll(items).toEqual([expect.objectContaining(SUMS)])
-  })
+  ] as const)(
+    'a row has the saving and the surcharge of the cache at the prices of its region: %s',
+    async (path, who) => {
+      const items = async () => (await manage<{ items: Money[] }>(url, who, `GET ${path}`)).data.items
+      // Nodes report their calls after a moment.
+      await expect.poll(items).toEqual([expect.objectContaining(SUMS)])
+    },
+  )
 
   test.each([
     ['/api/usage', ADMIN],
     ['/api/usage/self', ANN],
-  ] as const)('%s sums both', async (path, who) => {
+  ] as const)('the sums of usage have the savings and surcharges of caches: %s', async (path, who) => {
     const totals = async () => (await manage<{ totals: Money }>(url, who, `GET ${path}`)).data.totals
     await expect.poll(totals).toMatchObject(SUMS)
   })

@@ -386,7 +386,7 @@ test.each([
   'GET /api/option/',
   'PUT /api/option/',
   'GET /api/group/',
-] as const)('%s is not for a common user', async (request) => {
+] as const)('a common user may not use a path of channels: %s', async (request) => {
   expect(await as(request, request.startsWith('GET') ? undefined : {}, ANN)).toMatchObject({
     status: 403,
     success: false,

@@ -166,7 +166,7 @@ describe('a reload of gateway.yaml', () => {
   })
 })
 
-test('channels for keys in the environment are managed too, and exist together with stored ones', async () => {
+test('channels created from keys in the environment cannot be changed, and exist beside stored ones', async () => {
   const gateway = await startGateway({
     config: { rate_limits: {}, users: [ROOT] },
     env: { MISTRAL_API_KEY: 'key-of-mistral' },

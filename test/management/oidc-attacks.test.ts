@@ -247,7 +247,7 @@ describe('attacks on a sign-in', () => {
     '/\\evil.example',
     '/.//evil.example',
     'javascript:alert(1)',
-  ])('the open redirect %j leads to /', async (next) => {
+  ])('a sign-in with the foreign target %j ends at /', async (next) => {
     const browser = new Browser()
     const callback = honest.authorize(await begin(browser, 'corp', `?next=${encodeURIComponent(next)}`))
     expect((await browser.get(callback)).headers.location).toBe('/')

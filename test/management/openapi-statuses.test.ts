@@ -483,7 +483,7 @@ describe('too many requests', () => {
   afterAll(() => limited?.close())
 
   test.each(ROUTES.map((route, index) => [nameOf(route), route, index] as const))(
-    'a rate limit of %s is a 429 if it is described, and only then',
+    'an operation returns 429 at its rate limit only if the OpenAPI description has this status: %s',
     async (_, route, index) => {
       const path = filledPath(route, '999999')
       const options = { method: route.method, path, headers: { 'x-forwarded-for': `198.51.100.${index}` } }

@@ -203,7 +203,7 @@ describe('the described responses and errors', () => {
   const errorOf = (area: string): object => document.components.schemas[`error-${area}`] ?? {}
 
   test.each(['/api/user/self', '/api/log/', '/api/log/stat', '/api/data/'] as const)(
-    'the response of GET %s has its description',
+    'the response of GET %s matches its OpenAPI description',
     async (path) => {
       const { body, status } = await manage(fixture.gateway.url, ADA, `GET ${path}`)
       expect(status).toBe(200)
@@ -213,7 +213,7 @@ describe('the described responses and errors', () => {
     },
   )
 
-  test('errors of each area have their description', async () => {
+  test('error responses of each area match their OpenAPI description', async () => {
     matches(errorOf('management'), (await manage(fixture.gateway.url, ADA, 'GET /api/nothing')).body)
     const of = async (path: string): Promise<unknown> =>
       JSON.parse((await call(fixture.gateway.url, {}, { path, key: 'ann' })).text)

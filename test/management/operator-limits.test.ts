@@ -230,7 +230,7 @@ describe('limits of a key that the operator set', () => {
     })
   })
 
-  test("an operator's limits are shown to users", async () => {
+  test('GET /api/user/self shows a user whether an operator set its limits', async () => {
     const { data } = await manage(fixture.gateway.url, ANN, 'GET /api/user/self')
     expect(data).toMatchObject({ rate_limit_parallel: 50, limits_by: 'operator' })
     const of = await manage(fixture.gateway.url, ADA, 'GET /api/user/self')

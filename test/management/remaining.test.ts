@@ -84,7 +84,7 @@ test('78: left and left_by are the least of the quotas of key and user and of th
   await change(ANN, 'PUT /api/token/', { id, budget: 0 })
 })
 
-test('78: users have what is left without the limits of a key', async () => {
+test("78: the remaining amount of a user ignores the limits of the user's keys", async () => {
   await change(AS_ROOT, 'PUT /api/user/', { id: 2, budget: 0 })
   const { quota } = await userOf(2)
   expect(await userOf(2)).toMatchObject({ left: quota, left_by: 'user' })

@@ -92,7 +92,7 @@ async function idOf(name: string): Promise<number> {
   return data.items.find((one) => one.name === name)?.id ?? 0
 }
 
-test('109: the route has the channels in the order in which they are tried, with the shares that calls have', async () => {
+test('109: the route of a model lists its channels in the order of attempts, with the shares of real calls', async () => {
   const simulated = await simulate({ model: 'm', group: 'default' })
   expect(simulated).toMatchObject({ refusal: null, group: 'default', ratio: '2' })
   expect(simulated.route.map(({ model, fallback, priority }) => [model, fallback, priority])).toEqual([
@@ -113,7 +113,7 @@ test('109: the route has the channels in the order in which they are tried, with
   expect(one).toBeLessThan(85)
 })
 
-test('109: where a channel is left out, its share goes to the others, and a drained one is marked as such', async () => {
+test('109: a route without one channel gives its share to the others, and marks a drained channel', async () => {
   const without = await simulate({ model: 'm', group: 'default', without: [await idOf('three')] })
   expect(shares(without)).toMatchObject({ one: 1, three: 0 })
   expect(without.route[0]?.channels.find(({ name }) => name === 'three')?.why_not).toBe('without')
@@ -202,7 +202,7 @@ test('110: a simulated call gets the refusal of a real call, word for word, and 
   expect(after).toEqual(received)
 })
 
-test('109: by load and by latency, the shares are those that calls have', async () => {
+test('109: with least_busy and latency, the shares of a route equal those of real calls', async () => {
   fixture.upstream.script('occupied', { kind: 'stream', events: 1, ending: 'stall' })
   fixture.upstream.script('idle', { kind: 'whole' })
   const idle = await idOf('idle')

@@ -116,7 +116,7 @@ test('111: a call under way is listed within 2 s with its tokens and cost so far
   expect(item?.['held']).toBeGreaterThan(Number(item?.['cost']))
 })
 
-test('111: a call that waits for its provider has cost nothing yet', async () => {
+test('111: a running call that waits for its provider is listed with a cost of 0', async () => {
   const sent = send(fixture.gateway.url, ask('silent'), { key: 'ann' })
   await fixture.upstream.receivedAtLeast('silent', 1)
   const { items } = await running('root')

@@ -100,7 +100,7 @@ describe('PUT /api/token/', () => {
     expect((await put({ id: before.id, ...fields })).data).toEqual(changed)
   })
 
-  test('PUT /api/token/ accepts a token as it was read', async () => {
+  test('PUT /api/token/ accepts a token in the form in which GET returned it', async () => {
     const before = await made('round trip', { allow_ips: '127.0.0.1', group: 'open' })
     expect((await put({ ...before })).data).toEqual(before)
   })

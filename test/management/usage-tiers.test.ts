@@ -56,7 +56,7 @@ const log = async (query: string, path: `/${string}` = '/api/log/') => {
 
 describe('usage by tier and region', () => {
   test.each(['/api/usage', '/api/usage/self'] as const)(
-    '%s divides usage by the tier that was served',
+    'a usage path can group usage by the served tier: %s',
     async (path) => {
       const who = path.endsWith('self') ? ANN : ADMIN
       expect(await series('by=service_tier&step=hour', path, who)).toEqual([

@@ -68,12 +68,15 @@ describe('access to the administration of users', () => {
     ['PUT /api/user/', { id: 2, remark: 'x' }],
     ['DELETE /api/user/2'],
     ['POST /api/user/manage', { id: 2, action: 'promote' }],
-  ])('%s is not open to common users, API keys and unknown clients', async (request, body) => {
-    const common = await ann(request, body)
-    expect(common).toMatchObject({ status: 403, success: false, body: { code: 'role_too_low' } })
-    expect((await as({ id: 2, accessToken: 'sk-ann' })(request, body)).status).toBe(401)
-    expect((await as({ id: 1, accessToken: '' })(request, body)).status).toBe(401)
-  })
+  ])(
+    'a path for the management of users refuses common users, API keys and unknown clients: %s',
+    async (request, body) => {
+      const common = await ann(request, body)
+      expect(common).toMatchObject({ status: 403, success: false, body: { code: 'role_too_low' } })
+      expect((await as({ id: 2, accessToken: 'sk-ann' })(request, body)).status).toBe(401)
+      expect((await as({ id: 1, accessToken: '' })(request, body)).status).toBe(401)
+    },
+  )
 })
 
 describe('POST /api/user/', () => {
@@ -278,7 +281,7 @@ describe('the last root user', () => {
     ['POST /api/user/manage', { id: 1, action: 'delete' }],
     ['PUT /api/user/', { id: 1, role: 10 }],
     ['DELETE /api/user/1'],
-  ])('%s %j is refused for the last root user', async (request, body) => {
+  ])('the last root user cannot be demoted, disabled or deleted: %s %j', async (request, body) => {
     const answer = await root(request, body)
     expect([answer.status, answer.message]).toEqual([
       400,

@@ -64,7 +64,7 @@ const bytesOf = (cases: readonly Case[]): number =>
   }, 0)
 
 test.each([...corpus()])(
-  `%s cost less than ${MAX} times as much as normal requests of their size`,
+  `hostile requests cost less than ${MAX} times as much as normal requests of their size: %s`,
   {
     timeout: 600_000,
   },

@@ -10,7 +10,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
   const [runs, count] = isLeased ? [5, 300] : [20, 5000]
 
   test.each(Array.from({ length: runs }, (_, run) => ({ run: run + 1, seed: seed + run })))(
-    `${count} sequences of calls, grants, budgets, deletions and crashes leave the balances of the model: run $run of ${runs}, seed $seed`,
+    `${count} random sequences of calls, grants and crashes give the balances of a simple model: run $run of ${runs}, seed $seed`,
     { timeout: 600_000 },
     async ({ seed: seedOfRun }) => {
       const report = await runSequences(open, seedOfRun, { count, atOnce: isLeased ? 20 : 250 })

@@ -22,7 +22,7 @@ function arrivedMs(id: unknown): number {
   return Number.parseInt(String(id).replaceAll('-', '').slice(0, 12), 16)
 }
 
-test(`of ${FACTOR} times a limit, with bursts at window edges, no window admits more than the limit, and hardly any less`, {
+test(`at ${FACTOR} times a limit, with bursts at window edges, every window admits nearly the limit and never more`, {
   timeout: 120_000,
 }, async () => {
   const random = randomFrom(seed)

@@ -35,7 +35,7 @@ function unshare(script: string): SpawnSyncReturns<string> {
   return spawnSync('unshare', ['-rmn', 'sh', '-c', script], { encoding: 'utf8', timeout: 300_000 })
 }
 
-test('no private address is called where private addresses and the name server are real', {
+test('no URL in a request reaches a private address, with real private addresses and a real name server', {
   timeout: 320_000,
 }, () => {
   const probe = unshare('ip link set lo up')

@@ -131,7 +131,7 @@ test('a shared call ends when the last client of all workers has left', async ()
   expect([asked('gone'), received?.completed]).toEqual([1, false])
 })
 
-test('a stream that breaks off does so for all that have received a part, and the others get the answer of one call', async () => {
+test('a shared stream that breaks off ends for clients with a part of it; the others share one further call', async () => {
   const breaks = Promise.withResolvers<void>()
   fixture.upstream.script(
     'breaking',

@@ -78,7 +78,7 @@ describe.each(SHARED)('a copy of a data folder, with $name', (engine) => {
     ])
   })
 
-  test('of a copy and its node that are started together one runs, and the reports of both are charged once', async () => {
+  test('of a node and its copy started together only one runs, and the calls of both are charged once', async () => {
     const { database, start } = await site()
     const node = await start()
     expect((await chat(node)).status).toBe(200)

@@ -53,7 +53,7 @@ describe.skipIf(withoutRedis('exchanges of counts'))('an exchange of counts in R
     }
   }
 
-  test('the exchange of counts behaves as a simple model of it', async () => {
+  test('nodes exchange counts of a limit through Redis like a simple model of the exchange', async () => {
     const amount = fc.integer({ min: 0, max: 40 })
     const asked = fc.record({
       used: amount,

@@ -93,7 +93,7 @@ describe.skipIf(withoutRedis('limits at three nodes'))('limits of keys and users
   describe.each([
     ['Redis', {}],
     ['PostgreSQL alone', { REDIS_URL: '' }],
-  ])('with %s', (store, env) => {
+  ])('own limits with %s', (store, env) => {
     let cluster: Cluster
     beforeAll(async () => {
       cluster = await startCluster({

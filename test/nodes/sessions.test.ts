@@ -16,6 +16,10 @@ const configure = (upstream: ScriptedUpstream): Configuration => ({
   users: [ROOT, user(2, 'ann', [token('ann')])],
 })
 
+const configureWith =
+  (affinity: object) =>
+  (upstream: ScriptedUpstream): Configuration => ({ ...configure(upstream), options: { affinity } })
+
 function script(upstream: ScriptedUpstream): void {
   upstream.script('m', { kind: 'whole', usage: usageText(5_000, 5, 4_000) })
 }
@@ -104,6 +108,25 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(keysSeen(shared.nodes.upstream).slice(-3)).toEqual([moved, moved, moved])
   })
 
+  test('a session that moves in its first call on a node has moved on the others', async () => {
+    script(shared.nodes.upstream)
+    const [first = '', second = ''] = urls()
+    await turn(first, 'moves at once')
+    const [bound = ''] = keysSeen(shared.nodes.upstream).slice(-1)
+    shared.nodes.upstream.decide('m', ({ headers }) =>
+      headers.authorization === bound
+        ? { kind: 'status', status: 429, headers: { 'retry-after': '1' }, body: errorBody('slow down') }
+        : { kind: 'whole', usage: usageText(5_000, 5, 4_000) },
+    )
+    await turn(second, 'moves at once')
+    const [moved = ''] = keysSeen(shared.nodes.upstream).slice(-1)
+    expect(moved).not.toBe(bound)
+    script(shared.nodes.upstream)
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    await turn(first, 'moves at once')
+    expect(keysSeen(shared.nodes.upstream).at(-1)).toBe(moved)
+  })
+
   test('a session entry in Redis that no node has signed is ignored, and the call is answered', async () => {
     script(shared.nodes.upstream)
     const [first = '', second = ''] = urls()
@@ -129,6 +152,25 @@ describe.skipIf(withoutRedis(NAME)).each(SHARED)('nodes on $name with Redis', (e
     expect(after).toBe(before)
     // The next use writes it again.
     await expect.poll(entries).toHaveLength(1)
+  })
+
+  test('beyond options.affinity.most, the session that was used longest ago gives way on all nodes', async () => {
+    const [first = '', second = ''] = urls()
+    await shared.server.command(['FLUSHALL'])
+    for (const gateway of shared.nodes.gateways)
+      await gateway.apply(configureWith({ most: 5 })(shared.nodes.upstream))
+    for (let n = 0; n < 20; n++) {
+      await turn(n % 2 === 0 ? first : second, `bounded-${n}`)
+      // The first is used again and again.
+      await turn(n % 2 === 0 ? second : first, 'bounded-0')
+    }
+    await expect.poll(entries).toHaveLength(5)
+    const [key] = keysSeen(shared.nodes.upstream).slice(-1)
+    for (const url of [first, second]) await turn(url, 'bounded-0')
+    expect(new Set(keysSeen(shared.nodes.upstream).slice(-2))).toEqual(new Set([key]))
+    const kept = (await shared.server.command(['KEYS', '*:previous:*'])) as string[]
+    expect(kept).toHaveLength(5)
+    for (const gateway of shared.nodes.gateways) await gateway.apply(configure(shared.nodes.upstream))
   })
 
   test('calls of sessions are answered while Redis is unreachable', async () => {

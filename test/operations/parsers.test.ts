@@ -39,7 +39,7 @@ test('requests and responses are parsed by the vendored WebAssembly module, and 
   expect(report.nodeParsers).toBe(0)
 })
 
-test('a program that parsed with node:http would be detected', () => {
+test('the search for the parser of node:http finds it in a program that uses it', () => {
   const program = `
     process.on('SIGUSR2', () => process.exit())
     const server = require('node:http').createServer((_, reply) => reply.end())

@@ -82,7 +82,7 @@ describe.concurrent('a gateway that cannot start prints a hint, exits with 1, an
     expect((await call(next.url, { model: 'm', messages: [] }, { key })).status).not.toBe(401)
   })
 
-  test("a data folder in use stops the start, and the folder's gateway continues", async () => {
+  test('a gateway does not start on a data folder in use, and the running gateway continues', async () => {
     const holder = await run({ config: CONFIG })
     await holder.ready()
     expect(await refusal(await run({ folder: holder.folder }))).toMatch(

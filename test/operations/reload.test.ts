@@ -128,14 +128,14 @@ describe('when a change of the file is applied', () => {
     }
   })
 
-  test('the file is applied on SIGHUP, changed or not', async () => {
+  test('gateway.yaml is applied on SIGHUP, whether it has changed or not', async () => {
     const before = await readings('applied')
     program.kill('SIGHUP')
     await eventually(async () => (await readings('applied')) === before + 1, 'a reading on SIGHUP')
     expect((await chat()).status).toBe(200)
   })
 
-  test('a price has one version, and the same price has the same version again', async () => {
+  test('the price version changes with a price in gateway.yaml, and is the same for the same price', async () => {
     await change({ ...base, models: times(1) })
     const one = await charged(await chat())
     await change({ ...base, models: times(2) })

@@ -92,7 +92,7 @@ describe('the warning about an upstream failure', () => {
     expect(program.out()).not.toMatch(/first-secret|second-secret/)
   })
 
-  test('the warning about an error of the client says that the client gets it', async () => {
+  test("the log warns of an upstream's 400, with the reaction that it was returned to the client", async () => {
     upstream.script('mine', { kind: 'status', status: 400, body: errorBody("Unsupported parameter: 'x'") })
     const answer = await post(ask('mine'))
     expect(answer.status).toBe(400)

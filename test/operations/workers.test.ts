@@ -23,11 +23,14 @@ async function run(...options: Parameters<typeof runProgram>): Promise<Program> 
 /** A long timeout, because these waits assert nothing about time. */
 const SOON = { timeout: 60_000, interval: 50 }
 
-test.each(['0', 'x', '129'])('%s workers are refused before anything is started', async (workers) => {
-  const program = await run({ config: {}, env: { WORKERS: workers } })
-  expect((await program.exit).code).toBe(1)
-  expect(program.err()).toContain('WORKERS: expected a number from 1 to 128, or auto')
-})
+test.each(['0', 'x', '129'])(
+  'an invalid number of workers is refused before anything is started: %s',
+  async (workers) => {
+    const program = await run({ config: {}, env: { WORKERS: workers } })
+    expect((await program.exit).code).toBe(1)
+    expect(program.err()).toContain('WORKERS: expected a number from 1 to 128, or auto')
+  },
+)
 
 test('workers on PostgreSQL are refused with a message that says what to do instead', async () => {
   const program = await run({

@@ -28,9 +28,12 @@ test.each([
   ['groq', 'llama3-70b-8192', '2026-11-21', true],
   ['groq', 'openai/gpt-oss-120b', '2026-11-21', false],
   ['openrouter', 'ada', '2026-11-21', false],
-])('vendor %s and model %s on %s: retired is %s', (vendor, model, day, retired) => {
-  expect(isRetired(vendor, model, new Date(`${day}T00:00:00Z`))).toBe(retired)
-})
+])(
+  'the price data know on which day a model is shut down: %s and %s on %s: %s',
+  (vendor, model, day, retired) => {
+    expect(isRetired(vendor, model, new Date(`${day}T00:00:00Z`))).toBe(retired)
+  },
+)
 
 test('a key of OpenAI creates a channel for the models that can be called today', () => {
   const openai = VENDORS.find(({ id }) => id === 'openai')

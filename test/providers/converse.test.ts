@@ -338,7 +338,7 @@ describe('a schema for the answer', () => {
     },
   )
 
-  test('a schema for the answer is otherwise the input of a forced tool, and the client gets text', async () => {
+  test('where Converse has no schemas, a schema becomes a forced tool, and the client gets its input as text', async () => {
     const content = [{ toolUse: { ...CALL, name: 'person', input: { name: 'Bob' } } }]
     answer = { whole: { ...WHOLE, output: { message: { role: 'assistant', content } } } }
     const { text } = await chat('nova', { response_format: FORMAT })
@@ -348,7 +348,7 @@ describe('a schema for the answer', () => {
     })
   })
 
-  test('a schema for the answer is an instruction for models that cannot be forced', async () => {
+  test('a schema becomes an instruction in the prompt for Converse models whose tools cannot be forced', async () => {
     const response = await chat('llama', { response_format: FORMAT })
     expect(sent().system[0].text).toContain('"properties"')
     expect(dropped(response)).toEqual(['response_format'])

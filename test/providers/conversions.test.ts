@@ -51,7 +51,7 @@ const ask = (client: (typeof DIALECTS)[number], model: string, stream: boolean):
     path: CLIENTS[client].path(model, stream),
   })
 
-test('these tests have a channel of every kind of every provider', () => {
+test('the tests of conversions cover every kind of channel of every provider', () => {
   expect(providers.channels.map(({ name }) => name).sort()).toEqual([...CHANNELS].sort())
 })
 
@@ -103,7 +103,7 @@ describe.each(CHANNELS)('a channel of %s', (model) => {
       expect(row).toMatchObject({ input_tokens: 10, output_tokens: 5, reason: 'complete' })
     })
 
-    test('a stream that broke off never looks finished', async () => {
+    test("a provider's stream that broke off never looks finished to the client", async () => {
       providers.become('break off')
       const answer = await ask(client, model, true)
       expect(CLIENTS[client].isFinished(answer.text), answer.text).toBe(false)

@@ -127,7 +127,7 @@ describe.each([
   ['text-embedding-005', 1],
   ['gemini-embedding-001', 3],
   ['gemini-embedding-2', 3],
-])('embeddings of %s', (model, requests) => {
+])('a channel of a provider serves embeddings: %s', (model, requests) => {
   test('embeddings are returned in the order of the texts, from as many requests as needed, charged together', async () => {
     const response = await embed(model, TEXTS)
     expect(response.status, response.text).toBe(200)

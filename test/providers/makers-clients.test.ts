@@ -112,7 +112,7 @@ describe("Vercel's client of Bedrock", () => {
     expect(usage).toMatchObject({ inputTokens: 12, outputTokens: 7 })
   })
 
-  test("Vercel's client reads the stream of the test double", async () => {
+  test("Vercel's client reads the stream of the test double of Bedrock", async () => {
     const stream = streamText({ model: modelWith(signed), prompt: 'hi', tools: TOOLS, maxRetries: 0 })
     let text = ''
     for await (const piece of stream.textStream) text += piece
@@ -166,7 +166,7 @@ describe("Anthropic's client of Bedrock", () => {
     expect(message.content).toEqual(MESSAGE.content)
   })
 
-  test("Anthropic's client reads the stream of the test double", async () => {
+  test("Anthropic's client reads the stream of the test double of Bedrock", async () => {
     const stream = clientWith(ACCOUNT.secret).messages.stream({ model: CLAUDE, ...ASKED })
     expect((await stream.finalMessage()).content).toEqual(MESSAGE.content)
   })

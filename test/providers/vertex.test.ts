@@ -241,7 +241,7 @@ describe('a call on a Vertex channel', () => {
     })
   })
 
-  test("a Vertex call keeps the client's own version", async () => {
+  test('a Vertex call keeps the anthropic_version that the client sent', async () => {
     await claude({ anthropic_version: 'vertex-2023-10-16' })
     const [{ body }] = modelRequests() as [ReceivedByDouble]
     expect(body.toString().match(/anthropic_version/g)).toHaveLength(1)

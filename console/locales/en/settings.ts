@@ -18,7 +18,7 @@ export const settings = {
   periodOf: (group: string) => `Budget period of ${group}`,
   fallback: 'Fallback',
   fallbackHint:
-    'Models that are tried in the place of one, the model that succeeds it once it has ended, how its channels share its calls, and how long its answers are kept for equal requests, such as 10m.',
+    'Models that are tried in the place of one, the model that succeeds it once it has ended, and how its channels share its calls.',
   modelSettings: {
     fallback: 'Fallback models',
     successor: 'Successor',
@@ -33,6 +33,20 @@ export const settings = {
     successor: 'Add successor',
     balance: 'Add balance',
     cache: 'Add cache time',
+  },
+  answerCache: {
+    title: 'Answer cache',
+    hint: 'An equal request can get the answer of an earlier one, at once. Models can have a time of their own; 0 keeps nothing of a model.',
+    isOn: 'Keep answers for equal requests',
+    isOnHint: 'Encrypted. Without this nothing is kept.',
+    fields: {
+      ttl: ['Time for all models', 'Such as 10m; 0 keeps only what a model or a request says.'],
+      max_ttl: ['Longest time of a request', 'What max-age in cache-control may ask for.'],
+      scope: ['Shared by', 'Whose calls get the answers of one another.'],
+      most: ['Maximum size', 'Of all kept answers, such as 1GB. Beyond it the oldest give way.'],
+      price: ['Part of the charge', 'Of the first call, from 0 to 1; 0 is free of charge.'],
+    },
+    scopes: { token: 'Calls of one key', user: 'Calls of one user', group: 'Calls of one group' },
   },
   rateLimits: 'Rate limits',
   rateLimitsHint:

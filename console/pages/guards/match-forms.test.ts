@@ -40,7 +40,7 @@ test.each([
   [{ webhook: { url: 'http://p', later: 1 } }, OTHER],
   [{ regex: ['one\ntwo'], most: 256 }, OTHER],
   [{}, OTHER],
-] as const)('158: %j is typed as %s', (match, kind) => {
+] as const)('158: the form shows a match as its fields or as JSON: %j as %s', (match, kind) => {
   expect(typedMatch(match).kind).toBe(kind)
 })
 

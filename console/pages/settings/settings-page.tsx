@@ -12,6 +12,7 @@ import { Refusal } from '../../components/refusal.tsx'
 import { useSignedIn } from '../../components/session.tsx'
 import { type Texts, useTexts } from '../../locales/use-texts.tsx'
 import { AlertsSection } from './alerts-section.tsx'
+import { AnswerCacheInputs } from './answer-cache-inputs.tsx'
 import { lineOf } from './declared.ts'
 import { DeclaredSection } from './declared-section.tsx'
 import { GroupBudgets } from './group-budgets.tsx'
@@ -24,6 +25,8 @@ import { TelemetrySection } from './telemetry-section.tsx'
 import { useSettingChanges } from './use-setting-changes.ts'
 
 const FORM = 'settings'
+/** Key of the option of the answer cache. */
+const ANSWER_CACHE = 'cache'
 
 /** The options of the gateway. Those in gateway.yaml cannot be changed here. */
 export function SettingsPage() {
@@ -131,10 +134,11 @@ function OptionSections({ options, declared, form: { typed, type, refused } }: S
 }
 
 /** The options that have a value for each group or model. */
-function OptionsByName({ options, declared, form: { typed, type, groups, setGroups } }: Sections) {
+function OptionsByName({ options, declared, form: { typed, type, refused, groups, setGroups } }: Sections) {
   const { guards, settings } = useTexts()
-  const valueOf = (wanted: string): string =>
-    typed.get(wanted) ?? options.find(({ key }) => key === wanted)?.value ?? '{}'
+  const valueOf = (wanted: string, none = '{}'): string =>
+    typed.get(wanted) ?? options.find(({ key }) => key === wanted)?.value ?? none
+  const isCacheDeclared = options.some(({ key, managed }) => key === ANSWER_CACHE && managed)
   const names = groups.map(({ name }) => name.trim()).filter((name) => name !== '')
   return (
     <>
@@ -176,6 +180,18 @@ function OptionsByName({ options, declared, form: { typed, type, groups, setGrou
           declared={declared}
           onChange={(value) => type('ModelBalance', value)}
         />
+      </FormSection>
+      <FormSection title={settings.answerCache.title} text={settings.answerCache.hint}>
+        <AnswerCacheInputs
+          value={valueOf(ANSWER_CACHE, '')}
+          source={
+            isCacheDeclared
+              ? settings.fromLine(declared.file, lineOf(declared, 'options', ANSWER_CACHE) ?? 0)
+              : undefined
+          }
+          error={refused?.key === ANSWER_CACHE ? refused.message : undefined}
+          onChange={(value) => type(ANSWER_CACHE, value)}
+        />
         <ModelRows
           field="cache"
           value={valueOf('ModelCache')}
@@ -192,13 +208,14 @@ function OptionsByName({ options, declared, form: { typed, type, groups, setGrou
  * refused.
  */
 function refusalOf(refused: { readonly key: string; readonly message: string } | undefined) {
-  const hasInput = SETTINGS.some(({ key }) => key === refused?.key)
+  const hasInput = refused?.key === ANSWER_CACHE || SETTINGS.some(({ key }) => key === refused?.key)
   return refused && !hasInput ? new Error(refused.message) : undefined
 }
 
 function labelOf(settings: Texts['settings'], key: string): string {
   const options: Readonly<Record<string, readonly string[]>> = settings.options
   const byName: Readonly<Record<string, string>> = {
+    [ANSWER_CACHE]: settings.answerCache.title,
     GroupBudget: settings.groupBudgets,
     GroupGuards: settings.groupGuards,
     ModelFallback: settings.modelSettings.fallback,

@@ -1,7 +1,13 @@
 import { Link } from '@tanstack/react-router'
 import type { CacheBreak } from '../../../src/domain/cache-break.ts'
 import type { Usage } from '../../api/usage.ts'
-import { allInput, type CountedBreak, countedBreaks, shareRead } from '../../components/cache-breaks.ts'
+import {
+  allInput,
+  type CountedBreak,
+  countedBreaks,
+  countedCausers,
+  shareRead,
+} from '../../components/cache-breaks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Figures } from '../../components/figures.tsx'
 import type { SearchState } from '../../components/search-state.ts'
@@ -24,6 +30,9 @@ export function CacheSection({
   const counted = countedBreaks(breaks)
   const isUsed = totals.cached > 0 || totals.cache_write > 0 || counted.length > 0
   const share = shareRead(totals)
+  const causers = countedCausers(counted)
+    .map(({ causer, calls }) => caches.counted(caches.causers[causer], count(calls)))
+    .join(caches.separator)
   return (
     <section aria-label={caches.title} className={classes['cache']}>
       <h2>{caches.title}</h2>
@@ -51,7 +60,7 @@ export function CacheSection({
               {
                 label: caches.breaks,
                 value: count(counted.reduce((sum, { calls }) => sum + calls, 0)),
-                note: caches.breaksNote,
+                note: counted.length === 0 ? caches.breaksNote : causers,
               },
             ]}
           />

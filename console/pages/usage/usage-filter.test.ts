@@ -16,7 +16,7 @@ test.each([
   expect([new Date(params.from * 1000).toISOString(), params.step]).toEqual([start, step])
 })
 
-test('a period of chosen days ends with the last of them', () => {
+test('a period of chosen days ends at the end of its last day', () => {
   const { to } = usageQueryOf({ period: 'custom', from: '2026-11-05', to: '2026-11-06' }, 'own', NOW, 'UTC')
   expect(new Date(to * 1000).toISOString()).toBe('2026-11-07T00:00:00.000Z')
 })

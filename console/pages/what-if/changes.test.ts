@@ -22,7 +22,7 @@ test('a calculation at other prices is requested for the chosen period and accou
   })
 })
 
-test('a period of some days is counted back from the present', () => {
+test('a what-if period of some days ends now', () => {
   const { from, to } = whatIfQuestionOf('7d', [], NOW_MS, 'UTC')
   expect(to - from).toBe(7 * 86_400 + 1)
 })

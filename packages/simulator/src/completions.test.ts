@@ -51,7 +51,7 @@ describe('a completion of a prompt', () => {
     })
   })
 
-  test('a completion is written after its prompt with echo', async () => {
+  test('a simulated legacy completion with echo repeats its prompt first', async () => {
     const { choices } = await client.completions.create({ ...asked, echo: true })
     expect(choices[0]?.text.startsWith('Tell me about lighthouses')).toBe(true)
   })
@@ -76,7 +76,7 @@ describe('a completion of a prompt', () => {
   test.each([
     ['token ids', [1, 2, 3], 1],
     ['lists of them', [[1, 2], [3]], 2],
-  ])('a completion accepts %s', async (_, prompt, count) => {
+  ])('a simulated legacy completion accepts %s', async (_, prompt, count) => {
     const { choices } = await client.completions.create({ ...asked, prompt })
     expect(choices).toHaveLength(count)
   })

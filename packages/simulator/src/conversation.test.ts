@@ -15,7 +15,7 @@ test("texts that agents add to a message are not part of the user's prompt", () 
   expect(userTexts).toEqual(['Hello there'])
 })
 
-test('results and calls are those since the last message of the user', () => {
+test('the simulator looks at the tool calls and results since the last message of the user', () => {
   const round: Step[] = [
     { kind: 'model', calls: 1 },
     { kind: 'result', text: 'one' },

@@ -9,7 +9,7 @@ test.each([
   expect(requestedJsonSchema(text)).toBeUndefined()
 })
 
-test('the members of the requested JSON are read with their types', () => {
+test('the simulator reads the members of the requested JSON with their types', () => {
   expect(
     requestedJsonSchema(
       "Format your response as a JSON object with 'isNewTopic' (boolean) and 'title' (string).",

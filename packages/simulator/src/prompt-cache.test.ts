@@ -249,7 +249,7 @@ describe('the caches of chat and responses', () => {
     expect(await chat([long(1200)])).toMatchObject({ read: 1152 })
   })
 
-  test('from GPT-5.6 on, the end of the last message is written and billed, and read by the next turn', async () => {
+  test('from GPT-5.6 on, the simulated cache writes the prompt up to its last message, and the next turn reads it', async () => {
     const model = { model: 'gpt-5.6' }
     const first = await chat([long(1200)], model)
     expect(first).toEqual({ read: 0, write: 1201 })
@@ -276,7 +276,7 @@ describe('the caches of chat and responses', () => {
     expect(await chat(marked, fields)).toEqual({ read: 1201, write: 0 })
   })
 
-  test('at most four breakpoints are written, the latest ones, and one of them is the implicit one', async () => {
+  test('the simulated cache writes the last four breakpoints, of which the implicit one is one', async () => {
     const parts = [1, 2, 3, 4, 5].map((at) => ({
       type: 'text',
       text: long(1200, String(at)),
@@ -289,7 +289,7 @@ describe('the caches of chat and responses', () => {
     expect(await chat([parts.slice(0, 3)], model)).toMatchObject({ read: 3 * 1200 + 1 })
   })
 
-  test('a response states what it read and wrote by lifetime', async () => {
+  test('a simulated response states the tokens that it read from and wrote to the cache, by lifetime', async () => {
     const ask = async (): Promise<unknown> => {
       const body = {
         model: 'gpt-5.6',
@@ -313,7 +313,7 @@ describe('the cache of Gemini', () => {
   test.each([
     ['gemini-2.5-flash', 1024],
     ['gemini-2.5-pro', 4096],
-  ])('%s caches prefixes of %i tokens by itself', async (model, minimum) => {
+  ])('the simulated cache of Gemini stores prefixes: %s from %i tokens on', async (model, minimum) => {
     const ask = async (tokens: number): Promise<unknown> => {
       const url = `${simulator.geminiUrl}/models/${model}:generateContent`
       const body = { contents: [{ role: 'user', parts: [{ text: long(tokens, String(tokens)[0]) }] }] }
@@ -342,7 +342,7 @@ describe('diagnostics of a missed cache', () => {
     ['system_changed', system(1999)],
     ['messages_changed', { messages: [turn(block('good day'))] }],
     ['unavailable', { tool_choice: { type: 'any' } }],
-  ])('messages state %s', async (type, changed) => {
+  ])('simulated messages diagnostics report %s', async (type, changed) => {
     const { id } = await messages(body)
     expect(await asked(id, changed)).toMatchObject({ cache_miss_reason: { type } })
   })
@@ -385,7 +385,7 @@ describe('diagnostics of a missed cache', () => {
         ],
       },
     ],
-  ])('responses state %s', async (reason, changed) => {
+  ])('simulated responses diagnostics report %s', async (reason, changed) => {
     const { id } = await respond({})
     expect(await compared(id, changed)).toMatchObject({ type: 'cache_miss', reason })
   })

@@ -128,7 +128,7 @@ test.each([
   expect(plan(message, PATCHING_TOOLS)).toEqual(expected)
 })
 
-test('a shell applies patches only where the agent says so', () => {
+test("the simulator changes a file by a patch in the shell only if the agent's prompt allows this", () => {
   const message = 'Write "hello" to greeting.txt'
   expect(plan(message, SHELL_TOOLS)).toEqual(['exec_command greeting.txt'])
   expect(planOf(message, SHELL_TOOLS, true)).toMatchObject([{ path: 'greeting.txt', task: 'patch' }])

@@ -28,7 +28,7 @@ test.each([
     'The tool returned:\n\nDone:\nM a.txt',
   ],
   ['an empty result is reported as such', '', 'According to the tool, there is nothing to report.'],
-])('a tool result in an answer: %s', (_, result, said) => {
+])('the simulator quotes a tool result in its answer: %s', (_, result, said) => {
   expect(paraphraseResults([result])).toBe(said)
 })
 
@@ -36,7 +36,7 @@ test('the results of two calls are both quoted', () => {
   expect(paraphraseResults(['one', 'two'])).toBe('According to the tool, one.\n\nAccording to the tool, two.')
 })
 
-test('of a long file as much is quoted as a stream sends in ten seconds', () => {
+test('the simulator quotes as much of a long file as a stream sends in ten seconds', () => {
   for (const results of [['word '.repeat(50_000)], ['a '.repeat(9000), 'b\n'.repeat(9000)]]) {
     const said = paraphraseResults(results)
     expect(said.length).toBeGreaterThan(500)

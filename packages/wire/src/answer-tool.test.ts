@@ -32,7 +32,7 @@ test('an answer by the answer tool keeps a stop reason such as length or refusal
     expect(withAnswerAsText({ ...reply, stop: { reason } }, 'answer').stop).toEqual({ reason })
 })
 
-test('a stream gives the same answer as the whole response', () => {
+test('an answer given through a forced tool is the same streamed as whole', () => {
   fc.assert(
     fc.property(answers(), (answer) => {
       const segments = answer.segments.map((segment, i) =>

@@ -28,6 +28,8 @@ export interface CacheMarkRules {
   readonly places: readonly MarkPlace[]
   /** Whether a mark at the end of a tool's result belongs to the result itself instead of its last part. */
   readonly marksWholeResults?: true
+  /** Whether a text that has a mark must be in a list. */
+  readonly needsLists?: true
 }
 
 /** Kind of an object that has a cache mark; `answer` is a part of an assistant's turn. */
@@ -57,6 +59,7 @@ export const CHAT_MARKS: CacheMarkRules = {
   lifetimes: MESSAGES_MARKS.lifetimes,
   maxMarks: Infinity,
   places: ['tool', 'content', 'answer', 'result'],
+  needsLists: true,
 }
 
 /** Rules of `prompt_cache_breakpoint` in chat requests. OpenAI itself writes only the last four. */
@@ -65,6 +68,7 @@ export const CHAT_BREAKPOINTS: CacheMarkRules = {
   lifetimes: ['30m', '12h'],
   maxMarks: Infinity,
   places: ['content', 'answer', 'result'],
+  needsLists: true,
 }
 
 /** Rules of `prompt_cache_breakpoint` in responses requests. */
@@ -102,15 +106,15 @@ export function withRequestLifetime(conversation: Conversation, options: unknown
 /**
  * Adapts the cache marks to what an upstream accepts; without rules all marks are removed. A lifetime becomes
  * the next longer one that the upstream has, or its longest. An earlier mark gets at least the lifetime of a
- * later one, as providers require. Removed marks and shortened lifetimes are reported in `dropped`. Returns
- * the same object if there are no marks.
+ * later one, as providers require. Removed marks and shortened lifetimes are reported in `dropped`.
  */
 export function withCacheMarks(
   given: Conversation,
   rules: CacheMarkRules | undefined,
   dropped: Dropped,
 ): Conversation {
-  const conversation = rules?.marksWholeResults ? withWholeResultMarks(given) : given
+  const listed = rules?.needsLists ? { ...given, listsContent: true as const } : given
+  const conversation = rules?.marksWholeResults ? withWholeResultMarks(listed) : listed
   const marks: Cache[] = []
   mapMarks(conversation, (mark, place) => {
     if (rules?.places.includes(place)) marks.push(mark)

@@ -1,9 +1,17 @@
 import { createSecretKey, type KeyObject } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { CHAT_CONVERSATION } from './chat/index.ts'
-import { ConversationDigests, type ConversationForm, type DigestSeed } from './conversation-digests.ts'
+import {
+  ConversationDigests,
+  type ConversationForm,
+  type DigestSeed,
+  openingOf,
+} from './conversation-digests.ts'
+import { conversationPrint } from './conversation-print.ts'
+import { CONVERSE_CONVERSATION } from './converse/index.ts'
 import { GEMINI_CONVERSATION } from './gemini/index.ts'
 import { scanObject } from './json/json-scan.ts'
+import type { ScannedObject } from './json/scanned-object.ts'
 import { MESSAGES_CONVERSATION } from './messages/index.ts'
 import { RESPONSES_CONVERSATION } from './responses/index.ts'
 
@@ -61,7 +69,7 @@ describe('what separates conversations', () => {
     ['thinking', { thinking: { type: 'enabled', budget_tokens: 2000 } }],
     ['a choice of tools', { tool_choice: { type: 'any' } }],
     ['an unknown member', { persona: 'pirate' }],
-  ])('%s makes another conversation', (_, member) => {
+  ])('a request member that changes the answer makes another conversation: %s', (_, member) => {
     expect(last(MESSAGES_CONVERSATION, { messages: [hi], ...member })).not.toBe(
       last(MESSAGES_CONVERSATION, { messages: [hi] }),
     )
@@ -113,23 +121,82 @@ describe('the marks', () => {
 })
 
 describe("Claude Code's billing line", () => {
-  const request = (system: unknown): object => ({ system, messages: [hi] })
+  const HEADER = 'x-anthropic-billing-header: '
+  const system = (given: unknown): object => ({ system: given, messages: [hi] })
   const block = (text: string): object => ({ type: 'text', text })
-  test.each([
-    ['a block', (nonce: string) => [block(`x-anthropic-billing-header: ${nonce}`), block('You are Claude.')]],
-    ['the first line of a text', (nonce: string) => `x-anthropic-billing-header: ${nonce}\nYou are Claude.`],
-  ])('as %s, it may differ, and its bytes count', (_, system) => {
+  const contents = [{ role: 'user', parts: [{ text: 'hi' }] }]
+  const REQUESTS: readonly [string, ConversationForm, (header: string, words: string) => object][] = [
+    ['a block', MESSAGES_CONVERSATION, (header, words) => system([block(header), block(words)])],
+    ['the first line of a text', MESSAGES_CONVERSATION, (header, words) => system(`${header}\n${words}`)],
+    [
+      'a block of Converse',
+      CONVERSE_CONVERSATION,
+      (header, words) => system([{ text: header }, { text: words }]),
+    ],
+    [
+      'a system message of chat',
+      CHAT_CONVERSATION,
+      (header, words) => ({ messages: [{ role: 'system', content: `${header}\n${words}` }, hi] }),
+    ],
+    [
+      'a part of a system message of chat',
+      CHAT_CONVERSATION,
+      (header, words) => ({ messages: [{ role: 'system', content: [block(header), block(words)] }, hi] }),
+    ],
+    [
+      'instructions',
+      RESPONSES_CONVERSATION,
+      (header, words) => ({ instructions: `${header}\n${words}`, input: [hi] }),
+    ],
+    [
+      'an item',
+      RESPONSES_CONVERSATION,
+      (header, words) => ({
+        input: [{ role: 'developer', content: [{ type: 'input_text', text: `${header}\n${words}` }] }, hi],
+      }),
+    ],
+    [
+      'a system instruction',
+      GEMINI_CONVERSATION,
+      (header, words) => ({ systemInstruction: { parts: [{ text: header }, { text: words }] }, contents }),
+    ],
+    [
+      'a system instruction, as older clients spell it',
+      GEMINI_CONVERSATION,
+      (header, words) => ({ system_instruction: { parts: { text: `${header}\n${words}` } }, contents }),
+    ],
+  ]
+
+  test.each(REQUESTS)('as %s, it may differ, and its bytes count', (_, form, request) => {
     const [one, another] = ['a', 'bbbb'].map((nonce) =>
-      digests(MESSAGES_CONVERSATION, request(system(nonce))),
+      digests(form, request(HEADER + nonce, 'You are Claude.')),
     )
-    expect(one?.digest(1)).toEqual(another?.digest(1))
-    expect((another?.bound(1, 10) ?? 0) - (one?.bound(1, 10) ?? 0)).toBe(3)
+    const turns = one?.turns ?? 0
+    expect(one?.digest(turns)).toEqual(another?.digest(turns))
+    expect((another?.bound(turns, 10) ?? 0) - (one?.bound(turns, 10) ?? 0)).toBe(3)
   })
-  test('a change after the billing line is another conversation', () => {
-    const system = (words: string): string => `x-anthropic-billing-header: a\n${words}`
-    expect(last(MESSAGES_CONVERSATION, request(system('You are Claude.')))).not.toBe(
-      last(MESSAGES_CONVERSATION, request(system('You are Cloud.'))),
+  test.each(REQUESTS)(
+    'as %s, it makes no other session and no change of the system prompt',
+    (_, form, request) => {
+      const [one, another] = ['a', 'bbbb'].map((nonce) =>
+        scanObject(Buffer.from(JSON.stringify(request(HEADER + nonce, 'You are Claude.')))),
+      )
+      const opening = (scan: ScannedObject | undefined): string =>
+        Buffer.concat([...(openingOf(scan!, form) ?? [])]).toString()
+      expect(opening(one)).toBe(opening(another))
+      expect(opening(one)).toContain('You are Claude.')
+      const print = (scan: ScannedObject | undefined): string[] => {
+        const printed = conversationPrint(scan!, form, createSecretKey(Buffer.alloc(32, 1)))
+        return [printed.system(), printed.messages(printed.turns)]
+      }
+      expect(print(one)).toEqual(print(another))
+    },
+  )
+  test.each(REQUESTS)('a change after it, as %s, is another conversation', (_, form, request) => {
+    const [one, another] = ['You are Claude.', 'You are Cloud.'].map((words) =>
+      last(form, request(`${HEADER}a`, words)),
     )
+    expect(one).not.toBe(another)
   })
 })
 

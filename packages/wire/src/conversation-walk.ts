@@ -1,3 +1,4 @@
+import { BILLING_HEADER } from './billing-header.ts'
 import { hasBytesAt } from './json/bytes.ts'
 import type { Member, Node, ScannedObject } from './json/scanned-object.ts'
 import type { FindMedia, FoundMedia, PromptLevels } from './prompt-text.ts'
@@ -89,8 +90,9 @@ const TEXTS: ReadonlySet<string> = new Set(['content', 'system'])
 /** Top-level members besides the turns that may contain cache marks. */
 const HEAD_HOLDERS: ReadonlySet<string> = new Set(['system', 'tools', 'toolConfig'])
 
-/** Beginning of a line that Claude Code writes into each request with a different value. */
-const BILLING_LINE = Buffer.from('"x-anthropic-billing-header:')
+const BILLING_LINE = Buffer.from(`"${BILLING_HEADER}`)
+/** Members of a system prompt, or of an instruction, that have its text, or parts with texts. */
+const TEXT_HOLDERS = ['text', 'content', 'parts'] as const
 const BACKSLASH = 0x5c
 const COLON = 0x3a
 const COMMA = 0x2c
@@ -126,6 +128,8 @@ export class DigestWalk {
   readonly #turns: Member | undefined
   readonly #turnLevel: string
   readonly #mediaLevels: ReadonlyMap<string, MediaLevel>
+  /** Whether all turns so far are instructions. */
+  #isBeginning = true
 
   constructor(scan: ScannedObject, form: ConversationForm, model: string) {
     const { turns, levels } = form.levels
@@ -159,9 +163,9 @@ export class DigestWalk {
       const left: Span[] = []
       if (sampling && this.#spelled(key) === sampling.of)
         this.#leaveOutMembers(node, (name) => sampling.names.has(this.#spelled(name)), left)
-      else if (HEAD_HOLDERS.has(key)) {
-        if (key === 'system') this.#leaveOutBilling(node, left)
-        this.#visit(key, node, left)
+      else {
+        if (SYSTEM_MEMBERS.has(key)) this.#leaveOutBilling(node, left)
+        if (HEAD_HOLDERS.has(key)) this.#visit(key, node, left)
       }
       this.#add(spans, keyStart, end, left)
       this.#findMedia(this.#form.levels.levels.request.read[this.#spelled(key)] ?? '', node)
@@ -174,7 +178,7 @@ export class DigestWalk {
     for (const turn of this.turns()) {
       const isInstruction = this.#isInstruction(turn)
       const text = isInstruction ? undefined : this.#onlyTextOf(turn)
-      if (text === undefined) this.#addTurn(spans, turn)
+      if (text === undefined) this.#addTurn(spans, turn, isInstruction)
       else spans.add(this.#scan.startOf(text), this.#scan.endOf(text))
       if (!isInstruction) return spans
     }
@@ -188,8 +192,8 @@ export class DigestWalk {
     let isBeginning = true
     for (const turn of this.turns()) {
       isBeginning &&= this.#isInstruction(turn)
-      if (isBeginning) this.#addTurn(parts.system, turn)
-      this.#addTurn(parts.turns, turn)
+      if (isBeginning) this.#addTurn(parts.system, turn, true)
+      this.#addTurn(parts.turns, turn, isBeginning)
       parts.ends.push(parts.turns.offsets.length)
     }
     return parts
@@ -202,7 +206,7 @@ export class DigestWalk {
       .toSorted((one, other) => (one.key < other.key ? -1 : 1))
     for (const { key, keyStart, end, node } of members) {
       const left: Span[] = []
-      if (key === 'system') this.#leaveOutBilling(node, left)
+      if (SYSTEM_MEMBERS.has(key)) this.#leaveOutBilling(node, left)
       if (this.#hasDirectives || key !== 'tools') this.#visit(key, node, left)
       this.#add(spans, keyStart, end, left)
     }
@@ -231,14 +235,18 @@ export class DigestWalk {
       while (this.#scan.bytes[comma] !== COMMA) comma++
       spans.add(comma, comma + 1)
     }
-    this.#addTurn(spans, node)
+    // Only the instructions at the beginning are looked at, so that a long conversation costs no more.
+    if (previous === undefined) this.#isBeginning = true
+    this.#isBeginning &&= this.#isInstruction(node)
+    this.#addTurn(spans, node, this.#isBeginning)
     if (this.#form.extraTokens) this.#sums.beyondBytes += this.#form.extraTokens(this.#scan, node)
     this.#findMedia(this.#turnLevel, node)
   }
 
-  #addTurn(spans: Spans, node: Node): void {
+  #addTurn(spans: Spans, node: Node, isInstruction: boolean): void {
     const scan = this.#scan
     const left: Span[] = []
+    if (isInstruction) this.#leaveOutBilling(node, left)
     if (scan.kindOf(node) === 'object') this.#visit('', node, left)
     this.#add(spans, scan.startOf(node), scan.endOf(node), left)
   }
@@ -340,15 +348,19 @@ export class DigestWalk {
     return hasType ? text : undefined
   }
 
+  /** Leaves out the first line of each text that begins with the billing header. */
   #leaveOutBilling(system: Node, left: Span[]): void {
     const scan = this.#scan
-    const blocks = scan.kindOf(system) === 'array' ? scan.elements(system) : [system]
-    for (const block of blocks) {
-      const text = scan.kindOf(block) === 'object' ? scan.memberOf(block, 'text') : block
-      if (text === undefined || scan.kindOf(text) !== 'string') continue
-      const start = scan.startOf(text)
-      if (!hasBytesAt(scan.bytes, start, BILLING_LINE)) continue
-      left.push([start + 1, this.#endOfLine(start + 1, scan.endOf(text) - 1)])
+    const kind = scan.kindOf(system)
+    if (kind === 'array') for (const element of scan.elements(system)) this.#leaveOutBilling(element, left)
+    else if (kind === 'object')
+      for (const name of TEXT_HOLDERS) {
+        const member = scan.memberOf(system, name)
+        if (member !== undefined) this.#leaveOutBilling(member, left)
+      }
+    else if (kind === 'string' && hasBytesAt(scan.bytes, scan.startOf(system), BILLING_LINE)) {
+      const start = scan.startOf(system) + 1
+      left.push([start, this.#endOfLine(start, scan.endOf(system) - 1)])
     }
   }
 

@@ -51,6 +51,11 @@ export interface Conversation {
   readonly isStandardTier?: true
   /** Whether requests to the upstream may name any tier, although most tiers are not part of its protocol. */
   readonly takesAnyTier?: true
+  /**
+   * Whether contents are written as lists even where a text would do, because the upstream accepts cache marks: a mark
+   * needs a list, and the bytes of a message must stay when its mark moves to a later one.
+   */
+  readonly listsContent?: true
   /** Fields that have the same name in several protocols; undefined if there are none. */
   readonly shared?: SharedFields
   /** Members of the request that the response repeats in some protocols, as JSON text. */

@@ -13,7 +13,7 @@ const pieces = fc.array(
   ),
 )
 
-test('pieces become one text, and the bytes of each are counted', () => {
+test('the generated text of a stream is joined from its pieces, and the bytes of each are counted', () => {
   fc.assert(
     fc.property(pieces, (texts) => {
       const emitted = new EmittedText()
@@ -51,7 +51,7 @@ const escaped = fc.string({
   unit: fc.constantFrom('a', '"', '\\', '\n', '\t', 'é'),
 })
 
-test('texts copied from JSON are kept decoded', () => {
+test('a generated text that was copied as JSON is stored decoded', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(plain, escaped), { minLength: 1, maxLength: 12 }), (texts) => {
       const literals = texts.map((text) => JSON.stringify(text))

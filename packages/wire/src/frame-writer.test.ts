@@ -19,7 +19,7 @@ const piece = fc.oneof(
   fc.record({ bytes: text.map((value) => Buffer.from(value)), from: fc.nat(300), size: fc.nat(400_000) }),
 )
 
-test('texts and bytes are written one after the other', () => {
+test('the writer of stream frames writes texts and bytes in order', () => {
   const writer = new FrameWriter()
   fc.assert(
     fc.property(fc.array(piece, { maxLength: 12 }), (pieces) => {
@@ -38,7 +38,7 @@ test('texts and bytes are written one after the other', () => {
   )
 })
 
-test('bytes that were taken are not changed by later writes', () => {
+test('the bytes taken from the writer of stream frames are not changed by later writes', () => {
   const writer = new FrameWriter()
   writer.text('first')
   const first = writer.take()

@@ -89,7 +89,7 @@ const WHOLE: ReadonlySet<string> = new Set([
 
 /** Whether a text at the end of this path is a piece. */
 function isPiece({ isData, isNumber }: FoundText, steps: readonly Step[]): boolean {
-  return isData !== true && isNumber !== true && !steps.some(({ name = '' }) => WHOLE.has(name))
+  return !isData && !isNumber && !steps.some(({ name = '' }) => WHOLE.has(name))
 }
 
 /** A text as a piece of the channel with this key. */
@@ -226,14 +226,12 @@ const responses: EventReader = (scan, texts, { signsReasoning }) => {
 
 /** The indexes of an event within its item, as a part of a key. An index of 0 may be absent. */
 function indexesOf(scan: ScannedObject): string {
-  return scan
-    .entries(scan.root)
-    .filter(({ key }) => key.endsWith('_index') && key !== 'output_index')
-    .map(({ key }) => ({ key, index: numberIn(scan, scan.root, key) }))
-    .filter(({ index }) => index > 0)
-    .map(({ key, index }) => ` ${key} ${index}`)
-    .toSorted()
-    .join('')
+  let indexes = ''
+  for (const key of [...scan.members.keys()].toSorted()) {
+    const index = key.endsWith('_index') && key !== 'output_index' ? numberIn(scan, scan.root, key) : 0
+    if (index > 0) indexes += ` ${key} ${index}`
+  }
+  return indexes
 }
 
 // The same event with another piece, and without its other texts.
@@ -282,7 +280,7 @@ const gemini: EventReader = (scan) => {
         )
       }
       // Arguments in pieces: each piece states the path of its value.
-      if (member.name !== 'functionCall' || leaf?.name !== 'stringValue' || text.isData === true) return text
+      if (member.name !== 'functionCall' || leaf?.name !== 'stringValue' || text.isData) return text
       const path = membersOf(scan, leaf.of, ['jsonPath'])
       return pieceOf(
         text,

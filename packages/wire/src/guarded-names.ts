@@ -68,7 +68,9 @@ export const ANSWER_TERMS: ReadonlySet<string> = new Set([
   'created_at',
   'expires_at',
   'modelVersion',
+  'native_finish_reason',
   'obfuscation',
+  'provider',
   'responseId',
   'stop_sequence',
 ])

@@ -40,13 +40,13 @@ export interface FoundText {
    */
   readonly isJson: boolean
   /** Whether it is a number in the arguments or the result of a tool. */
-  readonly isNumber?: boolean
+  readonly isNumber: boolean
   /** Whether it is a name in a schema, or the name of a variable. */
-  readonly isName?: boolean
+  readonly isName: boolean
   /** Whether it is inside an object whose names users or models choose. */
-  readonly isData?: boolean
+  readonly isData: boolean
   /** The last step of the path from the root of an answer to it. */
-  readonly step?: Step
+  readonly step: Step | undefined
 }
 
 /** A step of the path to a text: a member of an object, or an element of a list. */
@@ -178,13 +178,10 @@ function collect(
 ): void {
   switch (scan.kindOf(node)) {
     case 'string':
-      add(scan, node, around, found, step, {
-        isJson: JSON_TEXTS.has(name) && around.place === 'tool_arguments',
-        ...(NAMES.has(name) && { isName: true }),
-      })
+      add(scan, node, around, found, step, name)
       return
     case 'number':
-      if (around.isData || name === 'numberValue') add(scan, node, around, found, step)
+      if (around.isData || name === 'numberValue') add(scan, node, around, found, step, '')
       return
     case 'array':
       for (const element of scan.elements(node))
@@ -207,10 +204,11 @@ function stepIn(found: Found, up: Step | undefined, name: string | undefined, of
 function add(
   scan: ScannedObject,
   node: Node,
-  { place, isSigned, isInData }: Surroundings,
+  { place, isSigned, isInData = false }: Surroundings,
   { texts, repeating }: Found,
   step: Step | undefined,
-  facts: Partial<Pick<FoundText, 'isJson' | 'isName'>> = {},
+  name: string,
+  isName = NAMES.has(name),
 ): void {
   const from = scan.startOf(node)
   texts.push({
@@ -219,11 +217,11 @@ function add(
     // `tool_results` are results in requests. Results in an answer are a part of it.
     place: repeating && place === 'tool_results' ? 'output' : place,
     isSigned,
-    isJson: false,
-    ...facts,
-    ...(scan.bytes[from] !== QUOTE && { isNumber: true }),
-    ...(isInData && { isData: true }),
-    ...(step && { step }),
+    isJson: place === 'tool_arguments' && JSON_TEXTS.has(name),
+    isNumber: scan.bytes[from] !== QUOTE,
+    isName,
+    isData: isInData,
+    step,
   })
 }
 
@@ -237,7 +235,7 @@ function collectData(
 ): void {
   const within = around.isInData ? around : { ...around, isInData: true }
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-    add(scan, key, within, found, step)
+    add(scan, key, within, found, step, '')
     collect(scan, scan.valueOf(key), within, found, '', step)
   }
 }
@@ -251,7 +249,7 @@ function collectNamed(
   step: Step | undefined,
 ): void {
   for (let key = scan.firstKey(node); key !== undefined; key = scan.nextKey(key, node)) {
-    add(scan, key, { ...around, isInData: true }, found, step, { isName: true })
+    add(scan, key, { ...around, isInData: true }, found, step, '', true)
     collect(scan, scan.valueOf(key), around, found, '', stepIn(found, step, scan.keyText(key), node))
   }
 }
@@ -293,8 +291,15 @@ function collectMembers(
     const isTool = place === 'tool_arguments' || place === 'tool_results'
     const isData = (isTool && DATA.has(name)) || (name === 'metadata' && place === 'input')
     const signs = isSigned || (around.signsReasoning === true && THOUGHTS.has(name))
-    const isRoot = around.isRoot === 'event' && name === 'response' ? 'response' : undefined
-    const within: Surroundings = { ...around, place, isData, isSigned: signs, isOfModel, isRoot }
+    const isRoot: Surroundings['isRoot'] =
+      around.isRoot === 'event' && name === 'response' ? 'response' : undefined
+    const isSame =
+      place === around.place &&
+      isData === around.isData &&
+      signs === around.isSigned &&
+      isOfModel === (around.isOfModel !== false) &&
+      isRoot === around.isRoot
+    const within = isSame ? around : { ...around, place, isData, isSigned: signs, isOfModel, isRoot }
     const next = stepIn(found, step, name, node)
     if (NAMED.has(name) && !isData && scan.kindOf(value) === 'object')
       collectNamed(scan, value, within, found, next)

@@ -37,7 +37,7 @@ describe('a form', () => {
     expect(read(`${typed}${end}rest`)).toMatchObject([{ name: 'a', text: '', contentType: 'text/plain' }])
   })
 
-  test('of a field of more than 256 KiB only the position is kept', () => {
+  test('a form field of more than 256 KiB is recorded by its position only', () => {
     const [large, model] = read(field('prompt', 'p'.repeat(300_000)) + field('model', 'm') + end, 9)
     expect(large?.text).toBeUndefined()
     expect((large?.end ?? 0) - (large?.start ?? 0)).toBe(300_000)

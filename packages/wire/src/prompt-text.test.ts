@@ -176,7 +176,7 @@ describe('text files', () => {
   })
 })
 
-test('media that are not text count as in a hold, and members beside their data as text', () => {
+test('media in a prompt count by their kind as in a hold, and texts beside their data as text', () => {
   const picture = { type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(9_000)}` } }
   const ask = (part: object): PromptText =>
     count({ messages: [{ role: 'user', content: [part as Json] }] }, CHAT_PROMPT)

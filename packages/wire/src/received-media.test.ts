@@ -41,11 +41,14 @@ test.each([
   [undefined, 64_000, 1],
   ['audio/L16;codec=pcm;rate=16000', 64_000, 1.5],
   ['audio/mpeg', 64_000, 6],
-])('the length of sound of the type %s is that of its bytes', (type, length, seconds) => {
-  const arrived = new ArrivedMedia()
-  arrived.addSound(length, type)
-  expect(arrived.seconds).toBe(seconds)
-})
+])(
+  'the seconds of received sound are computed from its type and its number of bytes: %s',
+  (type, length, seconds) => {
+    const arrived = new ArrivedMedia()
+    arrived.addSound(length, type)
+    expect(arrived.seconds).toBe(seconds)
+  },
+)
 
 test('encrypted thoughts count as tokens only as far as they are longer than the visible thoughts', () => {
   const arrived = new ArrivedMedia()

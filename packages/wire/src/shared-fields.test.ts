@@ -29,7 +29,7 @@ describe('fields that a channel must allow', () => {
     ['safety_identifier', undefined, ['safety_identifier', 'service_tier']],
     ['user', { id: 'u', field: 'user' }, ['service_tier']],
   ] as const)(
-    'the user of a client in %s, and the standard tier, are such fields, too',
+    'the end user and the standard tier are dropped where the channel must allow their field: %s',
     (field, kept, left) => {
       const given = conversationOf({ endUser: { id: 'u', field }, isStandardTier: true })
       const dropped = new Set<string>()

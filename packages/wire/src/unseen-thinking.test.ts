@@ -56,7 +56,7 @@ test.each([
   'glm-4.6',
   'MiniMax-M2',
   'm',
-])('%s shows all that it generates where thinking is not mentioned', (model) => {
+])('a model that shows all its thinking holds nothing for hidden thoughts: %s', (model) => {
   expect(of(model)).toBeUndefined()
 })
 
@@ -66,9 +66,12 @@ test.each([
   ['gemini-2.5-flash', { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }, 'gemini'],
   ['gemini-2.5-flash', { reasoning_effort: 'none' }, 'chat'],
   ['claude-sonnet-4-5-thinking', { thinking: { type: 'disabled' } }, 'messages'],
-] as const)('%s with %j does not think', (model, fields, dialect) => {
-  expect(of(model, fields, dialect)).toBeUndefined()
-})
+] as const)(
+  'a model whose thinking is turned off holds nothing for hidden thoughts: %s with %j',
+  (model, fields, dialect) => {
+    expect(of(model, fields, dialect)).toBeUndefined()
+  },
+)
 
 test.each([
   ['gpt-5', { reasoning_effort: 'none' }, 'chat'],
@@ -79,9 +82,12 @@ test.each([
   ['claude-opus-4-7', { thinking: { type: 'adaptive' } }, 'messages'],
   ['claude-sonnet-4-5', { reasoning_effort: 'high' }, 'chat'],
   ['gemini-2.5-flash', { generationConfig: { thinkingConfig: { thinkingBudget: -1 } } }, 'gemini'],
-] as const)('%s with %j may think without a bound', (model, fields, dialect) => {
-  expect(of(model, fields, dialect)).toEqual(WHOLE)
-})
+] as const)(
+  'a model that may think without a limit holds the whole maximum: %s with %j',
+  (model, fields, dialect) => {
+    expect(of(model, fields, dialect)).toEqual(WHOLE)
+  },
+)
 
 test.each([
   ['claude-sonnet-4-5', { thinking: { type: 'enabled', budget_tokens: 2048 } }, 'messages', 2048],
@@ -95,9 +101,12 @@ test.each([
   ['gemini-2.5-pro', { generationConfig: { thinkingConfig: { thinkingBudget: 700 } } }, 'gemini', 700],
   ['gemini-2.5-pro', { generation_config: { thinking_config: { thinking_budget: 700 } } }, 'gemini', 700],
   ['gemini-2.5-pro', { extra_body: { google: { thinking_config: { thinking_budget: 9 } } } }, 'chat', 9],
-] as const)('%s with %j thinks within its budget', (model, fields, dialect, budget) => {
-  expect(of(model, fields, dialect)).toEqual({ budget })
-})
+] as const)(
+  'a model with a thinking budget holds that budget: %s with %j',
+  (model, fields, dialect, budget) => {
+    expect(of(model, fields, dialect)).toEqual({ budget })
+  },
+)
 
 test('if the upstream name is unknown, the name in the request decides whether the model thinks', () => {
   expect(of('my-deployment', {}, 'chat', 'gpt-5')).toEqual(WHOLE)

@@ -43,7 +43,7 @@ describe('parsing an upstream error', () => {
     '{"error":null}',
     '{"error":{"message":5}}',
     '{"error":[]}',
-  ])('%s contains no error', (body) => {
+  ])('a body without an error is recognized as such: %s', (body) => {
     expect(readUpstreamError(Buffer.from(body))).toEqual(none)
   })
 

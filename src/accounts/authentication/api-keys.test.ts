@@ -47,7 +47,7 @@ describe('changes of a key', () => {
     await expect(calls()).rejects.toThrow('the user of this API key is disabled')
   })
 
-  test('a change of a disabled token applies to the next call', async () => {
+  test('a change of the status of a token applies to its next call', async () => {
     const { store, userId, tokenId, keys, calls } = await opened()
     await calls()
     await store.write('enableOrDisableToken', { tokenId, userId, status: 2, nowMs: 0 })
@@ -81,7 +81,7 @@ describe('changes of a key', () => {
     await vi.waitFor(() => expect(calls).toThrow('this API key is disabled'))
   })
 
-  test('a change of an unused key applies to its next call after a minute', async () => {
+  test('a change of a key that was unused for a minute applies to its next call', async () => {
     const { store, userId, tokenId } = await opened()
     vi.useFakeTimers({ toFake: ['performance'] })
     onTestFinished(() => void vi.useRealTimers())
@@ -94,7 +94,7 @@ describe('changes of a key', () => {
     await expect(calls()).rejects.toThrow('this API key is disabled')
   })
 
-  test('a change applies also if a call was reading the old state at that moment', async () => {
+  test('a change of a key or user also applies if a call was reading the old state at that moment', async () => {
     const { store, userId, tokenId, keys, calls } = await opened()
     const reading = [calls(), calls('sk-late')]
     keys.forgetUser(userId)

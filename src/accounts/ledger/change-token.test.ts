@@ -15,7 +15,7 @@ function changeOf(userId: number, tokenId: number, fields: TokenChanges): TokenC
 }
 
 describe('a quota that is set', () => {
-  test('a quota that is set counts once it is durable, in addition to the open holds', async () => {
+  test('a new quota can be spent once it is written, and open holds count in addition', async () => {
     const { store, userId, tokenId } = await storeWithAccount()
     const ledger = new Ledger(store, 'run')
     const account = await accountOf(ledger, tokenId)
@@ -44,7 +44,7 @@ describe('a quota that is set', () => {
   })
 
   test.each(['before', 'after'])(
-    'a quota that is set counts once where the balance is read right %s it',
+    'a quota that is set counts once, even if the balance is read immediately %s it',
     async (when) => {
       const { store, userId, tokenId } = await storeWithAccount()
       const ledger = new Ledger(store, 'run')
@@ -151,7 +151,7 @@ async function runs(store: Store, name: string, sequence: readonly Step[]): Prom
   expect(account.unlimited).toBe(row?.unlimited_quota)
 }
 
-test('after concurrent holds, settlements and changes, memory and row agree on the balance', async () => {
+test('after concurrent holds, settlements and changes the balance in memory equals that in the database', async () => {
   const store = await openedStore()
   let count = 0
   await fc.assert(

@@ -28,7 +28,7 @@ function answeredClock(): {
   }
 }
 
-test('leases may not be spent before the bank has answered for the first time', () => {
+test('a node may not spend its leases before the database has answered for the first time', () => {
   const clock = new LeaseClock()
   onTestFinished(() => clock.close())
   expect(clock.mayBeFenced).toBe(true)

@@ -49,7 +49,7 @@ describe('what a node has borrowed', () => {
     expect(balance.free).toBe(0)
   })
 
-  test('borrowed quota is void in a new epoch, whatever an older state from the bank has', () => {
+  test('a newer state of the database voids borrowed quota, and a late older state does not restore it', () => {
     const balance = lent(100)
     balance.applyState(state(0, 4))
     balance.applyState(state(100, 3))

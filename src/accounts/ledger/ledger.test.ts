@@ -58,7 +58,7 @@ describe('the ledger', () => {
     expect(ledger.openHolds.size).toBe(0)
   })
 
-  test('a parked hold continues in the next run, where it is held and settled once', async () => {
+  test('the hold of a background call continues after a restart, where it is settled once', async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     const hold = first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1'))
@@ -78,7 +78,7 @@ describe('the ledger', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
-  test('a parked hold is taken up even beyond the free quota, and reported where its token is deleted', async () => {
+  test('the hold of a background call is continued after a restart even without free quota, or reported if its token is gone', async () => {
     const { store, tokenId } = await storeWithAccount()
     const first = new Ledger(store, 'run')
     await first.admit(await accountOf(first, tokenId), 300_000, factsOf('h1')).park()
@@ -96,7 +96,7 @@ describe('the ledger', () => {
     expect(unowned).toEqual(['h1'])
   })
 
-  test('a hold that cannot be parked belongs to its call again, and is settled by it', async () => {
+  test('a hold that cannot be saved for a background call is settled by its own call', async () => {
     const { store, tokenId } = await storeWithAccount()
     const full: Store = Object.assign(Object.create(store), {
       write: (name: 'parkHold', ...input: never) =>

@@ -9,7 +9,7 @@ test('the version of the prices of a call is that of the settings if no price de
   expect(priceVersionOf(settings, plans(undefined, undefined))).toBe('0123456789ab')
 })
 
-test('prices that depend on the time have another version at each moment, also those of a fallback', () => {
+test('the price version of a call differs for each set of time-dependent prices, also those of a fallback', () => {
   const versions = [plans('0'), plans('1'), plans(undefined, '0'), plans(undefined, '1')].map((each) =>
     priceVersionOf(settings, each),
   )

@@ -27,7 +27,7 @@ describe('a top-up', () => {
   })
 
   test.each(['before', 'after'])(
-    'a top-up counts once where the balance is read right %s it',
+    'a top-up counts once, even if the balance is read immediately %s it',
     async (when) => {
       const { store, userId, tokenId } = await storeWithAccount()
       const ledger = new Ledger(store, 'run')
@@ -148,6 +148,6 @@ async function runs(sequence: readonly Step[]): Promise<void> {
   await store.close()
 }
 
-test('after concurrent holds, settlements, top-ups and overrides, memory and row agree', async () => {
+test('after concurrent holds, settlements and top-ups the balance in memory equals that in the database', async () => {
   await fc.assert(fc.asyncProperty(steps, runs), { numRuns: 20 })
 }, 300_000)

@@ -125,7 +125,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     await refused
   })
 
-  test('a hold that could not grow grows when another call ends, before calls that wait', async () => {
+  test('when a call ends, a hold that needs to grow gets the quota before waiting calls', async () => {
     const { call } = await stage()
     const growing = await call({ amount: 100 })
     const first = await call({ amount: 800 })

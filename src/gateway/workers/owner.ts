@@ -16,9 +16,10 @@ import type { CountedLimit } from '../../limits/rate-counter.ts'
 import type { SlotReport, PermitRequest } from '../../limits/peers.ts'
 import { type LiveQuery, nameOf } from '../../management/usage/live-source.ts'
 import { SESSION_DIGESTS } from '../../relay/affinity/affinity.ts'
-import { LocalDigests } from '../../relay/digests/digest-store.ts'
+import type { OwnDigests } from '../../relay/digests/digest-store.ts'
 import { answerPreviousCalls, LocalPreviousCalls } from '../../relay/affinity/previous-calls.ts'
 import { EqualCallsOfWorkers } from '../../relay/answer-cache/equal-calls-elsewhere.ts'
+import { ownDigests } from '../../relay/digests/own-digests.ts'
 import { answerDigests } from '../../relay/digests/owner-digests.ts'
 import { PROMPT_DIGESTS } from '../../relay/prompts/prompt-memory.ts'
 import { type DataFolderLock, lockDataFolderInTurn } from '../../store/data-folder.ts'
@@ -148,8 +149,8 @@ export async function startOwner(config: Config, locked?: DataFolderLock): Promi
     permits: new OwnedPermits(),
     slots,
     metrics,
-    prompts: new LocalDigests(PROMPT_DIGESTS),
-    sessions: new LocalDigests(SESSION_DIGESTS),
+    prompts: ownDigests(PROMPT_DIGESTS),
+    sessions: ownDigests(SESSION_DIGESTS),
     previous: new LocalPreviousCalls(),
     equal: new EqualCallsOfWorkers(),
   }
@@ -242,8 +243,8 @@ interface SharedResources {
   readonly announce: (text: string) => void
   readonly permits: OwnedPermits
   readonly slots: OwnedSlots
-  readonly prompts: LocalDigests
-  readonly sessions: LocalDigests
+  readonly prompts: OwnDigests
+  readonly sessions: OwnDigests
   readonly previous: LocalPreviousCalls
   readonly equal: EqualCallsOfWorkers
   readonly metrics: WorkerMetrics

@@ -51,6 +51,7 @@ export const NOT_COPIED: readonly string[] = Object.freeze([
   'alert_sender',
   'alert_thresholds',
   'answer_parts',
+  'answer_removals',
   'holds',
   'idempotent_calls',
   'kept_answers',

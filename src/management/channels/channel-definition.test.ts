@@ -103,7 +103,7 @@ test('a returned channel can be sent back without changing it', () => {
   )
 })
 
-test('a change that states no other address keeps the address of an imported channel', () => {
+test('a change of an imported channel without a new address keeps its address', () => {
   const given = { name: 'a', type: 8, base_url: 'https://a.example/api', models: 'm' }
   const added = channelDefinition(readInput(channelFields, given), ['k'])
   const imported = { ...added, declared: { ...added.declared, base_url: 'https://a.example/api' } }
@@ -192,7 +192,7 @@ describe('an address', () => {
   })
 })
 
-test('keys are written one in each line; spaces around them and empty lines are ignored', () => {
+test('the keys of a channel are sent one in each line; spaces and empty lines are ignored', () => {
   expect(keysIn(' a \r\n\nb\na')).toEqual(['a', 'b'])
   expect(keysIn('')).toEqual([])
   expect(keysIn(null)).toEqual([])

@@ -84,7 +84,7 @@ test('clients that leave with many different filters leave no more views than th
   expect(Math.max(...follow.map(({ length }) => length))).toBe(3)
 })
 
-test('other processes learn what is read here, and are sent what they requested, once a turn', async () => {
+test('processes tell each other which live calls they want, and are sent these once a turn', async () => {
   const { follow, open, followed, settle, sent, asked, turn } = started()
   const readers = [open(1), open(2)]
   expect(follow).toEqual([[{ scope: 'all', filter: { model: undefined } }]])
@@ -108,7 +108,7 @@ test('other processes learn what is read here, and are sent what they requested,
   for (const text of texts) expect((await text.next()).value).toContain('id: elsewhere\n')
 })
 
-test('events that wait or are kept are in the memory of the user who reads them, as long as they exist', async () => {
+test('events of live calls count as memory of the user who reads them, as long as they exist', async () => {
   const { open, memory, settle } = started()
   const reader = open(1)
   expect(memory.held).toBe(0)

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { type ManagedUser, USER, type User, USER_STATUS } from '../../domain/records/user.ts'
 import { Role } from '../../domain/role.ts'
 import { GatewayError } from '../../errors.ts'
+import { removeStoredOfUser } from '../../store/stored-of-user.ts'
 import {
   type Actor,
   fairQueueKey,
@@ -297,10 +298,11 @@ export async function deleteUser(
   apiKeys.forgetUser(userId)
   if (!user) return
   try {
+    await removeStoredOfUser(store, userId)
     await deleteContentOfUser(services, user)
   } catch (cause) {
     // The client cannot repeat the request, because the user no longer exists. The next pruning deletes the
-    // content.
+    // rest.
     const message = 'the user is deleted; what was said in its calls will be within an hour'
     throw new GatewayError('storage_unavailable', message, { cause })
   }

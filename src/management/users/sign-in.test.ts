@@ -39,7 +39,7 @@ test.each([
   expect(directoryRights(mapped, { groups })).toEqual(rights)
 })
 
-test('rights that no setting maps are managed in the gateway', () => {
+test('role and group that no directory setting maps are managed in the gateway', () => {
   const groups = ['a', 'boss']
   const managedHere = { group: undefined, role: undefined }
   expect(directoryRights(provider({ groupClaim: undefined }), { groups })).toEqual(managedHere)

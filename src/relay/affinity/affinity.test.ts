@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { NO_USAGE, type Usage } from '@sluice/wire/usage'
 import type { Channel } from '../../domain/records/channel.ts'
-import { LocalDigests } from '../digests/digest-store.ts'
+import { OrderedDigests } from '../digests/ordered-digests.ts'
 import type { Plans } from '../plan.ts'
 import type { Target } from '../request-stages.ts'
-import { Affinity, SESSION_DIGESTS } from './affinity.ts'
+import { Affinity } from './affinity.ts'
 import type { SessionOwner } from './session.ts'
 
 const MINUTE_MS = 60_000
@@ -16,7 +16,7 @@ const OPTIONS = { affinity: { enabled: true, most: 100, cache_key: true } }
 class SessionCalls {
   nowMs = 0
   readonly #affinity = new Affinity({
-    store: new LocalDigests(SESSION_DIGESTS, () => this.nowMs),
+    store: new OrderedDigests(() => this.nowMs),
     key: Buffer.alloc(32),
     metrics: { add: () => {} },
     nowMs: () => this.nowMs,

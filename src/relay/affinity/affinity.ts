@@ -46,8 +46,8 @@ const MAX_SHARES = 2
 export const SESSION_DIGESTS: DigestRules = {
   kind: 'session',
   minSearched: 1,
-  lifetimeMs: (binding) => LIFETIMES_MS[bindingOf(binding).lifetime] as number,
   changes: true,
+  isOrdered: true,
 }
 
 /** Keeps the calls of a session with the channel and the key that have its cache. `docs/caches.md: Sessions`. */
@@ -76,6 +76,12 @@ export class Affinity {
     return isFree ? undefined : find?.({ key: this.#key, userId })?.name
   }
 
+  /** Counts an attempt of a call without a session: it has its part in the calls of its channel. */
+  counted({ request, settings }: Plan, { channel, key }: Target): void {
+    if (channel.keys.length < 2 || request.isFree || !settings.options.affinity.enabled) return
+    this.#recent.add(channel.name, key.value)
+  }
+
   /** Creates the affinity of a call; undefined if affinity is turned off or the call has no session. */
   of(userId: number, plans: Plans): CallAffinity | undefined {
     const [{ request, settings }] = plans
@@ -102,6 +108,8 @@ export class CallAffinity {
   readonly #owner: SessionOwner
   readonly #options: Options
   readonly #findSession: SessionFinder
+  /** Only requests with a conversation have a `prompt_cache_key`. */
+  readonly #isConversation: boolean
   /** Whether a binding is useful: the call has a session, and more than one channel or key to choose from. */
   readonly #binds: boolean
   /** The session's bindings, by the name of the model that serves the call; undefined if there is none. */
@@ -122,6 +130,7 @@ export class CallAffinity {
     this.#owner = owner
     this.#findSession = findSession
     this.#options = plans[0].settings.options
+    this.#isConversation = plans[0].request.conversation !== undefined
     this.#binds = plans.some(leavesChoice) && this.session !== undefined
   }
 
@@ -189,7 +198,7 @@ export class CallAffinity {
 
   /** The value of `prompt_cache_key` for the session; undefined if none may be added. */
   get cacheKey(): string | undefined {
-    const session = this.#options.affinity.cache_key ? this.session : undefined
+    const session = this.#options.affinity.cache_key && this.#isConversation ? this.session : undefined
     if (!session?.isNamed || session.hasCacheKey) return undefined
     return session.tag.slice(0, 32)
   }

@@ -103,9 +103,11 @@ export class CallBreaks {
       longest: Math.max(previous?.longest ?? 0, writtenLifetime(usage, cachesForADay)),
       cached,
       answerId,
+      isSure: this.#services.previous.isComplete,
     }
     this.#services.previous.remember(this.#session, now, plan.settings.options.affinity.most)
-    if (!isBroken) return ''
+    // Another node may have served a call in between, and then the reason would be wrong.
+    if (!isBroken || !previous.isSure || !now.isSure) return ''
     const reason = reasonOf(previous, now, print)
     this.#services.metrics.add('cacheBreaks', 1, reason)
     return reason

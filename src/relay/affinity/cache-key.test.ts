@@ -18,10 +18,13 @@ test.each([
   ['Azure OpenAI', { base_url: 'https://name.example.com', provider: 'azure' }],
   ['openrouter.ai', { base_url: 'https://openrouter.ai/api/v1' }],
   ['a channel that allows it', { base_url: 'https://example.com/v1', allow: new Set(['prompt_cache_key']) }],
-])('%s gets the key of a session, in chat and in responses', (_, channel) => {
-  for (const protocol of ['chat', 'responses'])
-    expect(sent(channel, protocol)).toBe(`{"model":"m","prompt_cache_key":"${KEY}"}`)
-})
+])(
+  'a channel that supports it is sent a prompt_cache_key for the session, in chat and responses: %s',
+  (_, channel) => {
+    for (const protocol of ['chat', 'responses'])
+      expect(sent(channel, protocol)).toBe(`{"model":"m","prompt_cache_key":"${KEY}"}`)
+  },
+)
 
 test.each([
   ['another host', { base_url: 'https://example.com/v1' }, 'chat'],
@@ -33,6 +36,6 @@ test.each([
   ['messages', { base_url: 'https://openrouter.ai/api/v1' }, 'messages'],
   ['gemini', { base_url: 'https://openrouter.ai/api/v1' }, 'gemini'],
   ['converse', { base_url: 'https://openrouter.ai/api/v1' }, 'converse'],
-])('%s gets no key of a session', (_, channel, protocol) => {
+])('a channel that may not support it is sent no prompt_cache_key: %s', (_, channel, protocol) => {
   expect(sent(channel, protocol)).toBe('{"model":"m"}')
 })

@@ -16,6 +16,7 @@ function callAt(atMs: number, longest = 0): PreviousCall {
     longest,
     cached: [0, 0, 0, 0, 0],
     answerId: '',
+    isSure: true,
   }
 }
 

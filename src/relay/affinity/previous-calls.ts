@@ -25,19 +25,34 @@ export interface PreviousCall {
   readonly cached: readonly number[]
   /** The provider's id of the answer, if the channel has `cache_diagnostics`; otherwise empty. */
   readonly answerId: string
+  /** Whether nothing can have come between this call and the next that is found: no other node served the session unseen. */
+  readonly isSure: boolean
 }
 
 /** The last call of each session, by the session's name in the usage log. */
 export interface PreviousCalls {
+  /** Whether the calls of all nodes are remembered here. */
+  readonly isComplete: boolean
   find(session: string): PreviousCall | undefined | Promise<PreviousCall | undefined>
   /** `most`: maximum number of sessions; beyond it, the session remembered longest ago is forgotten. */
   remember(session: string, call: PreviousCall, most: number): void
+  close(): Promise<void>
 }
 
 /** Previous calls in the memory of this process. They are forgotten once their caches have expired. */
 export class LocalPreviousCalls implements PreviousCalls {
   /** The last call of each session, in the order in which they were remembered. */
   readonly #calls = new Map<string, PreviousCall>()
+  readonly #isAlone: () => boolean
+
+  /** `isAlone`: whether no other node serves calls of the same users. */
+  constructor(isAlone: () => boolean = () => true) {
+    this.#isAlone = isAlone
+  }
+
+  get isComplete(): boolean {
+    return this.#isAlone()
+  }
 
   /** Number of sessions. */
   get size(): number {
@@ -58,6 +73,8 @@ export class LocalPreviousCalls implements PreviousCalls {
       this.#calls.delete(oldest)
     }
   }
+
+  async close(): Promise<void> {}
 }
 
 /** Maximum number of sessions that are forgotten for one new call. With two, the memory can shrink. */
@@ -67,6 +84,7 @@ const MAX_REMOVED = 2
  * Previous calls for a worker. The process that owns the machine's database remembers them for all workers.
  */
 export class OwnerPreviousCalls implements PreviousCalls {
+  readonly isComplete = true
   readonly #link: Link
 
   constructor(link: Link) {
@@ -81,6 +99,8 @@ export class OwnerPreviousCalls implements PreviousCalls {
   remember(session: string, call: PreviousCall, most: number): void {
     this.#link.send('remember previous', [session, call, most])
   }
+
+  async close(): Promise<void> {}
 }
 
 /** Answers the requests that a worker sends with `OwnerPreviousCalls`. */

@@ -64,6 +64,17 @@ export function sessionOf(
   return { tag: tagOf(owner, isNamed, opening), name: id, isNamed, hasCacheKey: scan.has('prompt_cache_key') }
 }
 
+/**
+ * Finds the session of a request that is not a conversation; undefined if the client did not name one. A form has
+ * headers alone.
+ */
+export function namedSessionFinder(headers: Headers, scan?: ScannedObject): SessionFinder | undefined {
+  const id = namedId(headers, scan)
+  if (id === undefined) return undefined
+  const hasCacheKey = scan?.has('prompt_cache_key') ?? false
+  return (owner) => ({ tag: tagOf(owner, true, [Buffer.from(id)]), name: id, isNamed: true, hasCacheKey })
+}
+
 /** Returns a function that finds the session at its first call and then remembers it. */
 export function sessionFinder(headers: Headers, scan: ScannedObject, form: ConversationForm): SessionFinder {
   let session: Session | false | undefined
@@ -76,11 +87,12 @@ function tagOf({ key, userId }: SessionOwner, isNamed: boolean, parts: readonly 
   return hmac.digest('hex')
 }
 
-function namedId(headers: Headers, scan: ScannedObject): string | undefined {
+function namedId(headers: Headers, scan: ScannedObject | undefined): string | undefined {
   for (const name of SESSION_HEADERS) {
     const id = headers[name]?.trim()
     if (isId(id)) return id
   }
+  if (!scan) return undefined
   for (const name of SESSION_MEMBERS) {
     const id = scan.kind(name) === 'string' ? scan.value(name) : undefined
     if (isId(id)) return id

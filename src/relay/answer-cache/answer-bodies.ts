@@ -1,7 +1,17 @@
-import { eventsIn, type Json, withUsageChunk } from '@sluice/wire/answer-forms'
+import {
+  type AnswerForm,
+  chatAnswers,
+  completionsAnswers,
+  eventsIn,
+  geminiAnswers,
+  type Json,
+  messagesAnswers,
+  responsesAnswers,
+  withUsageChunk,
+} from '@sluice/wire/answer-forms'
 import { parseRecord } from '@sluice/wire/json/record'
 import { newResponseId } from '../responses/response-id.ts'
-import type { AnswerKeeping } from './answer-keeping.ts'
+import type { AnswerKeeping, FormsName } from './answer-keeping.ts'
 
 /**
  * Form in which a client gets an answer: a whole body, server-sent events, or one JSON array of the events.
@@ -31,6 +41,14 @@ export const CONTENT_TYPES: Readonly<Record<BodyForm, string>> = {
   array: 'application/json',
 }
 
+const FORMS: Readonly<Record<FormsName, AnswerForm>> = {
+  chat: chatAnswers,
+  completions: completionsAnswers,
+  messages: messagesAnswers,
+  gemini: geminiAnswers,
+  responses: responsesAnswers,
+}
+
 /** Whether an answer that was given in one form can be sent, unchanged, to a client that wants another. */
 export function isSameBody(given: Omit<GivenBody, 'bytes' | 'usage'>, wanted: WantedBody): boolean {
   if (given.keeping.hasOwnIds) return false
@@ -58,7 +76,7 @@ export function bodyFor(given: GivenBody, wanted: WantedBody): Buffer | undefine
  */
 export function mayBeKept(given: GivenBody): boolean {
   const text = given.bytes.toString()
-  const { forms } = given.keeping
+  const forms = formsOf(given.keeping)
   if (forms) {
     const whole = wholeOf(given, text)
     return whole !== undefined && forms.isComplete(whole)
@@ -81,17 +99,20 @@ function otherForm(given: GivenBody, { form, includeUsage }: WantedBody, text: s
   if (!whole) return undefined
   if (form === 'whole') return JSON.stringify(whole)
   if (form === 'array') return JSON.stringify([whole])
-  return given.keeping.forms?.frames(whole, { includeUsage })
+  return formsOf(given.keeping)?.frames(whole, { includeUsage })
 }
 
-function wholeOf(
-  { keeping: { forms, hasUsageOption }, form, usage }: GivenBody,
-  text: string,
-): Json | undefined {
+function formsOf({ forms }: AnswerKeeping): AnswerForm | undefined {
+  return forms && FORMS[forms]
+}
+
+function wholeOf({ keeping, form, usage }: GivenBody, text: string): Json | undefined {
   if (form === 'whole') return parseRecord(text)
   const events = form === 'array' ? elementsOf(text) : eventsIn(text)
-  const whole = forms?.whole(events)
-  return whole && hasUsageOption && whole['usage'] === undefined && usage ? { ...whole, usage } : whole
+  const whole = formsOf(keeping)?.whole(events)
+  return whole && keeping.hasUsageOption && whole['usage'] === undefined && usage
+    ? { ...whole, usage }
+    : whole
 }
 
 function elementsOf(text: string): { readonly name: undefined; readonly data: Json }[] {

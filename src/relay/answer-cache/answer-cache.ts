@@ -1,18 +1,19 @@
 import type { ResponseHeaders } from '@sluice/http1'
 import type { KeptAnswer } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
-import { idHeaders } from '../../http/id-headers.ts'
 import { type RequestMemory, ResizableAllocation } from '../../limits/request-memory.ts'
 import type { StoreRead, StoreReads } from '../../limits/store-reads.ts'
 import type { Claims } from '../answers/idempotent-calls.ts'
 import type { KeepingCall, KeptAnswers } from '../answers/kept-answers.ts'
 import type { Call } from '../call.ts'
+import type { HelperThreads } from '../helper-threads.ts'
 import { UpstreamRefusal } from '../failure.ts'
-import { GUARDS_HEADER } from '../guards/call-guards.ts'
 import type { IncomingCall } from '../request-stages.ts'
-import { CONTENT_TYPES, isSameBody, mayBeKept } from './answer-bodies.ts'
+import { CONTENT_TYPES, isSameBody } from './answer-bodies.ts'
+import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
 import { type AnswerFacts, factsIn, factsOf } from './answer-facts.ts'
 import type { EqualCallsElsewhere } from './equal-calls-elsewhere.ts'
+import { headersOf, sharedHeaders } from './hit-headers.ts'
 import { type HitServices, Hits } from './hits.ts'
 import { type AdmittedRequest, type SharableCall, sharableCall } from './sharable-call.ts'
 import { type AnswerSource, SharedAnswer } from './shared-answer.ts'
@@ -26,20 +27,13 @@ const MAX_READ_AT_ONCE = 1_048_576
  * asks the upstream by itself, and no other call waits for it.
  */
 const MAX_MISSES = 3
-/** Headers of an answer that are valid for every equal call. */
-const SHARED_HEADERS = [
-  'content-type',
-  'cache-control',
-  'x-accel-buffering',
-  'x-gateway-dropped',
-  'x-gateway-model',
-]
 
 /** Services that the cache needs. */
 export interface AnswerCacheServices extends HitServices {
   readonly answers: KeptAnswers
   readonly reads: StoreReads
   readonly memory: RequestMemory
+  readonly threads: Pick<HelperThreads, 'start'>
   readonly claims: Pick<Claims, 'tag'>
   /** Equal calls in the other processes of this machine; absent if there are no other processes. */
   readonly elsewhere?: EqualCallsElsewhere | undefined
@@ -67,11 +61,18 @@ type AskUpstream = (incoming: IncomingCall, leading: Leading) => Promise<void>
 export class AnswerCache {
   readonly #services: AnswerCacheServices
   readonly #hits: Hits
+  readonly #conversions: AnswerConversions
   readonly #underWay = new Map<string, SharedAnswer>()
 
   constructor(services: AnswerCacheServices) {
     this.#services = services
     this.#hits = new Hits(services)
+    this.#conversions = new AnswerConversions(services)
+  }
+
+  /** Ends its thread. */
+  close(): Promise<void> {
+    return this.#conversions.close()
   }
 
   /** Returns the call if its answer may be shared; otherwise undefined. */
@@ -156,11 +157,13 @@ export class AnswerCache {
 
   #sharedAnswer({ caller: { user, token }, equal, wanted }: SharableCall): SharedAnswer {
     const owner = { client: user.id, key: token.id }
-    return new SharedAnswer(
-      { memory: this.#services.memory, owner, maxBytes: MAX_BYTES },
-      equal.keeping,
-      wanted,
-    )
+    const inputs = {
+      memory: this.#services.memory,
+      conversions: this.#conversions,
+      owner,
+      maxBytes: MAX_BYTES,
+    }
+    return new SharedAnswer(inputs, equal.keeping, wanted)
   }
 
   /**
@@ -210,7 +213,7 @@ export class AnswerCache {
     ask: AskUpstream,
   ): Promise<void> {
     const { caller, request, lookup } = call
-    const keeping = this.#services.answers.begin({
+    const keeping = await this.#services.answers.begin({
       kind: 'cache',
       userId: caller.user.id,
       tokenId: caller.token.id,
@@ -256,24 +259,23 @@ export class AnswerCache {
     // Until the answer is stored, later calls get it from memory.
     if (facts && !keeping.isRemoved) this.#underWay.set(call.lookup, answer)
     if (facts && end.kind === 'complete' && end.pieces && end.head.status === 200)
-      await this.#keep(call, facts, end.head.headers, end.pieces, leading, keeping)
+      await this.#keep(call, answer.toRead(facts, end.pieces), facts, end.head.headers, leading, keeping)
     if ((await attached) === false) incoming.response.destroy()
     if (end.kind === 'failed') throw end.error
   }
 
   async #keep(
-    { caller, routes, equal, request, lookup, ttlMs }: SharableCall,
+    { caller, routes, request, lookup, ttlMs }: SharableCall,
+    answer: AnswerToRead,
     facts: AnswerFacts,
     head: ResponseHeaders,
-    pieces: readonly Buffer[],
     { call }: Leading,
     keeping: KeepingCall,
   ): Promise<void> {
     // The answer of a fallback model is not kept under the name of the requested model.
     if (call?.plan.request.model !== routes.resolutions[0]?.name) return
-    const { form, includeUsage, usage } = facts
-    const bytes = Buffer.concat(pieces)
-    if (!mayBeKept({ keeping: equal.keeping, form, includeUsage, usage, bytes })) return
+    const owner = { client: caller.user.id, key: caller.token.id }
+    if (keeping.isRemoved || !(await this.#conversions.mayBeKept(answer, owner))) return
     const createdMs = Date.now()
     const isKept = await this.#services.answers
       .keep(
@@ -285,7 +287,7 @@ export class AnswerCache {
           model: request.model,
           head: { status: 200, headers: sharedHeaders(head) },
           facts: JSON.stringify(facts),
-          pieces,
+          pieces: answer.pieces,
           createdMs,
           expiresMs: createdMs + ttlMs,
         },
@@ -341,8 +343,8 @@ export class AnswerCache {
         await read.begin()
         await read.hold(kept.bytes)
         const pieces = await this.#pieces(kept, read)
-        const body = answer.converted(facts, call.wanted, pieces)
-        return await this.#giveBody(body, facts, kept.head.headers, ageMs, call, incoming)
+        const body = await answer.converted(facts, call.wanted, pieces)
+        return await this.#giveBody(body && [body], facts, kept.head.headers, ageMs, call, incoming)
       }
       return true
     } catch (error) {
@@ -426,7 +428,7 @@ export class AnswerCache {
   }
 
   async #giveBody(
-    body: Buffer | undefined,
+    body: readonly Buffer[] | undefined,
     facts: AnswerFacts,
     head: ResponseHeaders,
     ageMs: number,
@@ -435,7 +437,7 @@ export class AnswerCache {
   ): Promise<boolean> {
     const { token, user } = call.caller
     const held = new ResizableAllocation(this.#services.memory, { client: user.id, key: token.id })
-    if (!body || !held.take(body.length)) return false
+    if (!body || !held.take(body.reduce((sum, { length }) => sum + length, 0))) return false
     // The memory is held until the client has read the answer.
     incoming.response.onClosed(() => held.release())
     const content = this.#hits.capture(call, incoming)
@@ -456,31 +458,14 @@ export class AnswerCache {
           call.wanted.form === facts.form ? (head['content-type'] ?? '') : CONTENT_TYPES[call.wanted.form],
         ...headersOf(call, incoming, ageMs, facts),
       })
-      .end(body)
+      .end(joined(body))
     return true
   }
 }
 
-/** Headers of an answer from the cache that are specific to the call that gets it. */
-function headersOf(
-  { dialect, request, guards }: SharableCall,
-  { id }: IncomingCall,
-  ageMs: number,
-  facts?: AnswerFacts,
-): ResponseHeaders {
-  const verdicts = (request.stream ? guards?.ofRequest : facts?.guards) ?? ''
-  return {
-    ...idHeaders(id, dialect.name),
-    ...(verdicts !== '' && { [GUARDS_HEADER]: verdicts }),
-    'x-gateway-cache': 'hit',
-    age: String(Math.floor(ageMs / 1_000)),
-  }
-}
-
-function sharedHeaders(head: ResponseHeaders): Record<string, string> {
-  return Object.fromEntries(
-    SHARED_HEADERS.flatMap((name) => (head[name] === undefined ? [] : [[name, head[name]]])),
-  )
+function joined(pieces: readonly Buffer[]): Buffer {
+  const [only] = pieces
+  return pieces.length === 1 && only ? only : Buffer.concat(pieces)
 }
 
 /** Whether an upstream caused the error, so that other equal calls are likely to get it too. */

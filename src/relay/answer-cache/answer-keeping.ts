@@ -1,22 +1,17 @@
-import {
-  type AnswerForm,
-  chatAnswers,
-  completionsAnswers,
-  geminiAnswers,
-  messagesAnswers,
-  responsesAnswers,
-} from '@sluice/wire/answer-forms'
 import { canonicalDigest } from '@sluice/wire/canonical-request'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import type { Headers } from '../../http/request.ts'
 import { type CacheControl, readCacheControl } from './cache-control.ts'
 
-/** How answers of an endpoint are kept for equal requests. */
+/** Dialects whose answers convert between whole bodies and streams. */
+export type FormsName = 'chat' | 'completions' | 'messages' | 'gemini' | 'responses'
+
+/** How answers of an endpoint are kept for equal requests. It can be posted to a thread. */
 export interface AnswerKeeping {
   /** Name that separates the endpoint's answers from those of other endpoints with the same dialect. */
   readonly endpoint: string
   /** How the endpoint's answers convert between whole bodies and streams; absent if it has no streams. */
-  readonly forms?: AnswerForm
+  readonly forms?: FormsName
   /** Whether streams end with their usage only for clients that ask for it. */
   readonly hasUsageOption?: true
   /** Whether a channel may store the answer, so that clients can refer to it. */
@@ -35,15 +30,15 @@ export interface EqualRequest {
   identity(): readonly string[]
 }
 
-const CHAT: AnswerKeeping = { endpoint: 'chat', forms: chatAnswers, hasUsageOption: true }
+const CHAT: AnswerKeeping = { endpoint: 'chat', forms: 'chat', hasUsageOption: true }
 const COMPLETIONS: AnswerKeeping = {
   endpoint: 'completions',
-  forms: completionsAnswers,
+  forms: 'completions',
   hasUsageOption: true,
 }
-const MESSAGES: AnswerKeeping = { endpoint: 'messages', forms: messagesAnswers }
-const GEMINI: AnswerKeeping = { endpoint: 'gemini', forms: geminiAnswers }
-const RESPONSES: AnswerKeeping = { endpoint: 'responses', forms: responsesAnswers, hasOwnIds: true }
+const MESSAGES: AnswerKeeping = { endpoint: 'messages', forms: 'messages' }
+const GEMINI: AnswerKeeping = { endpoint: 'gemini', forms: 'gemini' }
+const RESPONSES: AnswerKeeping = { endpoint: 'responses', forms: 'responses', hasOwnIds: true }
 const STORED_RESPONSES: AnswerKeeping = { ...RESPONSES, mayBeStored: true }
 
 /** Members by which a request to the Responses API continues an earlier response. */

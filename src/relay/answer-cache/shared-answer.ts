@@ -1,10 +1,12 @@
 import { Response } from '@sluice/http1'
 import type { AnswerHead, KeptAnswer } from '../../domain/kept-answer.ts'
+import { ResizableAllocation } from '../../limits/request-memory.ts'
 import { NO_SINK } from '../answers/answer-recorder.ts'
 import { AnswerUnderWay } from '../answers/answer-under-way.ts'
 import type { AnswerKeeping } from './answer-keeping.ts'
 import type { AnswerFacts } from './answer-facts.ts'
-import { bodyFor, type GivenBody, isSameBody, type WantedBody } from './answer-bodies.ts'
+import { isSameBody, type WantedBody } from './answer-bodies.ts'
+import type { AnswerConversions, AnswerToRead } from './answer-conversions.ts'
 
 /** Where an answer comes from: the store, or a running call. */
 export type AnswerSource = { readonly kept: KeptAnswer; readonly facts: AnswerFacts } | 'call'
@@ -24,18 +26,28 @@ export class SharedAnswer {
   readonly source: Promise<AnswerSource>
   /** Resolves at the end of the call; to undefined if its answer cannot be given to other calls. */
   readonly facts: Promise<AnswerFacts | undefined>
-  /** The whole body in the forms that clients have wanted so far. */
-  readonly #bodies = new Map<string, Buffer | undefined>()
+  readonly #inputs: AnswerUnderWayInputs
+  readonly #conversions: Pick<AnswerConversions, 'bodyFor'>
+  /** The whole body in the forms that clients have wanted so far, in the share of the first call's client. */
+  readonly #bodies = new Map<string, Promise<Buffer | undefined>>()
+  readonly #memoryOfBodies: ResizableAllocation
   readonly #isFrom: (source: AnswerSource) => void
   readonly #isKnown: (facts: AnswerFacts | undefined) => void
   /** Number of calls that use the answer: the first one, and those that wait. */
   #users = 1
 
   /** `given`: the form that the client of the first call wants. */
-  constructor(inputs: AnswerUnderWayInputs, keeping: AnswerKeeping, given: WantedBody) {
+  constructor(
+    inputs: AnswerUnderWayInputs & { readonly conversions: Pick<AnswerConversions, 'bodyFor'> },
+    keeping: AnswerKeeping,
+    given: WantedBody,
+  ) {
     const source = Promise.withResolvers<AnswerSource>()
     const facts = Promise.withResolvers<AnswerFacts | undefined>()
     this.answer = new AnswerUnderWay({ ...inputs, staysWithoutClients: () => false })
+    this.#inputs = inputs
+    this.#conversions = inputs.conversions
+    this.#memoryOfBodies = new ResizableAllocation(inputs.memory, inputs.owner)
     this.given = given
     this.keeping = keeping
     this.source = source.promise
@@ -52,7 +64,10 @@ export class SharedAnswer {
   /** Ends the use by one call. */
   leave(): void {
     this.#users -= 1
-    if (this.#users === 0) this.answer.release()
+    if (this.#users > 0) return
+    this.answer.release()
+    this.#bodies.clear()
+    this.#memoryOfBodies.release()
   }
 
   /** Writes a kept answer, as if it came from an upstream. */
@@ -91,35 +106,47 @@ export class SharedAnswer {
   }
 
   /**
-   * The whole answer in the form that a client wants; undefined if it is incomplete, not in memory or cannot
-   * be converted.
+   * The whole answer in the form that a client wants, in pieces; undefined if it is incomplete, not in memory or
+   * cannot be converted.
    */
-  async bodyFor(facts: AnswerFacts, wanted: WantedBody): Promise<Buffer | undefined> {
+  async bodyFor(facts: AnswerFacts, wanted: WantedBody): Promise<readonly Buffer[] | undefined> {
     const end = await this.answer.end
     if (end.kind !== 'complete' || !end.pieces) return undefined
     const { pieces } = end
-    const make = (): Buffer | undefined => this.converted(facts, wanted, pieces)
-    if (this.keeping.hasOwnIds) return make()
-    if (isSameBody({ keeping: this.keeping, ...facts }, wanted)) return joined(pieces)
-    const form = `${wanted.form} ${wanted.includeUsage}`
-    if (!this.#bodies.has(form)) this.#bodies.set(form, make())
-    return this.#bodies.get(form)
+    if (isSameBody({ keeping: this.keeping, ...facts }, wanted)) return pieces
+    const body = await (this.keeping.hasOwnIds
+      ? this.converted(facts, wanted, pieces)
+      : this.#convertedOnce(facts, wanted, pieces))
+    return body && [body]
   }
 
   /**
    * Converts the answer made of these pieces to the form that a client wants; undefined if that is
    * impossible.
    */
-  converted(facts: AnswerFacts, wanted: WantedBody, pieces: readonly Buffer[]): Buffer | undefined {
-    return bodyFor(this.#given(facts, pieces), wanted)
+  converted(facts: AnswerFacts, wanted: WantedBody, pieces: readonly Buffer[]): Promise<Buffer | undefined> {
+    return this.#conversions.bodyFor(this.toRead(facts, pieces), wanted, this.#inputs.owner)
   }
 
-  #given({ form, includeUsage, usage }: AnswerFacts, pieces: readonly Buffer[]): GivenBody {
-    return { keeping: this.keeping, form, includeUsage, bytes: joined(pieces), usage }
+  /** The answer made of these pieces, for `AnswerConversions`. */
+  toRead({ form, includeUsage, usage }: AnswerFacts, pieces: readonly Buffer[]): AnswerToRead {
+    return { keeping: this.keeping, form, includeUsage, usage, pieces }
   }
-}
 
-function joined(pieces: readonly Buffer[]): Buffer {
-  const [only] = pieces
-  return pieces.length === 1 && only ? only : Buffer.concat(pieces)
+  #convertedOnce(
+    facts: AnswerFacts,
+    wanted: WantedBody,
+    pieces: readonly Buffer[],
+  ): Promise<Buffer | undefined> {
+    const form = `${wanted.form} ${wanted.includeUsage}`
+    const known = this.#bodies.get(form)
+    if (known) return known
+    const body = this.converted(facts, wanted, pieces)
+    this.#bodies.set(form, body)
+    void body.then((made) => {
+      // If there is no memory for the body, it is converted again for the next client.
+      if (this.#users === 0 || !made || !this.#memoryOfBodies.take(made.length)) this.#bodies.delete(form)
+    })
+    return body
+  }
 }

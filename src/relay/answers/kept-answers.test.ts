@@ -5,6 +5,7 @@ import { type AnswerKind, dayOf } from '../../domain/kept-answer.ts'
 import { StoreReads } from '../../limits/store-reads.ts'
 import { pruneExpired } from '../../store/prune.ts'
 import type { AnswerToStore } from '../../store/answer-contents.ts'
+import { pruneStoredOfDeleted, removeStoredOfUser } from '../../store/stored-of-user.ts'
 import type { Rows } from '../../store/store.ts'
 import { StorageLimit } from '../responses/storage-limit.ts'
 import { KeptAnswers } from './kept-answers.ts'
@@ -151,20 +152,87 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
     const stored = answer({ ...like })
     for (const filter of [{}, { userId: 2 }, { userId: 2, tokenId: 7, model: 'm' }]) {
-      const call = answers.begin(like)
+      const call = await answers.begin(like)
       await answers.remove({ kind: 'cache', ...filter })
       expect(await answers.keep(stored, call)).toBe(false)
     }
-    const late = answers.begin(like)
+    const late = await answers.begin(like)
     const storing = answers.keep(stored, late)
     await answers.remove({ kind: 'cache', model: 'm' })
     expect(await storing).toBe(false)
     expect([await answers.find('cache', 'first'), await partsIn(database)]).toEqual([undefined, 0])
     for (const filter of [{ userId: 3 }, { tokenId: 8 }, { userId: 2, model: 'n' }]) {
-      const call = answers.begin(like)
+      const call = await answers.begin(like)
       await answers.remove({ kind: 'cache', ...filter })
       expect(await answers.keep(stored, call)).toBe(true)
     }
+  })
+
+  test('what was removed by another process is not kept of calls that began before, and of no others', async () => {
+    const { store, database } = await openedRows(engine)
+    const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
+    // No process hears of the removals of the other.
+    const [here, elsewhere] = [keptAnswers(store), keptAnswers(store)]
+    const stored = answer({ ...like, pieces: [Buffer.alloc(MIB)] })
+    for (const filter of [{}, { userId: 2 }, { tokenId: 7 }, { model: 'm' }]) {
+      const call = await here.begin(like)
+      await elsewhere.remove({ kind: 'cache', ...filter })
+      expect(await here.keep(stored, call)).toBe(false)
+      expect(await here.keep(stored, await here.begin(like))).toBe(true)
+    }
+    await elsewhere.remove({ kind: 'cache' })
+    expect(await partsIn(database)).toBe(0)
+    for (const filter of [{ userId: 3 }, { tokenId: 8 }, { userId: 2, model: 'n' }]) {
+      const call = await here.begin(like)
+      await elsewhere.remove({ kind: 'cache', ...filter })
+      expect(await here.keep(stored, call)).toBe(true)
+    }
+  })
+
+  test('a removal at the very time at which answers are stored leaves none of calls that began before', async () => {
+    const { store, database } = await openedRows(engine)
+    const [here, elsewhere] = [keptAnswers(store), keptAnswers(store)]
+    for (let round = 0; round < 10; round += 1) {
+      const calls = await Promise.all(
+        Array.from({ length: 8 }, async (_, token) => {
+          const like = { kind: 'cache', userId: 2, tokenId: token, model: 'm' } as const
+          return { like, call: await here.begin(like) }
+        }),
+      )
+      await Promise.all([
+        ...calls.map(({ like, call }, index) =>
+          here.keep(answer({ ...like, lookup: `${round} ${index}` }), call),
+        ),
+        elsewhere.remove({ kind: 'cache', userId: 2 }),
+      ])
+      expect(await database.sql('select lookup from kept_answers')).toEqual([])
+    }
+  })
+
+  test('a call that began before removals whose records are pruned keeps nothing', async () => {
+    const { store, database } = await openedRows(engine)
+    const answers = keptAnswers(store)
+    const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
+    const long = await answers.begin(like)
+    for (const model of ['m', 'n', 'o']) await answers.remove({ kind: 'cache', model })
+    const tomorrow = Date.now() + 25 * HOUR_MS
+    expect(await pruneExpired(store, 'pruneAnswerRemovals', Date.now())).toBe(0)
+    expect(await pruneExpired(store, 'pruneAnswerRemovals', tomorrow)).toBe(2)
+    expect(await database.sql('select id, model from answer_removals')).toEqual([{ id: 3, model: 'o' }])
+    expect(await keptAnswers(store).keep(answer(like), long)).toBe(false)
+    expect(await answers.keep(answer(like), await answers.begin(like))).toBe(true)
+  })
+
+  test('a removal of what is kept for a user that was interrupted is finished later', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    for (let index = 0; index < 45; index += 1)
+      await keptAnswers(store).keep(answer({ kind: 'cache', userId, lookup: `of ann ${index}` }))
+    expect(await pruneStoredOfDeleted(store)).toBe(0)
+    await store.write('deleteUser', { userId, deleted_time: 1 })
+    const failing = { write: () => Promise.reject(new Error('stopped')) }
+    await expect(removeStoredOfUser(failing, userId)).rejects.toThrow('stopped')
+    expect(await pruneStoredOfDeleted(store)).toBe(1)
+    expect([await partsIn(database), await pruneStoredOfDeleted(store)]).toEqual([0, 0])
   })
 
   test('an expired answer is not found, and is pruned with its parts', async () => {
@@ -201,10 +269,35 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     const storing = answers.keep(answer({ lookup: 'late', userId, pieces }))
     await store.write('deleteUser', { userId, deleted_time: 1 })
     await storing
+    await removeStoredOfUser(store, userId)
+    expect(await database.sql(`select * from kept_sums where user_id = ${userId}`)).toEqual([])
     expect(await answers.keep(answer({ lookup: 'late', userId, pieces }))).toBe(false)
     expect(await answers.keep(answer({ lookup: 'small', userId }))).toBe(false)
     expect(await partsIn(database)).toBe(1)
     expect(await database.sql('select lookup from kept_answers')).toEqual([{ lookup: 'of another' }])
+  })
+
+  test('what is kept for a deleted user is removed in writes of a bounded size', async () => {
+    const { store, database, userId } = await rowsWithAccount(engine)
+    const answers = keptAnswers(store)
+    for (const kind of ['cache', 'idempotency'] as const)
+      for (let index = 0; index < 15; index += 1)
+        await answers.keep(answer({ kind, userId, lookup: String(index), pieces: [Buffer.alloc(MIB)] }))
+    await store.write('deleteUser', { userId, deleted_time: 1 })
+    let left = await partsIn(database)
+    expect(left).toBe(2 * 15 * 4)
+    const removed: number[] = []
+    const counting: Pick<Rows, 'write'> = {
+      async write(...write) {
+        const result = await store.write(...write)
+        const before = left
+        left = await partsIn(database)
+        removed.push(before - left)
+        return result
+      },
+    }
+    await removeStoredOfUser(counting, userId)
+    expect([left, Math.max(...removed)]).toEqual([0, 32])
   })
 
   test('an answer that could not be stored completely leaves no parts, or only until the day after its end', async () => {

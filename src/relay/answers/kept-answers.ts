@@ -1,5 +1,5 @@
 import type { Response, ResponseHeaders } from '@sluice/http1'
-import { type AnswerKind, dayOf, type KeptAnswer } from '../../domain/kept-answer.ts'
+import { type AnswerKind, dayOf, type KeptAnswer, type RemovalFilter } from '../../domain/kept-answer.ts'
 import { GatewayError } from '../../errors.ts'
 import type { StoreRead } from '../../limits/store-reads.ts'
 import { AnswerContents, type AnswerToStore } from '../../store/answer-contents.ts'
@@ -16,26 +16,18 @@ const MEMORY_PER_BYTE = 2.5
 /** Maximum number of rows that one write removes. */
 const REMOVED_AT_A_TIME = 20
 
-/** Which answers are removed: those that match all given fields. */
-interface RemovalFilter {
-  readonly kind: AnswerKind
-  readonly userId?: number | undefined
-  readonly tokenId?: number | undefined
-  readonly model?: string | undefined
-}
-
 /** A running call whose answer may be kept. */
 export interface CallToKeep extends Required<RemovalFilter> {
   /** Called when answers with this kind, user, token and model are removed. */
   readonly onRemoved?: () => void
 }
 
-/**
- * State of a running call whose answer may be kept. `isRemoved` is true if answers like it were removed since
- * the call began.
- */
+/** State of a running call whose answer may be kept. */
 export interface KeepingCall {
+  /** True if this process knows that answers like it were removed since the call began. */
   readonly isRemoved: boolean
+  /** Number of the last removal of any answers before the call began; undefined if it could not be read. */
+  readonly lastRemoval: number | undefined
   /** Must be called when the call is over, whether or not its answer was kept. */
   end(): void
 }
@@ -76,25 +68,27 @@ export class KeptAnswers {
 
   /**
    * Stores an answer, replacing one with the same lookup key. Resolves to false if there is no room for it,
-   * or if answers like it were removed since its call began. Rejects if the database is unavailable.
+   * or if any process removed answers like it since its call began: the write that stores the answer checks
+   * that. Rejects if the database is unavailable.
    */
   async keep(answer: AnswerToStore, call?: KeepingCall): Promise<boolean> {
     const bound = this.#bounds[answer.kind]
     const bytes = answer.pieces.reduce((sum, piece) => sum + piece.length, 0)
-    if (call?.isRemoved || !bound.admits('responses', bytes)) return false
-    const sum = await this.#contents.store(answer)
+    if (call && (call.isRemoved || call.lastRemoval === undefined)) return false
+    if (!bound.admits('responses', bytes)) return false
+    const lastRemoval = call?.lastRemoval
+    const sum = await this.#contents.store({ ...answer, ...(lastRemoval !== undefined && { lastRemoval }) })
     if (sum) bound.note([sum])
-    if (!call?.isRemoved) return sum !== undefined
-    const { kind, lookup } = answer
-    await this.#rows.write('removeAnswers', { kind, lookup, limit: 1 })
-    return false
+    return sum !== undefined && !call?.isRemoved
   }
 
-  /** Registers a call whose answer may be kept. Removals during the call apply to its answer too. */
-  begin(call: CallToKeep): KeepingCall {
+  /** Registers a call whose answer may be kept. Removals during the call apply to its answer too. Never rejects. */
+  async begin(call: CallToKeep): Promise<KeepingCall> {
     const underWay = { ...call, isRemoved: false }
     this.#underWay.add(underWay)
+    const lastRemoval = await this.#rows.read('lastAnswerRemoval').catch(() => undefined)
     return {
+      lastRemoval,
       get isRemoved() {
         return underWay.isRemoved
       },
@@ -178,12 +172,14 @@ export class KeptAnswers {
   }
 
   /**
-   * Removes the answers that match the filter, and prevents running calls that match from keeping theirs.
-   * Resolves to the number of removed answers.
+   * Removes the answers that match the filter, and prevents running calls that match from keeping theirs, in all
+   * processes. Resolves to the number of removed answers.
    */
   async remove(filter: RemovalFilter): Promise<number> {
     this.#removedUnderWay(filter)
-    // A process that cannot be reached may still keep the answers of its running calls.
+    await this.#rows.write('recordAnswerRemoval', { ...filter, nowMs: Date.now() })
+    // In a process that cannot be reached, later calls still wait for running ones; those do not keep their
+    // answers either.
     await Promise.resolve(this.#announcer?.announce(`${REMOVED} ${JSON.stringify(filter)}`)).catch(() => {})
     for (let count = 0; ; ) {
       const removed = await this.#rows.write('removeAnswers', { ...filter, limit: REMOVED_AT_A_TIME })

@@ -37,6 +37,16 @@ export interface DigestStore {
   close(): Promise<void>
 }
 
+/** Digests in the memory of this process. */
+export interface OwnDigests extends DigestStore {
+  find(search: DigestSearch, isPlausible: (found: FoundDigest) => boolean): FoundDigest | undefined
+  /**
+   * The entries whose digests begin with one of these marks, each with the index of its mark; no further mark
+   * is searched once there are `most`.
+   */
+  startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[]
+}
+
 /** What the digests stand for; also a part of the keys in Redis. */
 export type DigestKind = 'prompt' | 'session'
 
@@ -45,12 +55,10 @@ export interface DigestRules {
   readonly kind: DigestKind
   /** Minimum number of searched digests for which Redis is asked if this node knows none of them. */
   readonly minSearched: number
-  /**
-   * Time in milliseconds for which an entry with this number is remembered; absent if it is the same for all.
-   */
-  readonly lifetimeMs?: (value: number) => number
   /** Whether the number of a digest may change, so that nodes that have it in memory must be informed. */
   readonly changes: boolean
+  /** Whether no more than the maximum are remembered, in Redis too, and the one that was used longest ago gives way. */
+  readonly isOrdered?: true
 }
 
 /** Maximum number of digests that are computed for one search. */
@@ -67,13 +75,12 @@ export function searchFor(digest: Buffer): DigestSearch {
 }
 
 /** Remembers digests in the memory of this process. */
-export class LocalDigests implements DigestStore {
-  readonly #table: DigestTable
+export class LocalDigests implements OwnDigests {
+  readonly #table = new DigestTable()
   readonly #nowMs: () => number
 
   /** `nowMs`: a monotonic clock in milliseconds that began at 0. */
-  constructor({ lifetimeMs }: Pick<DigestRules, 'lifetimeMs'>, nowMs = () => performance.now()) {
-    this.#table = new DigestTable(lifetimeMs)
+  constructor(nowMs = () => performance.now()) {
     this.#nowMs = nowMs
   }
 
@@ -89,10 +96,6 @@ export class LocalDigests implements DigestStore {
     return undefined
   }
 
-  /**
-   * The entries whose digests begin with one of these marks, each with the index of its mark; no further mark
-   * is searched once there are `most`.
-   */
   startingWith(marks: Iterable<number>, most: number): (DigestEntry & { readonly index: number })[] {
     const nowMs = this.#nowMs()
     const found: (DigestEntry & { readonly index: number })[] = []

@@ -6,8 +6,8 @@ import {
   type DigestStore,
   type FoundDigest,
   isDigestAt,
-  type LocalDigests,
   MAX_COMPARED,
+  type OwnDigests,
   type Retention,
 } from './digest-store.ts'
 
@@ -52,7 +52,7 @@ export class OwnerDigests implements DigestStore {
 }
 
 /** Answers the requests that a worker sends with `OwnerDigests`. */
-export function answerDigests(link: Link, kind: DigestKind, store: LocalDigests): void {
+export function answerDigests(link: Link, kind: DigestKind, store: OwnDigests): void {
   link.answer(`find ${kind}`, (marks: Uint32Array) => store.startingWith(marks, MAX_COMPARED))
   link.on(`remember ${kind}`, ([key, value, ms, most]: [Uint8Array, number, number, number]) =>
     store.remember(Buffer.from(key), value, { ms, most }),

@@ -1,6 +1,8 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import type { RedisClientType } from '@redis/client'
 import { DIGEST_KEY_BYTES } from '../../domain/digest-table.ts'
 import { withTimeout } from '../../limits/peers.ts'
+import { BoundedEntries } from '../../redis/bounded-entries.ts'
 import { RedisConnection } from '../../redis/redis-connection.ts'
 import {
   type DigestRules,
@@ -8,11 +10,12 @@ import {
   type DigestStore,
   type FoundDigest,
   isDigestAt,
-  LocalDigests,
   MAX_COMPARED,
+  type OwnDigests,
   type Retention,
   searchFor,
 } from './digest-store.ts'
+import { ownDigests } from './own-digests.ts'
 
 /** Maximum number of digests that are looked up in Redis: those of the latest turns. */
 const MAX_DIGESTS = 256
@@ -35,13 +38,14 @@ interface RedisDigestsOptions {
  * are signed; all others are ignored.
  */
 export class RedisDigests implements DigestStore {
-  readonly #local: LocalDigests
+  readonly #local: OwnDigests
   /**
    * Connection for changes by other nodes; undefined if numbers do not change. Subscribing needs its own
    * connection.
    */
   readonly #changes: RedisConnection | undefined
   readonly #connection: RedisConnection
+  readonly #entries: BoundedEntries
   readonly #rules: DigestRules
   readonly #options: RedisDigestsOptions
   readonly #nowMs: () => number
@@ -53,8 +57,12 @@ export class RedisDigests implements DigestStore {
     this.#rules = rules
     this.#options = options
     this.#nowMs = options.nowMs ?? Date.now
-    this.#local = new LocalDigests(rules)
+    this.#local = ownDigests(rules)
+    this.#entries = new BoundedEntries(options.namespace, rules.kind)
     this.#connection = new RedisConnection(options.url, {
+      onConnected: async (client) => {
+        if (rules.isOrdered) await this.#entries.load(client)
+      },
       heartbeat: async (client) => void (await client.ping()),
       onLost: () => {},
     })
@@ -68,6 +76,11 @@ export class RedisDigests implements DigestStore {
     })
   }
 
+  /** Resolves when the first attempt to connect has ended, successful or not. */
+  get firstAttempt(): Promise<void> {
+    return this.#connection.firstAttempt
+  }
+
   find(
     search: DigestSearch,
     isPlausible: (found: FoundDigest) => boolean,
@@ -78,7 +91,7 @@ export class RedisDigests implements DigestStore {
     const newer = Math.min(own?.index ?? search.count, MAX_DIGESTS)
     const { client } = this.#connection
     if (!client || newer < (own ? MIN_NEWER : this.#rules.minSearched)) return own
-    const names = Array.from({ length: newer }, (_, index) => this.#nameOf(search.mark(index)))
+    const names = Array.from({ length: newer }, (_, index) => this.#entries.keyOf(nameOf(search.mark(index))))
     return withTimeout(client.mGet(names), TIMEOUT_MS)
       .then((entries) => this.#firstOf(search, entries, isPlausible) ?? own)
       .catch(() => own)
@@ -91,13 +104,18 @@ export class RedisDigests implements DigestStore {
     const { client } = this.#connection
     if (!client) return
     const entry = sealed(this.#options.key, digest, value, Math.floor(this.#nowMs() + retention.ms))
-    const expiration = { type: 'PX', value: Math.ceil(retention.ms) } as const
-    client.set(this.#nameOf(digest.readUInt32LE()), entry, { expiration }).catch(() => {})
+    this.#write(client, nameOf(digest.readUInt32LE()), entry, retention).catch(() => {})
     if (known !== undefined && known !== value) client.publish(this.#channel, entry).catch(() => {})
   }
 
   async close(): Promise<void> {
     await Promise.all([this.#connection.close(), this.#changes?.close()])
+  }
+
+  async #write(client: RedisClientType, name: string, entry: string, retention: Retention): Promise<void> {
+    if (this.#rules.isOrdered) return this.#entries.set(client, name, entry, this.#nowMs(), retention)
+    const expiration = { type: 'PX', value: Math.ceil(retention.ms) } as const
+    await client.set(this.#entries.keyOf(name), entry, { expiration })
   }
 
   /**
@@ -110,11 +128,13 @@ export class RedisDigests implements DigestStore {
         ? undefined
         : openedEntry(this.#options.key, message.toString('latin1'))
     if (!opened) return this.#options.onUntrusted()
-    const { digest, value, expiresMs } = opened
+    const known = this.#knownHere(opened.digest)
+    if (known !== undefined && known !== opened.value) this.#learn(opened)
+  }
+
+  #learn({ digest, value, expiresMs }: SharedEntry): void {
     const ms = expiresMs - this.#nowMs()
-    const known = this.#knownHere(digest)
-    if (ms > 0 && known !== undefined && known !== value)
-      this.#local.remember(digest, value, { ms, most: this.#most })
+    if (ms > 0) this.#local.remember(digest, value, { ms, most: Math.max(1, this.#most) })
   }
 
   #knownHere(digest: Buffer): number | undefined {
@@ -139,17 +159,19 @@ export class RedisDigests implements DigestStore {
       else if (opened.expiresMs > this.#nowMs()) {
         // Another conversation may have the same mark.
         const { digest, value } = opened
-        if (isDigestAt(search, index, digest) && isPlausible({ index, value })) return { index, value }
+        if (isDigestAt(search, index, digest) && isPlausible({ index, value })) {
+          // A change by this node must reach the one that wrote it.
+          if (this.#changes) this.#learn(opened)
+          return { index, value }
+        }
         if (++compared === MAX_COMPARED) return undefined
       }
     }
     return undefined
   }
-
-  #nameOf(mark: number): string {
-    return `${this.#options.namespace}:${this.#rules.kind}:${mark.toString(16)}`
-  }
 }
+
+const nameOf = (mark: number): string => mark.toString(16)
 
 /**
  * Clients usually append two turns: the answer, and what follows it. From three unknown turns on, Redis is

@@ -47,6 +47,8 @@ export function isTerminator(data: string | undefined): boolean {
 
 /** Returns a frame without comments and fields other than `event` and `data`; empty if nothing is left. */
 export function checkablePart(frame: string): string {
+  const isPlain = frame.startsWith('data: ') && frame.indexOf('\n') === frame.length - 2
+  if (isPlain && !frame.includes('\r')) return frame
   const lines = frame.split(LINE_END)
   const fields = lines.filter((line) => FIELD.test(line))
   if (fields.length === lines.length - 2) return frame

@@ -78,7 +78,7 @@ test.each([
       ],
     },
   ],
-])('%s of two megabytes whose values are replaced shares the event loop', async (_, body) => {
+])('replacing values in two megabytes does not block the event loop: %s', async (_, body) => {
   const guards = replacing()
   const scan = scanObject(Buffer.from(JSON.stringify(body)))
   let next = scan

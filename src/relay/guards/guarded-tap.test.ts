@@ -173,3 +173,29 @@ test.each(
     )
   },
 )
+
+test('elements of a list are texts of their own, known by their numbers', () => {
+  const { guards } = guardsWith('redact')
+  const stream = { guards, dialect: 'chat', signsReasoning: false, isArray: false } as const
+  const tap = new GuardedTap(passing(), stream, { resize() {} })
+  const pieces = [
+    [0, 'a co'],
+    [1, 'de-1-x co'],
+    [0, 'de-2-x'],
+    [1, 'd'],
+  ] as const
+  const events = pieces.map(([index, args]) => ({
+    choices: [
+      { index: 0, delta: { tool_calls: [{ index, type: 'function', function: { arguments: args } }] } },
+    ],
+  }))
+  const bytes = events.map((event) => `data: ${JSON.stringify(event)}\n\n`).join('')
+  const sent = String(tap.push(Buffer.from(bytes)).forward)
+  tap.end()
+  const said = ['', '']
+  for (const frame of (sent + tap.finalBytes({} as never).toString()).split('\n\n').filter(Boolean)) {
+    const [{ index, function: called }] = JSON.parse(frame.slice(6)).choices[0].delta.tool_calls
+    said[index] += called.arguments
+  }
+  expect(said).toEqual(['a #', 'de-1-x cod'])
+})

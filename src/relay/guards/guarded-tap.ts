@@ -283,14 +283,10 @@ export class GuardedTap extends WrappedTap {
       if (open.guarded.isBlocked) this.#isBlocked = true
       return sent
     }
-    if (text.isRepeated) {
-      const known = this.#repeatedOf(given, text)
-      if (known === undefined) this.#isBlocked = true
-      return known ?? ''
-    }
-    const whole = this.#checkedWhole(given, text)
-    if (whole === undefined) this.#isBlocked = true
-    return whole ?? ''
+    // Some providers repeat whole texts in each event, such as citations.
+    const known = this.#repeatedOf(given, text)
+    if (known === undefined) this.#isBlocked = true
+    return known ?? ''
   }
 
   /** Checks a text that arrived in one piece. Returns undefined if it is blocked. */

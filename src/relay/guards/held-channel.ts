@@ -1,5 +1,8 @@
-import type { Channel } from '@sluice/wire/guarded-events'
+import type { Channel, EventText } from '@sluice/wire/guarded-events'
+import { type TextChange, withTexts } from '@sluice/wire/guarded-texts'
+import { dataOf } from '@sluice/wire/sse/frame-splitter'
 import { WINDOW_OVERLAP } from '../../domain/guard.ts'
+import { scanned, withData } from './event-frames.ts'
 import { difference } from './services/apply-judgement.ts'
 import type { CheckedText } from './services/service-checks.ts'
 
@@ -21,8 +24,8 @@ export interface HeldText {
   readonly given: string
   /** The text to send; undefined until services have decided about it. */
   next: string | undefined
-  /** The channel whose whole text this one repeats. */
-  repeats?: HeldChannel | undefined
+  /** The text that this one repeats: the whole text of a channel, or one that came whole before. */
+  repeats?: { readonly decidedText: string | undefined } | undefined
 }
 
 /** A piece of a channel's text, and the offset in the text at which it ends. */
@@ -181,4 +184,29 @@ const NOTHING = { length: 0, out: '' } as const
 /** The offset at which the character begins that has a code unit at this offset. */
 function characterStart(text: string, at: number): number {
   return (text.charCodeAt(at) & 0xfc00) === 0xdc00 ? at - 1 : at
+}
+
+/** Writes an event with the texts that services decided on. */
+export function written(frame: string, texts: readonly HeldText[]): string {
+  if (texts.every(({ next, given }) => next === given)) return frame
+  const scan = scanned(dataOf(frame) ?? '')
+  if (!scan) return frame
+  const changes = texts.flatMap(({ spot: { from, to }, given, next = '' }): TextChange[] =>
+    next === given ? [] : [{ from, to, text: JSON.stringify(next) }],
+  )
+  const data = withTexts(
+    scan.bytes,
+    changes.toSorted((a, b) => a.from - b.from),
+  )
+  return withData(frame, data.toString())
+}
+
+/** Returns the place of a text that an event contains. */
+export function spotOf({ from, to, place, isSigned, isJson, isNumber, isRepeated }: EventText): HeldSpot {
+  return { from, to, place, isSigned, isJson, isNumber, isRepeated: isRepeated === true }
+}
+
+/** Returns what identifies a text that came whole. */
+export function wholeKey({ spot, given }: Pick<HeldText, 'spot' | 'given'>): string {
+  return `${spot.place} ${spot.isSigned} ${spot.isJson} ${given}`
 }

@@ -1,6 +1,6 @@
 import { callsAndImages, type FoundCall } from '@sluice/wire/guarded-calls'
-import { type Channel, eventTexts, type EventText } from '@sluice/wire/guarded-events'
-import { type AnswerOrigin, type TextChange, textAt, withTexts } from '@sluice/wire/guarded-texts'
+import { type Channel, eventTexts } from '@sluice/wire/guarded-events'
+import { type AnswerOrigin, textAt } from '@sluice/wire/guarded-texts'
 import { ArrayElements } from '@sluice/wire/gemini'
 import type { ScannedObject } from '@sluice/wire/json/scanned-object'
 import { dataOf, type EventMemory, FrameSplitter, MAX_EVENT_BYTES } from '@sluice/wire/sse/frame-splitter'
@@ -10,8 +10,8 @@ import type { Usage } from '@sluice/wire/usage'
 import type { Tap } from '../dialects/dialect.ts'
 import { type CallGuards, GuardBlock } from './call-guards.ts'
 import { ChannelMap, MAX_CHANNELS } from './channel-map.ts'
-import { channelsOf, eventOf, scanned, withData } from './event-frames.ts'
-import { HeldChannel, type HeldSpot, type HeldText } from './held-channel.ts'
+import { channelsOf, eventOf, scanned } from './event-frames.ts'
+import { HeldChannel, type HeldText, spotOf, wholeKey, written } from './held-channel.ts'
 import { checkedAnswer } from './services/checked-answer.ts'
 import { CheckCancelled, type CheckedText, type ServiceChecks } from './services/service-checks.ts'
 import { WrappedTap } from './wrapped-tap.ts'
@@ -79,6 +79,8 @@ export class HeldTap extends WrappedTap {
   readonly #touched = new Set<HeldChannel>()
   /** Texts that arrived in one piece and were not checked yet. */
   #whole: HeldText[] = []
+  /** Texts that came whole, by place and text. */
+  readonly #known = new Map<string, HeldText>()
   /** Tool calls not checked yet; those whose arguments have not begun; keys of all calls and images. */
   #calls: HeldCall[] = []
   readonly #begun: HeldCall[] = []
@@ -299,9 +301,27 @@ export class HeldTap extends WrappedTap {
       else if (text.channel) this.#add(held, text.channel, last.has(text))
       else if (text.isRepeated)
         held.repeats = this.#channels.find((one) => one.spot.isJson === text.isJson && one.isText(given))
-      if (held.next === undefined && !text.channel && !held.repeats) this.#whole.push(held)
+      if (held.next === undefined && !text.channel && !held.repeats) this.#addWhole(held)
       return held
     })
+  }
+
+  // Services are asked once about a text that several events have, such as citations.
+  #addWhole(held: HeldText): void {
+    const key = wholeKey(held)
+    const same = this.#known.get(key)
+    if (same) {
+      held.repeats = {
+        get decidedText() {
+          return same.next
+        },
+      }
+      return
+    }
+    this.#whole.push(held)
+    if (this.#known.size >= MAX_CHANNELS) return
+    this.#known.set(key, held)
+    this.#channelBytes += TEXT_BYTES + 2 * (key.length + held.given.length)
   }
 
   #add(held: HeldText, channel: Channel, isLast: boolean): void {
@@ -450,12 +470,13 @@ export class HeldTap extends WrappedTap {
       const spot = spotOf(text)
       if (this.#passes || given === '' || !checks.concerns(text.place)) return { spot, given, next: given }
       const judged = this.#last.find((one) => one.given === given && one.spot.place === spot.place)
-      return { spot, given, next: judged?.next ?? this.#known(given) }
+      const one = judged ?? this.#known.get(wholeKey({ spot, given }))
+      return { spot, given, next: one?.next ?? this.#decidedOf(given) }
     })
   }
 
   // Returns '' for a text that was never checked.
-  #known(given: string): string {
+  #decidedOf(given: string): string {
     if (!this.#stream.checks.withholds) return given
     const repeated = this.#channels.find((channel) => channel.isDecided && channel.isText(given))
     if (repeated) return repeated.decidedText ?? ''
@@ -468,26 +489,7 @@ function waitingBytes(frame: string): number {
   return EVENT_BYTES + 2 * frame.length
 }
 
-function spotOf({ from, to, place, isSigned, isJson, isNumber, isRepeated }: EventText): HeldSpot {
-  return { from, to, place, isSigned, isJson, isNumber: isNumber === true, isRepeated: isRepeated === true }
-}
-
 /** Whether a tool call has only begun, so that its arguments are still to come. */
 function isBegun({ arguments: given }: FoundCall): boolean {
   return given === '' || given === '{}'
-}
-
-/** Writes an event with the texts that services decided on. */
-function written(frame: string, texts: readonly HeldText[]): string {
-  if (texts.every(({ next, given }) => next === given)) return frame
-  const scan = scanned(dataOf(frame) ?? '')
-  if (!scan) return frame
-  const changes = texts.flatMap(({ spot: { from, to }, given, next = '' }): TextChange[] =>
-    next === given ? [] : [{ from, to, text: JSON.stringify(next) }],
-  )
-  const data = withTexts(
-    scan.bytes,
-    changes.toSorted((a, b) => a.from - b.from),
-  )
-  return withData(frame, data.toString())
 }

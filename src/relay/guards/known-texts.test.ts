@@ -65,7 +65,7 @@ test('what is remembered counts against the share of its user, and is given back
   expect(shared.held).toBe(known.size * one)
 })
 
-test('while the share of a user is used up, nothing more of it is remembered', () => {
+test('no further checked texts are remembered while the memory share of their user is used up', () => {
   const shared = memory()
   const ann = new KnownTexts(shared).of(ANN)
   const bodies = new MemoryAllocation(ANN)

@@ -165,7 +165,7 @@ test.each([
   ['block', 'failed_blocked', true],
   ['pass', 'failed_passed', false],
 ] as const)(
-  'more than 1,024 texts under way are a failure (on_failure: %s)',
+  'an answer with more than 1,024 simultaneous texts is a failure of its guard (on_failure: %s)',
   async (onFailure, verdict, isBlocked) => {
     const events = Array.from({ length: 1100 }, (_, index) => chunk(index, { content: 'co' }))
     const active = new ActiveGuard({ ...GUARD, on_failure: onFailure })
@@ -222,4 +222,30 @@ test('the events that repeat a whole text of a guarded stream are not kept in me
   collect()
   expect(process.memoryUsage().heapUsed - before).toBeLessThan(5_000_000)
   expect(tap.refusalBytes(NO_USAGE)).toBeDefined()
+})
+
+test('what each event repeats is checked once, and changed in each', async () => {
+  const events = Array.from({ length: 50 }, (_, at) =>
+    Buffer.from(
+      `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: `${at} ` } }], citations: ['code-1-x'] })}\n\n`,
+    ),
+  )
+  const active = new ActiveGuard(GUARD)
+  const sent = await feed(guarded(callGuards(active)), events)
+  expect([active.matches, sent.split('"citations":["[R]"]').length]).toEqual([1, 51])
+  expect(sent).not.toContain('code-1-x')
+  const checks = new Passing([new ActiveGuard(GUARD)], 0)
+  const tap = held(checks)
+  await feed(tap, events)
+  tap.end()
+  let passed = ''
+  do {
+    await tap.checking
+    passed += String(tap.push(Buffer.alloc(0)).forward ?? '')
+  } while (tap.checking)
+  expect(checks.asked.flatMap(({ texts }) => texts.map(({ text }) => text))).toEqual([
+    Array.from({ length: 50 }, (_, at) => `${at} `).join(''),
+    'code-1-x',
+  ])
+  expect(passed).toBe(Buffer.concat(events).toString())
 })

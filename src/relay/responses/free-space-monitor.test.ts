@@ -24,7 +24,7 @@ async function opened(space: DiskSpace) {
   return { found, lines }
 }
 
-test('a small file system has space while a tenth of it is free, and for signatures while a twentieth is', async () => {
+test('responses are stored while a tenth of a small disk is free, and signatures while a twentieth is', async () => {
   const { found } = await opened({ free: 10, total: 100 })
   expect(await found({ free: 10, total: 100 })).toEqual([true, true, true])
   expect(await found({ free: 9.9, total: 100 })).toEqual([false, true, false])
@@ -32,7 +32,7 @@ test('a small file system has space while a tenth of it is free, and for signatu
   expect(await found({ free: 4.9, total: 100 })).toEqual([false, false, false])
 })
 
-test('a large file system has space while 2 GiB of it are free, and for signatures while 1 GiB is', async () => {
+test('responses are stored while 2 GiB of a large disk are free, and signatures while 1 GiB is', async () => {
   const { found } = await opened({ free: 2 * GIB, total: 1000 * GIB })
   expect(await found({ free: 2 * GIB, total: 1000 * GIB })).toEqual([true, true, true])
   expect(await found({ free: 2 * GIB - 1, total: 1000 * GIB })).toEqual([false, true, false])

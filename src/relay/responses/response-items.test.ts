@@ -53,7 +53,7 @@ describe('a page of items', () => {
     expect(await page('after=a')).toMatchObject({ ids: [], first: null, last: null, more: false })
   })
 
-  test('a page of items has the bytes of its items', async () => {
+  test("a page of a response's items has the items byte for byte", async () => {
     expect(await pageOf([source('[ {"id" : "a",  "big":9007199254740993 } , 7]')], '')).toContain(
       '"data":[7,{"id" : "a",  "big":9007199254740993 }]',
     )

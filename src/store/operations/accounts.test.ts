@@ -3,7 +3,7 @@ import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engine
 import { newToken, newUser } from '../../../test/store-rows.ts'
 
 describe.each(ENGINES)('the maximum number of tokens of a user, on $name', (engine) => {
-  test('of several tokens created at once at the maximum, one is created', async () => {
+  test('of several simultaneous creations of tokens just below the maximum one succeeds', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const outcomes = await Promise.allSettled(
       ['a', 'b', 'c'].map((key) =>
@@ -24,14 +24,14 @@ describe.each(ENGINES)('the maximum number of tokens of a user, on $name', (engi
     expect(made.user_id).toBe(id)
   })
 
-  test('a token needs a user who exists', async () => {
+  test('a token cannot be created for a user who does not exist', async () => {
     const { store } = await openedRows(engine)
     await expect(store.write('createUserToken', { token: newToken(7), maxTokens: 9 })).rejects.toThrow('gone')
   })
 })
 
 describe.each(ENGINES)('a status, on $name', (engine) => {
-  test('any status of a token can become disabled', async () => {
+  test('a token with any status can be disabled', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const { id } = await store.write('createToken', newToken(userId, { key: 'x', status: 3 }))
     const off = { tokenId: id, userId, status: 2, nowMs: 0 } as const

@@ -20,7 +20,7 @@ const LOW = [{ type: 'quota.low', threshold: 500 }] as const
 const overload = { reason: 'too many', untilMs: NOW + 300 }
 
 describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
-  test('the outbox has each event once for each receiver that wants it', async () => {
+  test('the outbox of alerts has each event once for each receiver that subscribes to it', async () => {
     const { store } = await openedRows(engine)
     await store.write('reportConditions', { nowMs: NOW, opened: ['c'], backAtMs: NOW + 1, overload })
     await store.write('endConditions', { nowMs: NOW + 1, channels: ['c'] })
@@ -31,7 +31,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     expect(await typesOf(store, 'two')).toEqual([back, 'gateway.overloaded {"reason":"too many"}'])
   })
 
-  test('the outbox hands out an attempt once, and again when it was lost or postponed', async () => {
+  test("an alert's delivery is assigned to one node, and again if that attempt was lost or postponed", async () => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 1)
     await spread(store)
@@ -47,7 +47,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     expect(await claim(store, 'one', 'a', NOW + 99_999)).toEqual([])
   })
 
-  test('the outbox is emptied by one node, until that node has been silent for a while', async () => {
+  test('one node delivers the alerts of the outbox, until it has been silent for a while', async () => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 1_000)
     expect(await spread(store)).toBe(1)
@@ -100,7 +100,7 @@ describe.each(ENGINES)('conditions on $name', (engine) => {
     expect(await typesOf(store, 'one')).toEqual(['channel.back {"channel":"c"}'])
   })
 
-  test('conditions end without an alert for a removed channel, and for load shedding', async () => {
+  test('no alert is sent for the end of load shedding, or for a condition of a removed channel', async () => {
     const { store } = await openedRows(engine)
     const reported = { nowMs: NOW, opened: ['gone'], backAtMs: NOW + 1, overload }
     await store.write('reportConditions', reported)
@@ -148,7 +148,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     expect(await database.sql('select * from alert_outbox')).toEqual([])
   })
 
-  test('a low limit is alerted once for all nodes, until one of them has seen enough', async () => {
+  test('a low provider limit is alerted once for all nodes, until a node has seen enough left', async () => {
     const { store } = await openedRows(engine)
     const none = { hadEnough: false, hasEnough: false }
     const data = { channel: 'c', model: 'm', kind: 'requests', remaining: 3, resets_at: null } as const

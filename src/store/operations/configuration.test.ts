@@ -87,7 +87,7 @@ describe.each(ENGINES)('settings beside gateway.yaml, on $name', (engine) => {
     await expect(store.read('storedConfiguration')).rejects.toThrow()
   })
 
-  test('stored entries are set, replaced and removed, and read by section and name', async () => {
+  test('stored settings can be set, replaced and removed, and are read by section and name', async () => {
     const { store } = await openedRows(engine)
     await store.write('setEntries', {
       changes: [

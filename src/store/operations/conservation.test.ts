@@ -34,7 +34,7 @@ async function charge({ sql }: TestDatabase, quota: number): Promise<void> {
 }
 
 describe.each(ENGINES)('conservation on $name', (engine) => {
-  test('the check of the sums finds nothing wrong where charges, days and log agree, pruned or not', async () => {
+  test('the audit of the books finds nothing wrong where charges, daily sums and usage log agree', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const nothing = { tokens: [], users: [], days: [], openHolds: { count: 0, amount: 0 } }
     expect(await store.read('conservation')).toEqual(nothing)
@@ -47,14 +47,14 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
     expect(await store.read('conservation')).toEqual(nothing)
   })
 
-  test('the check of the sums names a token and a user whose charges differ from those of their days', async () => {
+  test('the audit of the books names a token and a user whose charges differ from their daily sums', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await charge(database, 12)
     await database.sql(summed(2, 11))
     expect(await store.read('conservation')).toMatchObject({ tokens: [1], users: [1], days: [] })
   })
 
-  test('the check of the sums names a day for which the log has more quota, more tokens, or any calls', async () => {
+  test('the audit of the books names a day for which the usage log has more than the daily sum', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await database.sql(logged('a', 5))
     expect(await store.read('conservation')).toMatchObject({ days: [0] })
@@ -66,7 +66,7 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
     expect(await store.read('conservation')).toMatchObject({ days: [0] })
   })
 
-  test('the check of the sums adds up what is held', async () => {
+  test('the audit of the books adds up the open holds', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const held = (id: string, amount: number) =>
       insertion('holds', {

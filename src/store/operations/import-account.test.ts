@@ -58,7 +58,7 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     ])
   })
 
-  test('an imported account may exist already, and gets further tokens', async () => {
+  test('an import adds further tokens to a user who was imported before', async () => {
     const { store } = await openedRows(engine)
     await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5, { used_quota: 0 }), tokens: [] })
     await store.write('importAccount', { ...NOTHING_ELSE, user: undefined, tokens: [tokenOf(30, 5)] })

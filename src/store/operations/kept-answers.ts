@@ -4,6 +4,7 @@ import {
   dayOf,
   type KeptAnswer,
   NO_OWNER,
+  type RemovalFilter,
 } from '../../domain/kept-answer.ts'
 import { type Secrets, seal, unseal, unsealBytes, type SealContext } from '../secrets.ts'
 import type { Db } from './operation.ts'
@@ -15,6 +16,9 @@ import {
   type StoredBytesOfUser,
   updateStoredBytes,
 } from './signatures-and-response-parts.ts'
+
+/** Time for which removals are recorded. Calls that take longer do not keep their answers. */
+const REMOVALS_KEPT_MS = 86_400_000
 
 /** Position of a part of an answer. `part` counts from 0. */
 interface AnswerPart {
@@ -43,17 +47,23 @@ export async function storeAnswerPart(
 
 /**
  * Stores the row of an answer, and also its content if that fits into one part. An earlier answer with the
- * same lookup is replaced together with its parts. For a deleted user nothing is stored, and parts that were
- * stored before are removed. Resolves to the bytes that are now stored for the owner.
+ * same lookup is replaced together with its parts. For a deleted user nothing is stored, nor if answers like it
+ * were removed after the removal with the number `lastRemoval`; parts that were stored before are then removed.
+ * Resolves to the bytes that are now stored for the owner.
  */
 export async function storeAnswer(
   db: Db,
-  { content, ...answer }: KeptAnswer & { readonly content: Uint8Array | undefined },
+  {
+    content,
+    lastRemoval,
+    ...answer
+  }: KeptAnswer & { readonly content: Uint8Array | undefined; readonly lastRemoval?: number | undefined },
   secrets: Secrets,
 ): Promise<StoredBytesOfUser | undefined> {
   const { kind, lookup, answerId, head, facts } = answer
   const day = dayOf(answer.expiresMs)
-  if (await isDeleted(db, answer.userId)) {
+  const isRemoved = lastRemoval !== undefined && (await wasRemovedSince(db, lastRemoval, answer))
+  if (isRemoved || (await isDeleted(db, answer.userId))) {
     await removeParts(db, [{ day, answerId }])
     return undefined
   }
@@ -133,12 +143,74 @@ export async function readAnswerPart(
 }
 
 /** Filter for the answers to remove: an answer must match all given fields. */
-interface AnswerFilter {
-  readonly kind: AnswerKind
-  readonly userId?: number | undefined
-  readonly tokenId?: number | undefined
-  readonly model?: string | undefined
+interface AnswerFilter extends RemovalFilter {
   readonly lookup?: string | undefined
+}
+
+/** The number of the last removal that is committed; 0 if there was none. */
+export async function lastAnswerRemoval(db: Db): Promise<number> {
+  const { last } = await db
+    .selectFrom('answer_removals')
+    .select((of) => of.fn.max('id').as('last'))
+    .executeTakeFirstOrThrow()
+  return last ?? 0
+}
+
+/**
+ * Records a removal, before the answers are removed. Answers of calls that began earlier are not stored any more. Two
+ * removals at the same time conflict and one is repeated, so that their numbers are in the order of the commits.
+ */
+export async function recordAnswerRemoval(
+  db: Db,
+  { kind, userId, tokenId, model, nowMs }: RemovalFilter & { readonly nowMs: number },
+): Promise<void> {
+  const filter = { user_id: userId ?? null, token_id: tokenId ?? null, model: model ?? null }
+  const id = (await lastAnswerRemoval(db)) + 1
+  await db
+    .insertInto('answer_removals')
+    .values({ id, kind, ...filter, removed_ms: nowMs })
+    .execute()
+}
+
+/** Removes at most `limit` records of removals that are older than a day, but never the last; resolves to their number. */
+export async function pruneAnswerRemovals(
+  db: Db,
+  { nowMs, limit }: { readonly nowMs: number; readonly limit: number },
+): Promise<number> {
+  const last = await lastAnswerRemoval(db)
+  const old = db
+    .selectFrom('answer_removals')
+    .select('id')
+    .where('removed_ms', '<', nowMs - REMOVALS_KEPT_MS)
+    .where('id', '<', last)
+    .orderBy('id')
+    .limit(limit)
+  const result = await db.deleteFrom('answer_removals').where('id', 'in', old).executeTakeFirst()
+  return Number(result.numDeletedRows)
+}
+
+/**
+ * Whether answers like this one were removed after the removal `lastRemoval`. True also if that is unknown, because
+ * records of removals since then were pruned.
+ */
+async function wasRemovedSince(
+  db: Db,
+  lastRemoval: number,
+  { kind, userId, tokenId, model }: KeptAnswer,
+): Promise<boolean> {
+  const later = db.selectFrom('answer_removals').where('id', '>', lastRemoval)
+  const { first } = await later.select((of) => of.fn.min('id').as('first')).executeTakeFirstOrThrow()
+  if (first === null) return false
+  if (first > lastRemoval + 1) return true
+  const found = await later
+    .select('id')
+    .where('kind', '=', kind)
+    .where((on) => on.or([on('user_id', 'is', null), on('user_id', '=', userId)]))
+    .where((on) => on.or([on('token_id', 'is', null), on('token_id', '=', tokenId)]))
+    .where((on) => on.or([on('model', 'is', null), on('model', '=', model)]))
+    .limit(1)
+    .executeTakeFirst()
+  return found !== undefined
 }
 
 /**
@@ -194,11 +266,6 @@ export async function removeAnswerParts(
 ): Promise<void> {
   const [row] = await rowsFoundBy(db, kind, lookup)
   if (row?.answer_id !== place.answerId) await removeParts(db, [place])
-}
-
-/** Removes all answers of a user. */
-export async function removeAnswersOfUser(db: Db, userId: number): Promise<void> {
-  await removeAll(db, await answerRows(db).where('user_id', '=', userId).execute())
 }
 
 type AnswerRow = Awaited<ReturnType<typeof rowsFoundBy>>[number]

@@ -4,6 +4,7 @@ import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engine
 import type { AnswerKind } from '../../domain/kept-answer.ts'
 import type { StoredResponse } from '../../domain/stored-response.ts'
 import type { Rows } from '../store.ts'
+import { removeStoredOfUser } from '../stored-of-user.ts'
 
 const NOW = 1_760_000_000_000
 
@@ -151,6 +152,7 @@ describe.each(ENGINES)('what is kept for a user, on $name', (engine) => {
     await store.write('storeResponse', kept('a', 100, { userId }))
     await store.write('storeSignatures', { replies: [signature(userId, 'a', 100)] })
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
+    await removeStoredOfUser(store, userId)
     expect(await database.sql('select * from kept_sums')).toEqual([])
   })
 })

@@ -14,7 +14,7 @@ async function winners(changes: readonly Promise<unknown>[]): Promise<number> {
 }
 
 describe.each(ENGINES)('simultaneous changes that are based on one version, on $name', (engine) => {
-  test('of simultaneous changes of a user and of a token one succeeds', async () => {
+  test('of several simultaneous changes of the same user or token, based on the same version, one succeeds', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     const user = await store.read('managedUser', { userId })
     const version = user ? userVersion(user) : ''
@@ -37,7 +37,7 @@ describe.each(ENGINES)('simultaneous changes that are based on one version, on $
     ).toBe(1)
   })
 
-  test('of simultaneous changes of a channel and of a setting one succeeds', async () => {
+  test('of several simultaneous changes of the same channel or setting, based on the same version, one succeeds', async () => {
     const { store } = await rowsWithAccount(engine)
     const channel = (weight: number) => ({
       name: 'c',

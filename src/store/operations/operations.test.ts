@@ -91,7 +91,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     )
   })
 
-  test('a token is revealed only to its user', async () => {
+  test('the text of a key is revealed only to its user', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     expect(await store.read('revealKey', { tokenId, userId })).toBe('k1')
     expect(await store.read('revealKey', { tokenId, userId: userId + 1 })).toBeNull()
@@ -106,7 +106,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     await expect(store.read('revealKey', { tokenId: other.id, userId })).rejects.toThrow()
   })
 
-  test('a token changes its status only from the expected one', async () => {
+  test("a change of a token's status is refused if the status is not the expected one", async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     expect(await store.write('setTokenStatus', { tokenId, status: 4, onlyFrom: 1 })).toBe(true)
     expect(await store.write('setTokenStatus', { tokenId, status: 3, onlyFrom: 1 })).toBe(false)

@@ -17,7 +17,7 @@ const sumOf = async (sql: (statement: string) => Promise<Record<string, unknown>
   )[0]?.['quota']
 
 describe.each(ENGINES)('sums for series on $name', (engine) => {
-  test('sums of half hours are removed with their days, sums of days stay, and the remaining coverage is known', async () => {
+  test('usage sums of half hours are pruned by day, and sums of days stay', async () => {
     const opened = await rowsWithAccount(engine)
     const { store, database } = opened
     const at = (days: number, id: string) => settledCall(WHO, id, { ended_ms: T0 + days * DAY_MS, quota: 10 })

@@ -44,7 +44,7 @@ function withKeys(seeds: readonly UserSeed[]): UserSeed[] {
 }
 
 describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
-  test('a deleted user counts as present, also where another user has its name now', async () => {
+  test('a declared user that was deleted is not created again, even if another user has its name now', async () => {
     const { store } = await openedRows(engine)
     const seeds = [
       userSeed(),
@@ -58,7 +58,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await store.read('userById', again.id)).toMatchObject({ username: 'ann', status: 1 })
   })
 
-  test('a declared budget or rate limit is applied at every load, and undeclared ones stay', async () => {
+  test('a budget or rate limit in gateway.yaml is applied at every load, and others stay', async () => {
     const { store } = await openedRows(engine)
     const seed = async (user: UserSeed['limits'], token: UserSeed['limits']) => {
       const seeds = [userSeed({ limits: user, tokens: [tokenSeed({ limits: token })] })]
@@ -103,7 +103,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await seed({ budget: null, rateLimit: { ...rateLimit, requests: 0 } })).toEqual([1, {}])
   })
 
-  test('a declaration of some limits does not affect the others', async () => {
+  test('limits that gateway.yaml states for a user or a token apply to that one only', async () => {
     const { store } = await openedRows(engine)
     const limits = { rateLimit: { parallel: 3 } }
     const seeds = [
@@ -207,7 +207,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     })
   })
 
-  test('a declared status is applied at every reading, and an undeclared one is unchanged', async () => {
+  test('a status in gateway.yaml is applied at every load, and without it the status stays', async () => {
     const { store } = await openedRows(engine)
     const seed = (status: 1 | 2 | undefined) =>
       store.write('seedUsers', {
@@ -240,7 +240,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await database.sql('SELECT name, status FROM tokens')).toEqual([{ name: 'renamed', status: 2 }])
   })
 
-  test('a deleted token counts as present, and its status is unchanged', async () => {
+  test('a declared token that was deleted is not created again', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('seedUsers', { seeds: [userSeed()], nowSeconds: NOW })
     await database.sql(`UPDATE tokens SET deleted_time = ${NOW}`)
@@ -254,7 +254,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     ])
   })
 
-  test('declarations that conflict with existing users are all refused, with the conflict', async () => {
+  test('gateway.yaml is refused if its users conflict with existing ones, with the conflict', async () => {
     const { store } = await openedRows(engine)
     await store.write('createUser', newUser({ id: 1 }))
     const seeds = [userSeed({ id: 2, username: 'bob', access_token: undefined, tokens: [] }), userSeed()]
@@ -264,7 +264,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await store.read('userByName', 'bob')).toBeNull()
   })
 
-  test('only declarations that change something are pending', async () => {
+  test('only users and tokens of gateway.yaml that would change something are pending', async () => {
     const { store, database } = await openedRows(engine)
     const names = ['same', 'disabled', 'deleted', 'renamed', 'budgeted', 'keyless', 'enabled', 'rekeyed']
     const seedOf = (username: string, of: Partial<UserSeed> = {}, token: Partial<TokenSeed> = {}) =>

@@ -86,7 +86,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await store.read('userByAccessToken', hash)).toMatchObject({ id: userId })
   })
 
-  test('ending a session ends no other', async () => {
+  test('ending a session leaves the other sessions of its user', async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await begin(store, userId, 'b')
@@ -98,7 +98,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     ])
   })
 
-  test('a session ends with the password, and with the user', async () => {
+  test("a session ends when its user's password changes, and when the user is deleted", async () => {
     const { store, userId } = await opened()
     await begin(store, userId, 'a')
     await store.write('changeUser', { userId, fields: { passwordHash: 'hash' } })

@@ -271,6 +271,22 @@ export async function removeOldestStored(
   return { responseIds, more: excess > 0 && dropped.length > 0 }
 }
 
+/** Lists deleted users with stored data. `deleteUser` leaves the row of the sum, which is removed after the data. */
+export async function deletedUsersWithStored(db: Db): Promise<number[]> {
+  const rows = await db
+    .selectFrom('users')
+    .innerJoin('kept_sums', 'kept_sums.user_id', 'users.id')
+    .select('users.id')
+    .where('users.deleted_time', 'is not', null)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** Removes the sum of a deleted user without stored data. */
+export async function removeStoredSum(db: Db, { userId }: { readonly userId: number }): Promise<void> {
+  await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
+}
+
 /** Reads the oldest rows of all kinds, from oldest to newest. */
 async function oldestRows(db: Db, userId: number, limit: number) {
   const responses = await db

@@ -6,6 +6,7 @@ import {
   NATIVE_RETENTION_MS,
   type StoredResponse,
 } from '../../domain/stored-response.ts'
+import { removeStoredOfUser } from '../stored-of-user.ts'
 import type { ProvenCall } from './stored-responses.ts'
 
 const NOW = 1_760_000_000_000
@@ -152,6 +153,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', { ...kept('a'), userId })
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
+    await removeStoredOfUser(store, userId)
     await store.write('storeResponse', { ...kept('b'), userId })
     await store.write('storeResponse', response('c', { userId, callId: 'call', rate: '{}' }))
     expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'c' }])

@@ -42,8 +42,15 @@ const SUMS = {
 } as const
 
 /**
- * Sums the matching calls by session; the session with the latest call is first. Covers the newest 100,000
- * rows of the session, user or period, like `listUsage`.
+ * Maximum number of rows that are summed for one page. Beyond it, the sums of a session cover its newest
+ * `MAX_LISTED_ROWS` rows, so that no page takes much longer.
+ */
+const MAX_SUMMED_ROWS = 1_000_000
+
+/**
+ * Sums the matching calls by session; the session with the latest call is first. Lists the sessions of the newest
+ * 100,000 rows of the session, user or period, like `listUsage`; the sums of those on the page cover their older
+ * rows, too.
  */
 export async function usageSessions(
   db: Db,
@@ -55,8 +62,10 @@ export async function usageSessions(
 ): Promise<{ readonly total: number; readonly sessions: readonly UsageSession[] }> {
   const scan = await boundScan(db, { filter, after: null, maxRows: MAX_LISTED_ROWS })
   if (!scan) return { total: 0, sessions: [] }
-  const grouped = groupedBySession(db, scan).as('grouped')
-  const rows = await db
+  const grouped = rowsBySession(db, scan)
+    .select(({ fn }) => fn.max<number>('ended_ms').as('last_ms'))
+    .as('grouped')
+  const shown = await db
     .selectFrom(grouped)
     .selectAll()
     .select(sql<number>`count(*) over ()`.as('total'))
@@ -68,43 +77,37 @@ export async function usageSessions(
   const names = await namesOf(
     db,
     'user',
-    rows.map(({ user_id }) => user_id),
+    shown.map(({ user_id }) => user_id),
   )
   // A page beyond the last one has no rows, so the total must be read separately.
   const beyond =
-    rows.length === 0 && offset > 0
+    shown.length === 0 && offset > 0
       ? await db
           .selectFrom(grouped)
           .select((eb) => eb.fn.countAll<number>().as('total'))
           .executeTakeFirst()
       : undefined
-  return {
-    total: (rows[0] ?? beyond)?.total ?? 0,
-    sessions: rows.map(({ total: _total, ...row }) => ({
-      session: row.session,
-      user_id: row.user_id,
-      username: names.get(row.user_id) ?? '',
-      calls: row.calls,
-      input: row.input,
-      cached: row.cached,
-      cache_write: row.cache_write,
-      output: row.output,
-      quota: row.quota,
-      cache_saved: row.cache_saved,
-      cache_surcharge: row.cache_surcharge,
-      breaks: breakCounts(CACHE_BREAKS.map((reason) => row[`break_${reason}`])),
-      first_ms: row.first_ms,
-      last_ms: row.last_ms,
-    })),
+  const sessions: UsageSession[] = []
+  let left = MAX_SUMMED_ROWS
+  for (const { session, user_id } of shown) {
+    const sums = await sumsOf(db, { ...scan.filter, session }, user_id, Math.max(left, MAX_LISTED_ROWS))
+    if (!sums) continue
+    left -= sums.calls
+    sessions.push({ session, user_id, username: names.get(user_id) ?? '', ...sums })
   }
+  return { total: (shown[0] ?? beyond)?.total ?? 0, sessions }
 }
 
-/** Sums the rows of a scan by their session. */
-function groupedBySession(db: Db, scan: Parameters<typeof matchingRows>[1]) {
-  return matchingRows(db, scan)
-    .where('usage_log.session', '<>', sql.lit(''))
-    .groupBy(['usage_log.session', 'usage_log.user_id'])
-    .select(['usage_log.session', 'usage_log.user_id'])
+/** Sums over the newest rows of one session, which are read over its index. */
+async function sumsOf(
+  db: Db,
+  filter: UsageFilter,
+  userId: number,
+  maxRows: number,
+): Promise<Omit<UsageSession, 'session' | 'user_id' | 'username'> | undefined> {
+  const scan = await boundScan(db, { filter, after: null, maxRows })
+  const row = await (scan ? rowsBySession(db, scan) : undefined)
+    ?.where('usage_log.user_id', '=', userId)
     .select(({ fn }) => [
       fn.countAll<number>().as('calls'),
       fn.min<number>('ended_ms').as('first_ms'),
@@ -117,4 +120,28 @@ function groupedBySession(db: Db, scan: Parameters<typeof matchingRows>[1]) {
         sql<number>`count(*) filter (where cache_break = ${sql.lit(reason)})`.as(`break_${reason}`),
       ),
     ])
+    .executeTakeFirst()
+  return (
+    row && {
+      calls: row.calls,
+      input: row.input,
+      cached: row.cached,
+      cache_write: row.cache_write,
+      output: row.output,
+      quota: row.quota,
+      cache_saved: row.cache_saved,
+      cache_surcharge: row.cache_surcharge,
+      breaks: breakCounts(CACHE_BREAKS.map((reason) => row[`break_${reason}`])),
+      first_ms: row.first_ms,
+      last_ms: row.last_ms,
+    }
+  )
+}
+
+/** Groups the rows of a scan by their session. */
+function rowsBySession(db: Db, scan: Parameters<typeof matchingRows>[1]) {
+  return matchingRows(db, scan)
+    .where('usage_log.session', '<>', sql.lit(''))
+    .groupBy(['usage_log.session', 'usage_log.user_id'])
+    .select(['usage_log.session', 'usage_log.user_id'])
 }

@@ -24,7 +24,7 @@ import { inChunks, type Db } from './operation.ts'
 import type { Origin } from '../../domain/audit.ts'
 import { requireVersion, userVersion } from '../../domain/object-version.ts'
 import { liveUser } from './find-accounts.ts'
-import { removeAnswersOfUser } from './kept-answers.ts'
+import { updateStoredBytes } from './signatures-and-response-parts.ts'
 import { Role } from '../../domain/role.ts'
 
 /** Creates one user; see `createUsers`. */
@@ -279,8 +279,9 @@ export async function setAccessToken(
 
 /**
  * Marks a user and all its tokens as deleted, and removes its sessions, identities, password and access
- * token. Returns false if there is no such user. The row stays, because charges refer to it, but gets another
- * name, so that the username becomes free.
+ * token. Stored responses, signatures and answers must be removed afterwards (`removeStoredOfUser`). Returns
+ * false if there is no such user. The row stays, because charges refer to it, but gets another name, so that
+ * the username becomes free.
  */
 export async function deleteUser(
   db: Db,
@@ -315,15 +316,8 @@ export async function deleteUser(
     .where('user_id', '=', userId)
     .where('deleted_time', 'is', null)
     .execute()
-  // Responses without content stay, because a background call may have to be charged by their row.
-  await db
-    .deleteFrom('stored_responses')
-    .where('user_id', '=', userId)
-    .where('content_cipher', 'is not', null)
-    .execute()
-  await db.deleteFrom('kept_signatures').where('user_id', '=', userId).execute()
-  await removeAnswersOfUser(db, userId)
-  await db.deleteFrom('kept_sums').where('user_id', '=', userId).execute()
+  // The row marks the user until the stored data is removed, also if the removal is interrupted.
+  await updateStoredBytes(db, { written: [{ user_id: userId, bytes: 0 }] })
   await db.deleteFrom('identities').where('user_id', '=', userId).execute()
   await endSessionsOf(db, userId)
   return true

@@ -39,7 +39,9 @@ export {
 } from './idempotent-calls.ts'
 export {
   pruneAnswerParts,
+  pruneAnswerRemovals,
   pruneAnswers,
+  recordAnswerRemoval,
   removeAnswerParts,
   removeAnswers,
   storeAnswer,
@@ -47,6 +49,7 @@ export {
 } from './kept-answers.ts'
 export {
   removeOldestStored,
+  removeStoredSum,
   storeSignatures,
   pruneSignatures,
   removeOrphanedParts,

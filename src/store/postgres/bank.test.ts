@@ -113,7 +113,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect((await accounts()).token.used).toBe(2)
   })
 
-  test('the bank takes back all but what is kept, and everything when a node leaves', async () => {
+  test('a node that releases leases keeps the stated amounts, and nothing when it leaves', async () => {
     const { node, accounts, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 200), held('u:1', 200)])

@@ -112,7 +112,7 @@ test.each([
   ['a full disk', 13, /no room/, false],
   ['a full disk that the index of the log meets first', 4874, /no room/, false],
   ['another program that writes', 5, /locked by another program/, false],
-])('%s (%i) is reported with a message', (_, errcode, words, lasting) => {
+])('a database error is reported with a message that helps: %s (%i)', (_, errcode, words, lasting) => {
   const told = mapDatabaseError(Object.assign(new Error('as the driver says it'), { errcode }))
   expect(told).toBeInstanceOf(StoreUnavailable)
   expect(told).toMatchObject({ lasting, message: expect.stringMatching(words) as unknown })

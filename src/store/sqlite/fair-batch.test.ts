@@ -31,7 +31,7 @@ describe('writes', () => {
     expect(rest).toEqual([queue[3], queue[4]])
   })
 
-  test('writes of the whole store are not reordered with others', () => {
+  test('a write that belongs to no call is not reordered with the writes of calls', () => {
     const store: Waiting = { operation: ['changeUser', { userId: 2 }] }
     const queue = [...times(6, () => settle(1)), store, settle(2)]
     expect(fairBatch(queue, few).rest).toEqual(queue.slice(4))
@@ -39,7 +39,7 @@ describe('writes', () => {
     expect(fairBatch([settle(1), store, ...times(9, () => settle(1)), settle(3)], few).batch).toHaveLength(4)
   })
 
-  test('all writes are written once, within the maximum of a batch, and in an order that is permitted', () => {
+  test('every database write is in exactly one batch, within the maximum size and in a permitted order', () => {
     const operation: fc.Arbitrary<QueuedOperation> = fc.oneof(
       fc.tuple(
         fc.constantFrom('hold', 'growHold', 'markProgress', 'settle'),

@@ -144,7 +144,7 @@ describe('a settlement', () => {
     ])
   })
 
-  test('a settlement without delivered content is not a request, and does not set back the time of use', async () => {
+  test('a settlement without delivered content does not count as a request or change the time of last use', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('settle', settledCall(who, 'a'))
     await store.write(
@@ -231,7 +231,7 @@ describe('conservation', () => {
 })
 
 describe('an account', () => {
-  test('an account is loaded in the state after all writes queued before', async () => {
+  test('an account that is loaded includes all writes that were queued before', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     const queued = [
       store.write('hold', holdOf(who, 'a')),
@@ -245,7 +245,7 @@ describe('an account', () => {
     await Promise.all(queued)
   })
 
-  test("an account has the user's holds over all tokens, and the token's own", async () => {
+  test('a loaded account has the holds of all tokens of its user, and those of its own token', async () => {
     const { store, userId, tokenId, who } = await storeWithAccount()
     const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
     await store.write('hold', holdOf(who, 'a'))
@@ -261,7 +261,7 @@ describe('an account', () => {
 })
 
 describe('recovery', () => {
-  test('recovery charges a hold of another owner its prompt and the recorded output, at most what was held', async () => {
+  test('recovery after a crash charges an open hold its prompt and recorded output, at most the held amount', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'untouched', { owner: 'gone' }))
     await store.write('hold', holdOf(who, 'marked', { owner: 'gone' }))
@@ -291,7 +291,7 @@ describe('recovery', () => {
     expect((await store.read('conservation')).tokens).toEqual([])
   })
 
-  test('recovery leaves parked holds open unless `parkedToo` is set', async () => {
+  test('recovery after a crash leaves the holds of background calls open unless `parkedToo` is set', async () => {
     const { store, who } = await storeWithAccount()
     const opening = holdOf(who, 'parked', { owner: 'gone' })
     void store.write('hold', opening)
@@ -304,7 +304,7 @@ describe('recovery', () => {
     expect(await store.write('parkedHolds')).toEqual([])
   })
 
-  test('recovery does not charge settled calls again, and a late settlement does not charge what was recovered', async () => {
+  test('recovery after a crash charges no settled call again, and a late settlement no recovered one', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'a', { owner: 'gone' }))
     await store.write('settle', settledCall(who, 'a'))

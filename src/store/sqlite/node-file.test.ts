@@ -89,7 +89,7 @@ describe("a node's file", () => {
     expect(file.prepare('PRAGMA user_version').get()).toEqual({ user_version: format })
   })
 
-  test("a node's file reports only to the bank that it was used with, while it has something to report", async () => {
+  test("a node's file with unreported charges is refused for another database than the one that it was used with", async () => {
     const path = join(temporaryFolder(), 'node.db')
     const first = await opened(path)
     await first.write('settle', settledCall(WHO, 'a'))

@@ -97,7 +97,7 @@ test('sums after a crash are those of the committed calls, to the unit', async (
   )
 })
 
-test('a transaction that is rolled back leaves the sums of the calls before it, once', async () => {
+test('a rolled-back transaction leaves each earlier call in the usage sums once', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   const file = new DatabaseSync(path)
@@ -116,7 +116,7 @@ test('a transaction that is rolled back leaves the sums of the calls before it, 
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 4, quota: 1200 })
 })
 
-test('a call that is removed from the log is still in the sums', async () => {
+test('a call that is pruned from the usage log stays in the usage sums', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   const settle = (id: string) => store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))
@@ -154,7 +154,7 @@ async function writerOf(path: string): Promise<{ db: DatabaseSync; batches: Writ
 
 const CALLS = 300
 
-test('calls are summed up in small parts, and between them each is either in the sums or pending', async () => {
+test('calls are added to the usage sums in small batches, and each is always either in the sums or pending', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { db, batches } = await writerOf(path)
   // No two calls share a row.
@@ -194,7 +194,7 @@ test('a read of series has all calls that were settled before it', async () => {
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: CALLS, quota: 300 * CALLS })
 })
 
-test('calls are summed up even if no sums are read', async () => {
+test('calls are added to the usage sums even if nobody reads these', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   await Promise.all(
@@ -207,7 +207,7 @@ test('calls are summed up even if no sums are read', async () => {
   })
 })
 
-test('sums that cannot be written fail reads of them, but no call', async () => {
+test('a failure to write usage sums makes reads of the sums fail, but no call', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   const change = (sql: string): void => {

@@ -110,7 +110,7 @@ describe('the queue', () => {
     expect(store.queued).toBe(0)
   })
 
-  test('an operation that fails rejects alone, and leaves nothing behind', async () => {
+  test('a failing database operation rejects only its own call, and writes nothing', async () => {
     const { store, userId, who } = await storeWithAccount(undefined, 'own')
     const results = await Promise.allSettled([
       store.write('hold', holdOf(who, 'first')),
@@ -147,14 +147,14 @@ describe('the queue', () => {
     expect((await store.read('conservation')).openHolds).toEqual({ count: 3, amount: 3000 })
   })
 
-  test('an input that cannot be sent to the thread rejects, and the queue continues', async () => {
+  test('a database call whose input cannot be sent to the thread is rejected, and later calls continue', async () => {
     const { store, who } = await storeWithAccount(undefined, 'own')
     const uncloneable = { ...holdOf(who, 'a'), id: (() => 'a') as never }
     await expect(store.write('hold', uncloneable)).rejects.toThrow(/could not be cloned/)
     await store.write('hold', holdOf(who, 'b'))
   })
 
-  test("an operation's own error is returned with its class and code", async () => {
+  test('the error of a database operation is returned with its class and code', async () => {
     const { store } = await storeWithAccount(undefined, 'own')
     const error: unknown = await store.write('createUser', newUser()).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(GatewayError)
@@ -197,7 +197,7 @@ describe('a database that cannot be written', () => {
 })
 
 describe('closing', () => {
-  test('closing waits for all queued operations, and later ones are refused', async () => {
+  test('closing the database waits for all queued operations, and refuses later ones', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const writes = Array.from({ length: 700 }, (_, index) => store.write('hold', holdOf(who, `id-${index}`)))
@@ -214,7 +214,7 @@ describe('closing', () => {
 })
 
 describe('keys at rest', () => {
-  test('the files contain neither a key nor an access token, and only their owner has access', async () => {
+  test('the database files contain no plain key or access token, and only their owner may read them', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const store = await openedStore(path, 'own')
     const user = await store.write('createUser', newUser({ accessToken: 'PlainAccessToken' }))

@@ -74,7 +74,7 @@ test('a charge is taken from the lease of the client that settles, which is noti
   expect((await state(database, 'a', 't:1')).counted).toBe(0)
 })
 
-test('nothing is lent twice, and the charges of a failed batch change no lease', async () => {
+test('quota is never leased twice, and the charges of a failed batch change no lease', async () => {
   const { database, path } = await opened()
   await lent({ database }, 'a', 400_000)
   expect((await lent({ database }, 'b', 100_001)).granted).toBe(false)

@@ -81,7 +81,7 @@ const operation = fc.oneof(
   ),
 )
 
-test('a batch that is packed, cloned and unpacked is unchanged', () => {
+test('a batch of database writes is unchanged after it was sent to the thread', () => {
   fc.assert(
     fc.property(fc.array(operation), (operations) => {
       expect(unpackBatch(structuredClone(packBatch(operations)) as unknown[])).toEqual(operations)

@@ -39,7 +39,7 @@ async function withAccount(): Promise<Store> {
   return store
 }
 
-test('the provenance of a call is stored with its settlement', async () => {
+test('the settlement of a call stores which channel and key made its response', async () => {
   const store = await withAccount()
   await store.write('settle', CALL)
   expect(await store.read('responseFacts', LOOK_UP)).toEqual({ response: STORED, contentBytes: 0 })
@@ -47,7 +47,7 @@ test('the provenance of a call is stored with its settlement', async () => {
   expect(origins).toEqual(['h1', 'h2'].map((hash) => ({ hash, channel: 'c', keyTag: 'tag' })))
 })
 
-test('a repeated settlement does not restore a deleted response', async () => {
+test('a repeated settlement of a call does not restore its deleted response', async () => {
   const store = await withAccount()
   await store.write('settle', CALL)
   await store.write('deleteResponse', { id: 'resp_a', userId: 1, nowMs: ENDED_MS })
@@ -55,7 +55,7 @@ test('a repeated settlement does not restore a deleted response', async () => {
   expect(await store.read('responseFacts', LOOK_UP)).toBeNull()
 })
 
-test('the settlement of a background call replaces the row that it was found by', async () => {
+test('the settlement of a background call replaces its earlier response row', async () => {
   const store = await withAccount()
   await store.write('storeResponse', { ...STORED, callId: 'a', rate: '{}', tokens: 3 })
   await store.write('settle', CALL)

@@ -16,7 +16,7 @@ const SINK: ResponseSink = {
   destroy: () => {},
 }
 
-test('a response that has waited keeps nothing of its call after it is closed, without a full garbage collection', () => {
+test('a closed response keeps no memory of its call, even without a full garbage collection', () => {
   const response = new Response(SINK, { method: 'POST', version: '1.1', keepAlive: true, headers: {} })
   response.onClosed(() => {})
   collectAll()

@@ -44,7 +44,7 @@ describe.skipIf(folder === undefined)('recorded answers of providers', () => {
       expect(count).toBeGreaterThan(3)
     })
 
-    test(`a streamed ${protocol} answer says the same as a whole, and as a stream again`, () => {
+    test(`a streamed ${protocol} answer has the same content as a whole answer and as a stream again`, () => {
       let count = 0
       for (const [name, stream] of recordings(protocol, '.sse')) {
         const whole = form.whole(eventsIn(stream))
@@ -205,7 +205,7 @@ test.each([
   ['refusal', false],
   ['pause_turn', false],
   ['model_context_window_exceeded', false],
-])('a message that stops with %s: complete is %s', (stop_reason, expected) => {
+])('a messages answer counts as complete or not by its stop reason: %s, %s', (stop_reason, expected) => {
   expect(messagesAnswers.isComplete({ type: 'message', content: [], stop_reason })).toBe(expected)
 })
 
@@ -215,7 +215,7 @@ test.each([
   [{ candidates: [{ finishReason: 'SAFETY' }] }, false],
   [{ candidates: [{ finishReason: 'STOP' }], promptFeedback: { blockReason: 'SAFETY' } }, false],
   [{ candidates: [] }, false],
-])('of Gemini, %j: complete is %s', (whole, expected) => {
+])('a Gemini answer counts as complete or not: %j, %s', (whole, expected) => {
   expect(geminiAnswers.isComplete(whole)).toBe(expected)
 })
 
@@ -227,6 +227,6 @@ test.each([
     { status: 'completed', output: [{ type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }] },
     false,
   ],
-])('of responses, %j: complete is %s', (whole, expected) => {
+])('a response counts as complete or not: %j, %s', (whole, expected) => {
   expect(responsesAnswers.isComplete(whole)).toBe(expected)
 })

@@ -39,7 +39,7 @@ describe('usage with any details', () => {
     )
   })
 
-  test('details that fit do not change the reported counts', () => {
+  test('details of usage that fit into their counts do not change the reported counts', () => {
     fc.assert(
       fc.property(fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), (a, b, c, d, e) => {
         expect(
@@ -56,7 +56,7 @@ describe('usage with any details', () => {
   })
 
   test.each(['cached', 'written', 'audio', 'reasoning'] as const)(
-    'a detail larger than its count (%s) is added where the total includes it, otherwise limited',
+    'a detail of usage larger than its count (%s) is added if the total includes it, otherwise limited',
     (kind) => {
       fc.assert(
         fc.property(fc.nat(100), fc.nat(100), fc.integer({ min: 1, max: 50 }), (prompt, output, more) => {

@@ -15,7 +15,7 @@ const believed = (value: unknown): Usage | undefined => {
 const plain = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 }
 
 describe('disjoint usage', () => {
-  test('cached tokens are subtracted from the prompt, whatever name they have', () => {
+  test('cached tokens in a chat usage are subtracted from the prompt, whatever name they have', () => {
     const expected = usage({ input: 60, cacheRead: 40, output: 20 })
     for (const cached of [
       { prompt_tokens_details: { cached_tokens: 40 } },
@@ -28,7 +28,7 @@ describe('disjoint usage', () => {
     }
   })
 
-  test('cache writes are subtracted too, divided by their lifetime', () => {
+  test('cache writes in a chat usage are subtracted from the prompt, and divided by lifetime', () => {
     expect(
       readInclusiveUsage({
         ...plain,
@@ -59,7 +59,7 @@ describe('disjoint usage', () => {
     })
   })
 
-  test('reasoning is a part of the output', () => {
+  test('reasoning tokens in a chat usage count as a part of the output', () => {
     expect(readInclusiveUsage({ ...plain, completion_tokens_details: { reasoning_tokens: 15 } })).toEqual(
       usage({ input: 100, output: 20, reasoning: 15 }),
     )
@@ -124,7 +124,7 @@ describe('disjoint usage', () => {
       )
   })
 
-  test('the names of the other dialect count where the usual ones are missing', () => {
+  test('usage is read under the names of the responses dialect where the usual ones are missing', () => {
     expect(
       readInclusiveUsage({
         input_tokens: 100,
@@ -137,13 +137,13 @@ describe('disjoint usage', () => {
     )
   })
 
-  test('web searches are counted', () => {
+  test('web searches in a chat usage are counted', () => {
     expect(
       readInclusiveUsage({ ...plain, server_tool_use_details: { web_search_requests: 2 } })?.webSearches,
     ).toBe(2)
   })
 
-  test('null is the same as absence', () => {
+  test('null in a usage is the same as a missing member', () => {
     expect(
       readInclusiveUsage({
         ...plain,
@@ -179,7 +179,7 @@ describe('incomplete usage', () => {
     [{ prompt_tokens: 1000, completion_tokens: 1_000_000_001 }],
     [{ prompt_tokens: 1000, completion_tokens: Number.POSITIVE_INFINITY }],
     [{ prompt_tokens: 1000, completion_tokens: null, total_tokens: 120 }],
-  ])('a reported prompt counts without the output: %j', (value) => {
+  ])('the prompt tokens of a usage count even if the output is missing: %j', (value) => {
     const cached = { ...value, prompt_tokens_details: { cached_tokens: 400 } }
     expect(readInclusiveUsage(cached)).toEqual({
       ...usage({ input: 600, cacheRead: 400 }),
@@ -187,7 +187,7 @@ describe('incomplete usage', () => {
     })
   })
 
-  test('the total gives the missing count', () => {
+  test('a missing count of prompt or output tokens is computed from the total', () => {
     expect(believed({ ...plain, prompt_tokens: -1 })).toEqual(usage({ input: 100, output: 20 }))
     expect(believed({ ...plain, completion_tokens: null })).toEqual(usage({ input: 100, output: 20 }))
   })
@@ -216,7 +216,7 @@ describe('a total that cannot be true', () => {
     expect(without(said, 50)).toEqual(usage({ cacheRead: 100, output: 20 }))
   })
 
-  test('an output that only an implausible total gives is unknown', () => {
+  test('an output count that could only follow from an implausible total is unknown', () => {
     const said = { prompt_tokens: 100, total_tokens: 151 }
     expect(without(said, 51)).toEqual(usage({ input: 100, output: 51 }))
     expect(withCredibleTotal(readInclusiveUsage(said) ?? usage({}), 50)).toEqual({
@@ -225,7 +225,7 @@ describe('a total that cannot be true', () => {
     })
   })
 
-  test('a total that details explain is plausible whatever the maximum: reasoning before cached tokens', () => {
+  test('a total of usage that its details explain is accepted, whatever the maximum', () => {
     const details = {
       prompt_tokens_details: { cached_tokens: 15, audio_tokens: 15 },
       completion_tokens_details: { reasoning_tokens: 15 },
@@ -274,7 +274,7 @@ describe('a detail that cannot be true', () => {
     })
   })
 
-  test('a detail that the total proves to be left out is added to its count', () => {
+  test('a detail of usage is added to its count if the total shows that the count lacks it', () => {
     expect(
       readInclusiveUsage({
         prompt_tokens: 10,
@@ -334,7 +334,7 @@ describe('a detail that cannot be true', () => {
     )
   })
 
-  test('parts of cache writes count where they add up to more than their sum', () => {
+  test('the parts of cache writes replace their reported sum if they add up to more', () => {
     expect(
       readInclusiveUsage({
         ...plain,
@@ -366,7 +366,7 @@ describe('a whole reply', () => {
     Buffer.from(JSON.stringify({ id: 'x', object: 'chat.completion', choices: [], usage: plain, ...parts }))
   const choice = (message: object): object => ({ index: 0, message, finish_reason: 'stop' })
 
-  test('a whole reply has its usage and its text', () => {
+  test('usage and text of a whole chat reply are read', () => {
     const facts = usageOfReply(
       reply({ choices: [choice({ content: 'one' }), choice({ content: null, reasoning_content: 'two' })] }),
     )
@@ -374,12 +374,12 @@ describe('a whole reply', () => {
     expect(facts.text()).toBe('one\ntwo')
   })
 
-  test('a whole reply without usage is valid all the same', () => {
+  test('a whole chat reply without usage is valid', () => {
     expect(usageOfReply(reply({ usage: undefined }))).toMatchObject({ valid: true, usage: undefined })
     expect(usageOfReply(reply({ usage: undefined, choices: [{ usage: plain }] })).usage?.input).toBe(100)
   })
 
-  test('a whole reply that is an error, invalid or cut off is not valid', () => {
+  test('a whole chat reply that is an error, invalid JSON or cut off is not valid', () => {
     expect(usageOfReply(reply({ error: { message: 'no' } }))).toMatchObject({ valid: false, error: true })
     expect(usageOfReply(Buffer.from('{"error":"no"}'))).toMatchObject({ valid: false, error: true })
     expect(usageOfReply(reply({ error: null }))).toMatchObject({ valid: true, error: false })
@@ -390,7 +390,7 @@ describe('a whole reply', () => {
     }
   })
 
-  test('a whole reply that has a key twice is read as clients read it', () => {
+  test('a whole chat reply with a repeated key is valid, as clients read it', () => {
     const twice = Buffer.from(
       `{"id":"a","id":"b","choices":[{"message":{"content":"x"}}],"usage":${JSON.stringify(plain)}}`,
     )

@@ -27,17 +27,20 @@ describe('a response of embeddings', () => {
     ['numbers', '[1,2]', '[ 3 , 4e-1 ]'],
     ['base64', HALF, HALF],
     [undefined, HALF, '[1]'],
-  ] as const)('a response in the requested form passes byte for byte: %s', (form, first, second) => {
-    const text = answer(first, second)
-    expect(read(text, form)).toMatchObject({ valid: true, text, usage: { input: 5, output: 0 } })
-  })
+  ] as const)(
+    'an embeddings response in the requested form passes byte for byte: %s',
+    (form, first, second) => {
+      const text = answer(first, second)
+      expect(read(text, form)).toMatchObject({ valid: true, text, usage: { input: 5, output: 0 } })
+    },
+  )
 
   test('vectors are converted to the requested form, and nothing else changes', () => {
     expect(read(answer(HALF, '[1]'), 'numbers').text).toBe(answer('[0.5,-2]', '[1]'))
     expect(read(answer('[0.5, -2]', HALF), 'base64').text).toBe(answer(HALF, HALF))
   })
 
-  test('vectors that were converted twice are unchanged', () => {
+  test('vectors that are converted to base64 and back are unchanged', () => {
     const vector = fc.array(fc.float({ noNaN: true, noDefaultInfinity: true }), { minLength: 1 })
     fc.assert(
       fc.property(vector, vector, (one, other) => {
@@ -47,7 +50,7 @@ describe('a response of embeddings', () => {
     )
   })
 
-  test('a response is read in the same way in any pieces', () => {
+  test('an embeddings response is read in the same way in any pieces', () => {
     const bytes = Buffer.from(answer(HALF, '[ 1 , 2e-7 ]'))
     for (const form of ['numbers', 'base64', undefined] as const) {
       const { text, ...facts } = read(bytes.toString(), form)
@@ -78,13 +81,13 @@ describe('a response of embeddings', () => {
     expect(isConverted).toBe(vector.length <= 524_288)
   })
 
-  test('a response with the word embedding inside a text is read correctly', () => {
+  test('an embeddings response with the word embedding inside a text is read correctly', () => {
     const text = answer('[1]', '[2]').replace('m €', String.raw`\"embedding\": [`)
     expect(read(text, 'base64')).toMatchObject({ valid: true })
     expect(read(text, 'base64').text).toContain(String.raw`\"embedding\": [`)
   })
 
-  test('a response with lists of vectors passes unchanged', () => {
+  test('an embeddings response with lists of vectors passes unchanged', () => {
     const text = '{"data":[{"embedding":[[1,2],[3,4]]}],"usage":{"total_tokens":3}}'
     expect(read(text)).toMatchObject({ valid: true, text, usage: { input: 3 } })
   })
@@ -94,14 +97,14 @@ describe('a response of embeddings', () => {
     ['with output', '{"prompt_tokens":7,"completion_tokens":3,"total_tokens":10}', 7],
     ['of nothing', '{"prompt_tokens":0,"total_tokens":0}', undefined],
     ['that is null', 'null', undefined],
-  ])('a response may report usage %s', (_, usage, input) => {
+  ])('the usage of an embeddings response is read %s', (_, usage, input) => {
     expect(read(answer('[1]', '[2]', usage)).usage?.input).toBe(input)
   })
 
   test.each([
     ['{"data":[{"embedding":[1]}],"meta":{"billed_units":{"input_tokens":4}}}', 4],
     ['{"data":[{"embedding":[1]}],"prompt_eval_count":6}', 6],
-  ])('a response may report usage elsewhere: %s', (text, input) => {
+  ])('the usage of an embeddings response is read from another place: %s', (text, input) => {
     expect(read(text).usage?.input).toBe(input)
   })
 
@@ -115,11 +118,11 @@ describe('a response of embeddings', () => {
     '{"data":[1]}',
     '{"data":[{"embedding":[1',
     '{"data":[{"embedding":"AAAA',
-  ])('a response is not valid: %s', (text) => {
+  ])('an invalid embeddings response is recognized: %s', (text) => {
     expect(read(text)).toMatchObject({ valid: false, error: false, text })
   })
 
-  test('a response may be an error', () => {
+  test('an embeddings response with an error is recognized as one', () => {
     expect(read('{"error":{"message":"no"}}')).toMatchObject({ valid: false, error: true })
   })
 })

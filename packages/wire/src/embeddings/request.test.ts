@@ -15,7 +15,7 @@ describe('an embeddings request', () => {
     ['lists of token ids', [[1, 2], [3]], { text: '', extraTokens: 3 }],
     ['texts and token ids', ['a', [3, 4]], { text: 'a', extraTokens: 2 }],
     ['objects', [{ text: 'a' }], { text: '{"text":"a"}', extraTokens: 0 }],
-  ])('an embeddings request accepts %s', (_, input, counted) => {
+  ])('an embeddings request may have %s', (_, input, counted) => {
     expect(read({ input }).model).toBe('m')
     expect(promptText(bytesOf({ input }))).toMatchObject(counted)
     expect(read({ input }).promptBound).toBeGreaterThanOrEqual(counted.extraTokens)

@@ -70,7 +70,7 @@ describe('a signature', () => {
     expect(readSignature(urlSafe, '')).toMatchObject({ proof })
   })
 
-  test('a signature may contain a part that only another provider knows', () => {
+  test('a Gemini signature may carry an opaque part of another provider', () => {
     const part = {
       kind: 'opaque',
       protocol: 'messages',
@@ -106,7 +106,7 @@ describe('a parsed Gemini stream', () => {
     expect(events.at(-1)).toMatchObject({ kind: 'end' })
   })
 
-  test("a stream's invalid chunks are ignored", () => {
+  test('invalid chunks of a Gemini stream are ignored', () => {
     const decoder = geminiCodec.streamDecoder()
     const events = [
       ...decoder.push(

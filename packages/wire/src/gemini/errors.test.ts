@@ -42,7 +42,7 @@ describe('an error of the gateway', () => {
     [502, 'UNAVAILABLE'],
     [503, 'UNAVAILABLE'],
     [529, 'UNAVAILABLE'],
-  ])('an error of status %i is %s', (status, name) => {
+  ])('an error with the HTTP status %i has the Gemini status %s', (status, name) => {
     expect(JSON.parse(geminiErrorText({ status, message: 'x', code: 'x' })).error.status).toBe(name)
   })
 
@@ -50,7 +50,7 @@ describe('an error of the gateway', () => {
     [{ type: 'rate_limit_error', code: 'x' }, 429],
     [{ type: 'api_error', code: 'overloaded' }, 503],
     [{ type: 'unheard_of', code: 'unheard_of' }, 500],
-  ])('an error inside a stream has a status: %j', (parts, status) => {
+  ])('an error inside a Gemini stream has an HTTP status: %j', (parts, status) => {
     expect(statusOf(parts)).toBe(status)
   })
 })
@@ -84,7 +84,7 @@ describe('an error of an upstream', () => {
     ['34', undefined],
     [-1, undefined],
     ['9999999999999s', undefined],
-  ])('an upstream error asks to wait for %j', (retryDelay, seconds) => {
+  ])('the time to retry is read from a Gemini error: %j', (retryDelay, seconds) => {
     const details = [{ '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay }]
     const { retryAfter } = readGeminiError(error({ code: 429, status: 'RESOURCE_EXHAUSTED', details }))
     expect(retryAfter).toBe(seconds)

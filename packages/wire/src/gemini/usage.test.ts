@@ -94,7 +94,7 @@ describe('usage of Gemini', () => {
       { input: 0, cacheRead: 8 },
     ],
     ['undefined without a credible count', { promptTokenCount: -1, totalTokenCount: 1e12 }, undefined],
-  ])('usage is %s', (_, report, expected) => {
+  ])('usage of a Gemini response is %s', (_, report, expected) => {
     if (expected === undefined) expect(usageOf(report)).toBeUndefined()
     else expect(usageOf(report)).toMatchObject(expected)
   })

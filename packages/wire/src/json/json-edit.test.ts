@@ -12,7 +12,7 @@ function edited(source: string, remove: string[], replace: Record<string, string
   }).toString()
 }
 
-test('a member is removed with its comma', () => {
+test('removing a member of a JSON object removes its comma, too', () => {
   expect(edited('{"a":1,"b":2,"c":3}', ['a'])).toBe('{"b":2,"c":3}')
   expect(edited('{"a":1,"b":2,"c":3}', ['b'])).toBe('{"a":1,"c":3}')
   expect(edited('{"a":1,"b":2,"c":3}', ['c'])).toBe('{"a":1,"b":2}')
@@ -20,7 +20,7 @@ test('a member is removed with its comma', () => {
   expect(edited('{ "a" : 1 , "b" : 2 }', ['a', 'b'])).toBe('{  }')
 })
 
-test('a value is replaced at its position, and an absent one is added at the end', () => {
+test('setting a JSON member replaces its value in place, or adds it at the end', () => {
   expect(edited('{ "a" : 1 , "b":[2] }', [], { a: '{}' })).toBe('{ "a" : {} , "b":[2] }')
   expect(edited('{"a":1}', [], { b: 'true' })).toBe('{"a":1,"b":true}')
   expect(edited('{}', [], { b: 'true', c: '2' })).toBe('{"b":true,"c":2}')
@@ -28,7 +28,7 @@ test('a value is replaced at its position, and an absent one is added at the end
   expect(edited('{"a":1,"b":2}', ['b'], { c: '3' })).toBe('{"a":1,"c":3}')
 })
 
-test('the same Buffer is returned where nothing changes', () => {
+test('an edit of JSON that changes nothing returns the same Buffer', () => {
   const bytes = Buffer.from('{"a":1}')
   expect(applyEdits(bytes, scanObject(bytes), { remove: ['b'], replace: new Map() })).toBe(bytes)
 })

@@ -32,7 +32,10 @@ describe('what is noted of the strings of a request', () => {
       String.raw`{"cache\u005fcontrol":{}}`,
       { directive: true, cacheMember: true, halfHour: true, longLifetime: true },
     ],
-  ])('%s', (_, text, expected) => {
-    expect(noted(text.startsWith('[') ? `{"messages":${text}}` : text)).toEqual({ ...NOTHING, ...expected })
-  })
+  ])(
+    'the scan of a request notes cache directives and similar words, only where they have their meaning: %s',
+    (_, text, expected) => {
+      expect(noted(text.startsWith('[') ? `{"messages":${text}}` : text)).toEqual({ ...NOTHING, ...expected })
+    },
+  )
 })

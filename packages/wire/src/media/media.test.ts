@@ -31,7 +31,7 @@ describe('usage of images and audio', () => {
     const larger = { input_tokens: 5, output_tokens: 3, output_tokens_details: { image_tokens: 9 } }
     expect(readMediaUsage(larger, 'image')).toMatchObject({ output: 3, imageOutput: 3 })
   })
-  test('cached images and audio are distinguished: as stated, otherwise by what is left', () => {
+  test('cached tokens of images and audio are counted as stated, otherwise computed from the other counts', () => {
     const usage = (details: object): object => ({
       input_tokens: 100,
       input_tokens_details: { text_tokens: 10, image_tokens: 90, cached_tokens: 60, ...details },
@@ -50,7 +50,7 @@ describe('usage of images and audio', () => {
       imageCacheRead: 55,
     })
   })
-  test('seconds are whole, and rounded up', () => {
+  test('the reported seconds of a recording are rounded up to whole seconds', () => {
     expect(readMediaUsage({ type: 'duration', seconds: 6.1 }, 'text')).toEqual({ ...NO_USAGE, seconds: 7 })
   })
   test.each([
@@ -88,7 +88,7 @@ describe('a stream of images', () => {
   const done = event({ type: 'transcript.text.done', text: 'a b', usage: { type: 'duration', seconds: 3 } })
   const stream = event({ type: 'transcript.text.delta', delta: 'a b' }) + done + 'data: [DONE]\n\n'
 
-  test('forwarded and withheld bytes together are the whole stream however it is cut, and its end is withheld', () => {
+  test('a media stream is forwarded completely except for its end, which is withheld', () => {
     for (const size of [1, 5, 64, stream.length]) {
       const tap = new MediaTap('text', 1)
       const sent: Buffer[] = []
@@ -102,7 +102,7 @@ describe('a stream of images', () => {
       expect([tap.reported?.seconds, tap.text]).toEqual([3, 'a b'])
     }
   })
-  test('a stream of several images ends with the last of them', () => {
+  test('a stream of several images ends with its last image', () => {
     const tap = new MediaTap('image', 2)
     const usage = { input_tokens: 1, output_tokens: 2 }
     const completed = Buffer.from(event({ type: 'image_generation.completed', b64_json: 'QUJD', usage }))
@@ -110,7 +110,7 @@ describe('a stream of images', () => {
     expect(tap.push(completed).terminal).toBe(true)
     expect([tap.finals, tap.reported?.output]).toEqual([2, 4])
   })
-  test('a stream without its final event is not complete', () => {
+  test('a media stream without its final event is not complete', () => {
     const tap = new MediaTap('text', 1)
     tap.push(Buffer.from(event({ type: 'transcript.text.delta', delta: 'a' })))
     expect(tap.end().complete).toBe(false)

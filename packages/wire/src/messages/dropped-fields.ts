@@ -15,7 +15,6 @@ const FIELDS: ReadonlySet<string> = new Set([
 type DroppedName =
   /** Stands for any unknown top-level field. */
   | 'unknown'
-  | 'billing_header'
   /**
    * Parts of messages: fields of a block other than its content, and blocks that only another protocol has.
    */

@@ -51,7 +51,7 @@ describe("an upstream's errors", () => {
     '{"error":{"type":"t","message":"m"}}',
     '{"type":"error","error":"m"}',
     '{"type":"error","error":{"type":"t"}}',
-  ])('%s is not an error envelope', (text) => {
+  ])('a body that is not an error envelope of messages is recognized as such: %s', (text) => {
     expect(forwardableError(Buffer.from(text), hide)).toBeUndefined()
   })
 

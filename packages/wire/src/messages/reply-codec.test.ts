@@ -208,7 +208,7 @@ describe('a whole messages reply', () => {
     '{}',
     '{"content":"x"}',
     '{"type":"error","error":{"message":"m"},"content":[]}',
-  ])('%s is not a reply', (text) => {
+  ])('a body that is not a messages reply is refused: %s', (text) => {
     expect(() => messagesCodec.decodeReply(Buffer.from(text))).toThrow('no response')
   })
 
@@ -251,7 +251,7 @@ describe('a whole messages reply', () => {
   })
 
   test.each(['not json', '[1]', '"x"', '{"a":'])(
-    'input %s is not an object, so that the call has none',
+    'the input of a tool call that is not an object is written as an empty one: %s',
     (input) => {
       const call = { kind: 'tool-call', id: 't', name: 'f', input } as const
       const reply = encoded({ parts: [call], stop: { reason: 'length' } })
@@ -260,11 +260,14 @@ describe('a whole messages reply', () => {
     },
   )
 
-  test.each(['', 'null', ' null\n', '""'])('input %j is an empty object', (input) => {
-    expect(encoded({ parts: [{ kind: 'tool-call', id: 't', name: 'f', input }] })['content']).toMatchObject([
-      { type: 'tool_use', input: {} },
-    ])
-  })
+  test.each(['', 'null', ' null\n', '""'])(
+    'the missing input of a tool call is written as an empty object: %j',
+    (input) => {
+      expect(encoded({ parts: [{ kind: 'tool-call', id: 't', name: 'f', input }] })['content']).toMatchObject(
+        [{ type: 'tool_use', input: {} }],
+      )
+    },
+  )
 
   test.each([
     ['end_turn', 'end'],
@@ -278,12 +281,12 @@ describe('a whole messages reply', () => {
     expect(encoded({ stop: { reason } })['stop_reason']).toBe(wire)
   })
 
-  test('a reply with null for an error is a reply', () => {
+  test('a messages reply with null as its error is read as a reply', () => {
     for (const error of [null, '']) expect(decoded({ content: [], error }).parts).toEqual([])
     for (const error of [{}, 'busy']) expect(() => decoded({ content: [], error })).toThrow(WireError)
   })
 
-  test('an unknown stop reason is a normal end', () => {
+  test('an unknown stop reason of messages is read as a normal end', () => {
     expect(decoded({ content: [], stop_reason: 'unheard_of' }).stop).toEqual({ reason: 'end' })
     expect(decoded({ content: [], stop_reason: 'model_context_window_exceeded' }).stop).toEqual({
       reason: 'length',
@@ -433,7 +436,7 @@ describe('reading a messages stream', () => {
     ['input of a call that was not begun', START + input(0, '{}')],
     ['message_stop alone', data({ type: 'message_stop' })],
     ['an error that is not JSON', 'event: error\ndata: busy\n\n'],
-  ])('%s is a failure, and nothing follows it', (_, stream) => {
+  ])('a messages stream ends as a failure after %s', (_, stream) => {
     const events = read(stream + text(0, 'late') + END)
     expect(events.at(-1)).toMatchObject({ kind: 'failure', type: 'api_error' })
   })
@@ -520,7 +523,7 @@ describe('reading a messages stream', () => {
     }
   })
 
-  test('a stream is complete with its stop reason; one that is cut off before it has no end', () => {
+  test('a messages stream is complete with its stop reason; without it the stream has no end', () => {
     const whole = Buffer.from(START + begin(0, { type: 'text', text: '' }) + text(0, 'a') + END)
     const reason = whole.indexOf('\n\n', whole.indexOf('message_delta')) + 2
     for (let at = 0; at < reason; at++) {

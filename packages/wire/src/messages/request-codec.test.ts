@@ -92,7 +92,7 @@ describe('reading a messages request', () => {
     expect(turns).toHaveLength(1)
   })
 
-  test('images are inline or behind a URL', () => {
+  test('images of a messages request are decoded, inline or by URL', () => {
     expect(
       partsOf({ type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AA==' } }),
     ).toEqual([{ kind: 'media', source: { kind: 'inline', mediaType: 'image/png', data: 'AA==' } }])
@@ -103,7 +103,7 @@ describe('reading a messages request', () => {
     ])
   })
 
-  test('documents are files, text, or blocks', () => {
+  test('documents of a messages request are decoded as files, text, or blocks', () => {
     const document = (source: object, more: object = {}) => partsOf({ type: 'document', source, ...more })
     expect(document({ type: 'base64', media_type: 'application/pdf', data: 'AA==' }, { title: 'T' })).toEqual(
       [{ kind: 'media', source: { kind: 'inline', mediaType: 'application/pdf', data: 'AA==' }, name: 'T' }],
@@ -235,7 +235,7 @@ describe('reading a messages request', () => {
     [{ output_config: { effort: 'xhigh' } }, { kind: 'adaptive', effort: 'xhigh' }],
     [{ output_config: { effort: 'max' } }, { kind: 'adaptive', effort: 'max' }],
     [{}, undefined],
-  ])('%j is thinking', (fields, expected) => {
+  ])('the thinking settings of a messages request are decoded: %j', (fields, expected) => {
     expect(decoded(fields).conversation.thinking).toEqual(expected)
     expect(decoded(fields).dropped).toEqual([])
   })
@@ -275,7 +275,7 @@ describe('reading a messages request', () => {
     [{ metadata: { user_id: null } }, {}, []],
     [{ metadata: {}, service_tier: 'auto' }, {}, []],
     [{ service_tier: 'standard_only' }, { isStandardTier: true }, []],
-  ])('%j sets the user and the tier', (fields, expected, left) => {
+  ])('the user and the service tier of a messages request are decoded: %j', (fields, expected, left) => {
     const { conversation, dropped } = decoded(fields)
     const { endUser, isStandardTier } = conversation
     expect({ endUser, isStandardTier }).toEqual(expected)
@@ -316,7 +316,7 @@ describe('reading a messages request', () => {
       'system[0].type',
       { system: [{ type: 'image', source: { type: 'base64', media_type: 'image/png', data: '' } }] },
     ],
-  ])('%s is refused with its path', (path, fields) => {
+  ])('an invalid messages request is refused with the path of the error: %s', (path, fields) => {
     expect(refusal(() => decoded(fields))).toContain(`Invalid '${path}': `)
   })
 })
@@ -386,26 +386,29 @@ describe('writing a messages request', () => {
     expect(body.messages[1]?.content).toEqual([{ type: 'text', text: '{' }])
   })
 
-  test("a tool's input is its original text; no input is an empty object", () => {
+  test("a tool's input in a messages request keeps its original text, and a missing one is an empty object", () => {
     const input = '{ "b": 9007199254740993, "2": 1.0,"1":"\\u00e9" }'
     const turns = [say('user', words('a')), say('assistant', call('x', input))]
     expect(encode({ turns }).text).toContain(`{"type":"tool_use","id":"x","name":"f","input":${input}}`)
   })
 
-  test.each(['', 'null', ' null\n', '""'])('input %j is an empty object', (input) => {
-    const turns = [say('user', words('a')), say('assistant', call('y', input))]
-    expect(encode({ turns }).text).toContain('{"type":"tool_use","id":"y","name":"f","input":{}}')
-  })
+  test.each(['', 'null', ' null\n', '""'])(
+    "a tool's input without content is written as an empty object: %j",
+    (input) => {
+      const turns = [say('user', words('a')), say('assistant', call('y', input))]
+      expect(encode({ turns }).text).toContain('{"type":"tool_use","id":"y","name":"f","input":{}}')
+    },
+  )
 
   test.each(['not json', '[]', '"x"', '5', '{"a":', 'nul', '{"a":1} {}'])(
-    'input %s is refused with the name of the call',
+    "a tool's input that is not an object is refused with the name of the call: %s",
     (input) => {
       const turns = [say('user', words('a')), say('assistant', call('call_1', input))]
       expect(refusal(() => encode({ turns }))).toContain('the tool call "call_1"')
     },
   )
 
-  test('ids have only characters that upstreams accept, the same in call and result', () => {
+  test('ids of tool calls have only characters that messages accepts, the same in call and result', () => {
     const id = 'functions.f:0'
     const { body } = encode({
       turns: [say('user', words('a')), say('assistant', call(id)), say('user', answer(id))],
@@ -414,7 +417,7 @@ describe('writing a messages request', () => {
     expect(body.messages[2]?.content[0]).toMatchObject({ tool_use_id: 'functions_f_0' })
   })
 
-  test('thinking is sent only with its own signature', () => {
+  test('a messages request contains only thinking that messages itself signed', () => {
     const { body, dropped } = encode({
       turns: [
         say('user', words('a')),
@@ -438,7 +441,7 @@ describe('writing a messages request', () => {
     expect(dropped).toEqual(['content', 'reasoning_content'])
   })
 
-  test('media are images or documents by their type', () => {
+  test('media in a messages request are written as images or documents, by their type', () => {
     const inline = (mediaType: string, data = 'AA==', name?: string): Part => ({
       kind: 'media',
       source: { kind: 'inline', mediaType, data },

@@ -53,7 +53,7 @@ describe('usage of messages', () => {
       cache_creation: { ephemeral_5m_input_tokens: 10, ephemeral_1h_input_tokens: 60 },
     })
 
-    test('usage of iterations includes that of a compaction, which the sums omit', () => {
+    test('usage of several iterations includes a compaction, which the reported sums omit', () => {
       const all = { ...top, iterations: [compaction, entry('message', 181, 8)] }
       expect(readMessagesUsage(all)).toEqual({
         ...NO_USAGE,
@@ -67,7 +67,7 @@ describe('usage of messages', () => {
       })
     })
 
-    test('usage of iterations includes each of several compactions, between turns with tools', () => {
+    test('usage of several iterations includes each compaction between turns with tools', () => {
       const turns = [
         entry('message', 100, 5),
         compaction,
@@ -82,12 +82,12 @@ describe('usage of messages', () => {
       })
     })
 
-    test('usage of iterations includes a compaction after which the response paused and used nothing else', () => {
+    test('usage of several iterations includes a compaction after which the response paused', () => {
       const paused = { input_tokens: 0, output_tokens: 0, iterations: [compaction] }
       expect(readMessagesUsage(paused)).toMatchObject({ input: 100, output: 83, cacheRead: 55_096 })
     })
 
-    test('usage of iterations counts nothing twice where an intermediary has included all of it in the sums', () => {
+    test('usage of several iterations is not counted twice if the reported sums already include it', () => {
       const summed = {
         input_tokens: 281,
         output_tokens: 91,
@@ -110,7 +110,7 @@ describe('usage of messages', () => {
       expect(readMessagesUsage({ ...top, iterations })).toEqual(readMessagesUsage(top))
     })
 
-    test('usage of iterations is unknown where the output is', () => {
+    test('usage of several iterations is unknown where the output is unknown', () => {
       const all = { input_tokens: 181, iterations: [compaction] }
       expect(readMessagesUsage(all)).toMatchObject({ input: 281, output: 0, outputIsUnknown: true })
     })
@@ -133,7 +133,7 @@ describe('usage of messages', () => {
     [{ input_tokens: '1', output_tokens: 1 }],
     [{ input_tokens: 0 }],
     [{ input_tokens: 0, output_tokens: 1e12 }],
-  ])('%j is not a usage', (value) => {
+  ])('a value that is not a usage of messages is recognized as such: %j', (value) => {
     expect(readMessagesUsage(value)).toBeUndefined()
   })
 

@@ -131,7 +131,7 @@ describe('beside the results', () => {
       input: 5,
     })
   })
-  test('everything other than the results is as the upstream wrote it', () => {
+  test("a rerank response keeps the upstream's members and bytes except for results and usage", () => {
     const text = '{"id":"r-1", "meta" : {"n":9007199254740993},"results":[],"model":"m"}'
     expect(reading(text).body(CHARGED).toString()).toBe(
       '{"results":[],"usage":{"prompt_tokens":7,"completion_tokens":1,"total_tokens":8},"id":"r-1","meta" : {"n":9007199254740993},"model":"m"}',
@@ -160,7 +160,7 @@ describe('invalid responses', () => {
     ['with an endless score', '{"results":[{"index":0,"relevance_score":1e999}]}'],
     ['with NaN', '{"results":[{"index":0,"relevance_score":NaN}]}'],
     ['cut short', '{"results":[{"index":0,"relevance_score":0.5}'],
-  ])('%s is not a rerank response', (_, reply) => {
+  ])('a body that is not a rerank response is recognized as such: %s', (_, reply) => {
     expect(reading(reply).facts).toMatchObject({ valid: false, usage: undefined })
   })
   test('an error with status 200 is not a rerank response, and is recognized as an error', () => {
@@ -170,7 +170,7 @@ describe('invalid responses', () => {
     })
     expect(reading({ error: null, results: [] }).facts).toMatchObject({ valid: true, error: false })
   })
-  test('any bytes are read without a crash', () => {
+  test('any bytes as a rerank response are read without a crash', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -306,7 +306,7 @@ describe('the usage of a rerank response', () => {
   })
 })
 
-test('a client gets prompt, completion and their sum', () => {
+test('the usage of a rerank response has prompt tokens, completion tokens and their sum', () => {
   expect(JSON.parse(writeRerankUsage({ ...NO_USAGE, input: 7, output: 2 }))).toEqual({
     prompt_tokens: 7,
     completion_tokens: 2,

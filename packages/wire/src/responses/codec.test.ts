@@ -45,7 +45,7 @@ describe('a parsed responses request', () => {
 })
 
 describe('a parsed responses stream', () => {
-  test('a parsed stream contains its deltas, where its items differ from them', () => {
+  test('a parsed stream has the text of its deltas, even if its completed items have another text', () => {
     const reply = folded(
       { type: 'response.output_text.delta', output_index: 0, content_index: 0, delta: 'One.' },
       {

@@ -118,7 +118,7 @@ describe('frames', () => {
     }
   })
 
-  test('frames byte by byte are the same as in one piece', () => {
+  test('a stream that arrives byte by byte gives the same frames as in one piece', () => {
     const bytes = Buffer.from('data: a\r\n\r\n: c\n\ndata: b\r\rdata: c\n\r\n\n\ndata: d')
     expect(framesOf([...bytes].map((byte) => Buffer.from([byte])))).toEqual(framesOf([bytes]))
     expect(framesOf([bytes])).toEqual({

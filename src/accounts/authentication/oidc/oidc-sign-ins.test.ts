@@ -20,7 +20,7 @@ test.each([
   ['/%2e//evil.example', '/'],
   ['javascript:alert(1)', '/'],
   [`/${'x'.repeat(3000)}`, '/'],
-])('the target %j leads to %j', (given, path) => {
+])('a sign-in with the requested target %j redirects to %j', (given, path) => {
   expect(localPath(given)).toBe(path)
 })
 

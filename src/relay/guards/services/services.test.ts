@@ -195,20 +195,23 @@ describe('a judgement is applied', () => {
       '[[PERSON]]',
     ],
     ['Anna', [[0, 4, 'us-ssn']], '***', '[[US_SSN]]'],
-  ] as const)('to the matches in "%s"', (text, spans, redacted, replaced) => {
-    const judgement = { spans: spans.map(([start, end, kind]) => ({ start, end, kind })) }
-    expect([applied(text, judgement, redact), applied(text, judgement, replace)]).toEqual([
-      redacted,
-      replaced,
-    ])
-  })
+  ] as const)(
+    `a service's verdict redacts or replaces the matches in "%s"`,
+    (text, spans, redacted, replaced) => {
+      const judgement = { spans: spans.map(([start, end, kind]) => ({ start, end, kind })) }
+      expect([applied(text, judgement, redact), applied(text, judgement, replace)]).toEqual([
+        redacted,
+        replaced,
+      ])
+    },
+  )
 
   test.each([
     ['mail ann@x.org now', 'mail <mail> now', 'mail [[G]] now'],
     ['a 👍 b', 'a 👎 b', 'a [[G]] b'],
     ['same', 'same', 'same'],
     ['abc', 'abXc', 'abXc'],
-  ])('to "%s", of which "%s" is left', (text, next, replaced) => {
+  ])(`a service's changed text replaces the original one: "%s" becomes "%s"`, (text, next, replaced) => {
     expect([applied(text, { text: next }, redact), applied(text, { text: next }, replace)]).toEqual([
       next,
       replaced,

@@ -7,7 +7,7 @@ const answer = (message: object, finish_reason: string | null = 'stop') =>
   decode({ id: 'c1', model: 'm', choices: [{ index: 0, message, finish_reason }] })
 
 describe('a whole reply', () => {
-  test('a whole reply has the parts of its message, thoughts first and calls last', () => {
+  test('a decoded chat reply has its thoughts first, then texts, then tool calls', () => {
     const call = (id: string, name: string, args?: string) => ({ id, function: { name, arguments: args } })
     expect(
       answer({ tool_calls: [call('a', 'f', '{"b": 1}'), call('b', 'f')], content: 'x', reasoning: 'hm' }),
@@ -64,13 +64,13 @@ describe('a whole reply', () => {
     expect(answer(message).parts).toEqual(parts)
   })
 
-  test('a whole reply without a finish reason ends normally', () => {
+  test('a chat reply without a finish reason is decoded as a normal end', () => {
     expect(answer({ content: 'x' }, null).stop).toEqual({ reason: 'end' })
     expect(answer({ content: 'x' }, '').stop).toEqual({ reason: 'end' })
     expect(answer({ refusal: 'no' }).stop).toEqual({ reason: 'end' })
   })
 
-  test('a whole reply is the first of several choices, whatever their order', () => {
+  test('of several choices in a chat reply the first one by index is decoded', () => {
     const choice = (index: number) => ({ index, message: { content: String(index) }, finish_reason: 'stop' })
     expect(decode({ choices: [choice(1), choice(0)] }).parts).toEqual([{ kind: 'text', text: '0' }])
   })
@@ -82,7 +82,7 @@ describe('a whole reply', () => {
     ['another object', JSON.stringify({ type: 'message' })],
     ['an array', '[]'],
     ['invalid JSON', '<html>'],
-  ])('%s is not a reply', (_, body) => {
+  ])('a body that is not a chat reply is refused: %s', (_, body) => {
     expect(() => decodeReply(Buffer.from(body))).toThrow(expect.objectContaining({ code: 'upstream_error' }))
   })
 })

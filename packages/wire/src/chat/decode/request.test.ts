@@ -25,7 +25,7 @@ const call = (id: string, name: string, args: unknown) => ({
 })
 
 describe('messages', () => {
-  test('system and developer messages become the system prompt in their order, wherever they are', () => {
+  test('system and developer messages of chat become the system prompt, in their order', () => {
     const { system, turns } = read(
       { role: 'system', content: 'one' },
       hello,
@@ -44,7 +44,7 @@ describe('messages', () => {
     expect(turns).toEqual([user(text('hello')), assistant(text('hi'))])
   })
 
-  test('a cache mark stays on its part, and one of a message is at its end', () => {
+  test('a cache mark stays on its part of a chat message, and one of a whole message moves to its last part', () => {
     const { system, turns } = read(
       {
         role: 'system',
@@ -56,7 +56,7 @@ describe('messages', () => {
     expect(turns).toEqual([user({ ...text('b'), cache: { ttl: undefined } })])
   })
 
-  test('consecutive tool results are one user turn, together with the next user message', () => {
+  test('consecutive tool results in chat become one user turn, together with the next user message', () => {
     const { turns } = read(
       { role: 'assistant', content: null, tool_calls: [call('a', 'f', '{"x":1}'), call('b', 'g', '')] },
       { role: 'tool', tool_call_id: 'a', content: 'A' },
@@ -79,13 +79,13 @@ describe('messages', () => {
     ])
   })
 
-  test('the text of arguments is unchanged: large integers, the order of keys, white space, and invalid JSON', () => {
+  test('the text of tool arguments in chat is unchanged, with large integers, key order and invalid JSON', () => {
     const written = '{"id": 9007199254740993, "10": 1, "2": 2,\n "x": 1e400'
     const { turns } = read({ role: 'assistant', tool_calls: [call('a', 'f', written)] })
     expect(turns[0]?.parts[0]).toMatchObject({ input: written })
   })
 
-  test('an assistant turn has its thoughts, its texts, its refusal and its calls, in this order', () => {
+  test('an assistant message of chat is decoded to thoughts, texts, refusal and calls, in this order', () => {
     const { turns } = read({
       role: 'assistant',
       tool_calls: [call('a', 'f', '{}')],
@@ -103,7 +103,7 @@ describe('messages', () => {
     ])
   })
 
-  test('legacy function messages are calls and results, paired by name in their order', () => {
+  test('legacy function messages of chat become tool calls and results, paired by name', () => {
     const { turns } = read(
       { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{}' } },
       { role: 'function', name: 'f', content: 'F' },
@@ -118,7 +118,7 @@ describe('messages', () => {
     expect(ids[0]).not.toBe(ids[2])
   })
 
-  test('an empty message makes no turn; a result without a call is passed on', () => {
+  test('an empty chat message is left out of the conversation; a tool result without a call is kept', () => {
     const { turns } = read(
       { role: 'user', content: '' },
       { role: 'assistant', content: null },
@@ -128,7 +128,7 @@ describe('messages', () => {
     expect(turns).toEqual([user({ kind: 'tool-result', callId: 'lost', parts: [], isError: false })])
   })
 
-  test('a call of a custom tool is a call of a function with one text', () => {
+  test('a custom tool call in chat is decoded as a function call with one text', () => {
     const custom = { id: 'c', type: 'custom', custom: { name: 'x', input: 'y' } }
     const result = { role: 'tool', tool_call_id: 'c', content: 'z' }
     expect(read({ role: 'assistant', tool_calls: [custom] }, result).turns).toEqual([
@@ -137,11 +137,11 @@ describe('messages', () => {
     ])
   })
 
-  test('a lone surrogate is kept', () => {
+  test('a lone surrogate in a text of a chat request is kept', () => {
     expect(partsOf('\ud83d')).toEqual([text('\ud83d')])
   })
 
-  test('names and audio of messages are left out and reported as dropped, without those that only repeat something', () => {
+  test('names and audio of chat messages are left out in a conversion and reported as dropped', () => {
     const { dropped } = decode({
       messages: [
         { ...hello, name: 'Ann' },
@@ -240,7 +240,7 @@ describe('parts of content', () => {
       { type: 'file_url', x: 1 },
       { kind: 'opaque', protocol: 'chat', value: { type: 'file_url', x: 1 } },
     ],
-  ])('a part of content is decoded: %s', (_, part, expected) => {
+  ])('a content part of a chat message is decoded: %s', (_, part, expected) => {
     expect(partsOf([part])).toEqual([expected])
   })
 
@@ -356,7 +356,7 @@ describe('invalid requests', () => {
     expect(() => decode(fields)).toThrow(`'${path}'`)
   })
 
-  test('a 400 never quotes the request', () => {
+  test('the error for an invalid chat request never quotes the request', () => {
     const secret = { messages: [{ role: 'user', content: [{ type: 'image_url', image_url: 'my secret' }] }] }
     expect(() => decode(secret)).not.toThrow('my secret')
   })
@@ -432,12 +432,12 @@ describe('fields', () => {
       },
       { webSearch: { maxUses: 10, location: { city: 'Bern', country: 'CH' } } },
     ],
-  ])('a field is decoded: %j', (fields, expected) => {
+  ])('a field of a chat request is decoded: %j', (fields, expected) => {
     expect(decode(fields).conversation).toMatchObject(expected)
     expect(decode(fields).dropped).toEqual([])
   })
 
-  test('tools are functions, with or without parameters; other kinds are left out and reported as dropped', () => {
+  test('function tools of chat are decoded; other kinds of tools are left out and reported as dropped', () => {
     const { conversation, dropped } = decode({
       tools: [
         {
@@ -517,7 +517,7 @@ describe('fields that the conversation cannot express', () => {
     { functions: [], function_call: 'auto', modalities: ['text'] },
     { verbosity: 'medium', user: '', metadata: {}, service_tier: 'auto', store: false },
     Object.fromEntries([...Object.keys(MEANT), ...Object.keys(SHARED)].map((field) => [field, null])),
-  ])('a field that states the default is not named: %j', (fields) => {
+  ])('a chat field that only states its default is not reported as dropped: %j', (fields) => {
     const { dropped, conversation } = decode(fields)
     expect(dropped).toEqual([])
     expect(conversation.shared).toBeUndefined()
@@ -529,7 +529,7 @@ describe('fields that the conversation cannot express', () => {
     expect([...(conversation.shared ?? [])]).toEqual([[field, JSON.stringify(value)]])
   })
 
-  test('the name of an unknown field is never sent back', () => {
+  test('the name of an unknown field of a chat request is never repeated to the client', () => {
     expect(decode({ 'X-secret': 1, other: 2, nothing: null }).dropped).toEqual(['unknown'])
     expect(decode({ messages: [{ ...hello, 'X-secret': 1 }] }).dropped).toEqual(['unknown'])
   })

@@ -1,3 +1,4 @@
+import { withoutBillingHeader } from '../../billing-header.ts'
 import { readChoiceCount } from '../../reply.ts'
 import type { Dropped } from '../../codec.ts'
 import type {
@@ -144,7 +145,7 @@ class MessagesReader {
   }
 
   get transcript(): Transcript {
-    return { system: this.#system, turns: this.#turns }
+    return { system: withoutBillingHeader(this.#system, this.#dropped), turns: this.#turns }
   }
 
   read(message: Fields, path: string): void {

@@ -37,7 +37,7 @@ const chatTool = {
 }
 
 describe('messages', () => {
-  test('system texts are first; one without a cache mark is a string', () => {
+  test('the system prompt becomes the first chat message, a plain string unless it has a cache mark', () => {
     const turns = [user(text('hello'))]
     expect(encode({ system: [text('one')], turns }).request['messages']).toEqual([
       { role: 'system', content: 'one' },
@@ -61,7 +61,7 @@ describe('messages', () => {
     ])
   })
 
-  test('an assistant turn has thoughts, text and calls; content is null where there are only calls', () => {
+  test('an assistant turn becomes a chat message, with null content if it has only tool calls', () => {
     const call = { kind: 'tool-call', id: 'a', name: 'f', input: '{"b":1,"a":9007199254740993}' } as const
     const toolCalls = [
       { id: 'a', type: 'function', function: { name: 'f', arguments: '{"b":1,"a":9007199254740993}' } },
@@ -85,7 +85,7 @@ describe('messages', () => {
     ])
   })
 
-  test("results of tools are separate messages, before the user's text beside them", () => {
+  test("tool results become separate chat messages, before the user's text of the same turn", () => {
     const result = (callId: string, ...parts: MediaPart[]) =>
       ({ kind: 'tool-result', callId, parts: [text(callId), ...parts], isError: false }) as const
     expect(messages(user(text('look'), result('a', inline('image/png', 'AA==')), result('b')))).toEqual([
@@ -101,7 +101,7 @@ describe('messages', () => {
     ])
   })
 
-  test('a result that is only an image becomes an empty text and a user message', () => {
+  test('a tool result that is only an image becomes an empty result and a user message with the image in chat', () => {
     const parts = [linked('https://x.org/a.png', 'image/*')]
     expect(messages(user({ kind: 'tool-result', callId: 'a', parts, isError: false }))).toEqual([
       { role: 'tool', tool_call_id: 'a', content: '' },
@@ -159,14 +159,14 @@ describe('messages', () => {
       { type: 'video_url', video_url: { url: 'data:video/mp4;base64,AA==' } },
     ],
     ['a text document', inline('text/plain', 'aMOp'), { type: 'text', text: 'hé' }],
-  ])('media are encoded: %s', (_, part, expected) => {
+  ])('media in a conversation are encoded to chat: %s', (_, part, expected) => {
     expect(messages(user(text('x'), part))).toEqual([
       { role: 'user', content: [{ type: 'text', text: 'x' }, expected] },
     ])
     expect(mustFetch(part)).toBe(false)
   })
 
-  test('a document behind a URL must be fetched before', () => {
+  test('a document given by its URL cannot be encoded to chat before it is fetched', () => {
     const part = linked('https://x.org/a.pdf', 'application/pdf')
     expect(mustFetch(part)).toBe(true)
     expect(() => messages(user(part))).toThrow(expect.objectContaining({ code: 'invalid_request' }))
@@ -226,7 +226,7 @@ describe('fields', () => {
         },
       },
     ],
-  ])('a field is encoded: %j', (fields, expected) => {
+  ])('a setting of a conversation is encoded to chat: %j', (fields, expected) => {
     const { request, dropped } = encode(fields)
     expect(request).toEqual({ model: 'up', messages: [], ...expected })
     expect(dropped).toEqual([])
@@ -287,7 +287,7 @@ describe('fields', () => {
     },
   )
 
-  test('tools together with thinking are kept for models that support only one of them in chat', () => {
+  test('thinking is left out for chat models that do not support it together with tools', () => {
     const tools = [tool]
     const high: Thinking = { kind: 'adaptive', effort: 'high' }
     expect(encode({ tools }, 'gpt-6-sol')).toMatchObject({
@@ -307,7 +307,7 @@ describe('fields', () => {
   })
 
   test.each(['o3', 'openai/o4-mini', 'gpt-5', 'gpt-6-sol'])(
-    '%s gets the maximum with its newer name',
+    'a reasoning model of OpenAI gets the maximum as max_completion_tokens: %s',
     (model) => {
       expect(encode({ maxTokens: 7 }, model).request).toEqual({
         model,
@@ -318,7 +318,7 @@ describe('fields', () => {
   )
 
   test.each(['up', 'gpt-4o', 'gpt-35-turbo', 'gpt-5-chat-latest', 'gpt-oss-120b', 'command-o1x'])(
-    '%s gets the maximum with its older name',
+    "a model other than OpenAI's reasoning models gets the maximum as max_tokens: %s",
     (model) => {
       expect(encode({ maxTokens: 7 }, model).request).toEqual({ model, messages: [], max_tokens: 7 })
     },
@@ -352,7 +352,7 @@ describe('fields', () => {
     ])
   })
 
-  test('equal conversations are equal bytes, whatever the order in which they were assembled', () => {
+  test('equal conversations are encoded to equal bytes of chat', () => {
     const one = conversationOf({ temperature: 1, maxTokens: 2, turns: [user(text('x'))] })
     const other = Object.fromEntries(Object.entries(one).toReversed()) as unknown as Conversation
     expect(encodeRequest(other, upstreamOf('up'), new Set())).toEqual(

@@ -115,7 +115,7 @@ function encodeMessages(requested: Conversation, capabilities: ModelRules, dropp
   if (system.length > 0) messages.unshift(systemMessage(system, dropped))
   if (messages.length === 0 && turns.length > 0)
     throw new WireError('invalid_request', `'messages' contains nothing that can be sent to this model.`)
-  return messages
+  return requested.listsContent ? messages : messages.map(withPlainContent)
 }
 
 function systemMessage(system: readonly TextPart[], dropped: Dropped): ChatMessage {
@@ -226,12 +226,18 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-/** Writes the content as a string if it is a single text without other fields. */
+/** Renders content as a list, or as an empty string if there is none. */
 function contentOf(parts: readonly ChatPart[]): string | readonly ChatPart[] {
-  const [first, second] = parts
-  if (!first) return ''
-  const isPlain = second === undefined && first['type'] === 'text' && !hasMark(first)
-  return isPlain ? (first['text'] as string) : parts
+  return parts.length === 0 ? '' : parts
+}
+
+/** Renders content as a string if it is a single text without other properties. */
+function withPlainContent(message: ChatMessage): ChatMessage {
+  const parts = message['content']
+  if (!Array.isArray(parts) || parts.length !== 1) return message
+  const [part] = parts as [ChatPart]
+  const isPlain = part['type'] === 'text' && !hasMark(part)
+  return isPlain ? { ...message, content: part['text'] } : message
 }
 
 /**

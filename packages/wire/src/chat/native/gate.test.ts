@@ -36,7 +36,7 @@ const body = (fields: string, model = 'small'): string =>
 const FILTERED = ',"service_tier":"flex","safety_identifier":"u","inference_geo":"eu","speed":"fast"'
 
 describe('filtered fields', () => {
-  test('filtered fields are removed, and no other byte changes', () => {
+  test('fields that a channel must allow are removed from a chat request, and no other byte changes', () => {
     const { body: sent } = gate(body(`${FILTERED},"seed": 12345678901234567890 ,"x":1.0`))
     expect(sent.toString()).toBe(body(',"seed": 12345678901234567890 ,"x":1.0'))
   })
@@ -51,7 +51,7 @@ describe('filtered fields', () => {
     expect(gate(body(''), openai, true).same).toBe(true)
   })
 
-  test('filtered fields pass where the channel allows them, one by one', () => {
+  test('each filtered field of a chat request passes where the channel allows it', () => {
     expect(gate(body(FILTERED), { allow: ALL }).same).toBe(true)
     expect(gate(body(FILTERED), { allow: new Set<GatedField>(['speed']) }).body.toString()).toBe(
       body(',"speed":"fast"'),
@@ -84,7 +84,7 @@ describe('usage', () => {
     }
   })
 
-  test('usage is not requested twice, or for a whole response', () => {
+  test('the gateway requests usage neither twice nor for a whole chat response', () => {
     expect(gate(body(',"stream":true,"stream_options":{"include_usage":true}'))).toMatchObject({
       addedUsageOption: false,
       same: true,
@@ -94,7 +94,7 @@ describe('usage', () => {
   })
 })
 
-test("the model is replaced by the channel's mapping", () => {
+test("the model name in a native chat request is replaced by the channel's mapping", () => {
   expect(gate(body('', 'big'))).toMatchObject({ upstreamModel: 'vendor/big-2026' })
   expect(gate(body(',"n":2', 'big')).body.toString()).toBe(body(',"n":2', 'vendor/big-2026'))
   expect(gate(body(''))).toMatchObject({ upstreamModel: 'small', same: true })
@@ -118,7 +118,7 @@ describe('pass-through', () => {
     },
   )
 
-  test('pass-through keeps model mapping and disable_store', () => {
+  test('in pass-through mode the model mapping and disable_store still apply to a chat request', () => {
     const gated = gate(body(fields, 'big'), { disable_store: true, pass_through: true })
     expect(gated.body.toString()).toBe(body(fields.replace(',"store":true', ''), 'vendor/big-2026'))
   })

@@ -72,7 +72,7 @@ describe('an event of any size', () => {
     },
   )
 
-  test('an event that arrives byte by byte is forwarded in the same way', () => {
+  test('a large stream event that arrives byte by byte is forwarded unchanged', () => {
     const events = picture(200_000, { usage: USAGE }, 'stop')
     const { tap, forwarded, end } = watch(events + DONE, 1)
     expect(forwarded.equals(Buffer.from(events))).toBe(true)
@@ -80,7 +80,7 @@ describe('an event of any size', () => {
     expect(tap).toMatchObject({ usage: { input: 100, output: 20 }, text: 'Look.' })
   })
 
-  test('an event with any kind of line ends is forwarded in the same way', () => {
+  test('a large stream event with any kind of line ends is forwarded unchanged', () => {
     for (const lineEnd of ['\r\n', '\r']) {
       const events = (picture(300_000, { usage: USAGE }, 'stop') + chunk({ content: 'b' })).replaceAll(
         '\n',
@@ -102,7 +102,7 @@ describe('an event of any size', () => {
     expect(tap.usage).toMatchObject({ input: 100, output: 20 })
   })
 
-  test('a large event that is cut off is not complete, and its end is known to be missing', () => {
+  test('a large stream event that is cut off is recognized as incomplete', () => {
     const { end, tap } = watch(chunk({}, {}, 'stop') + picture(300_000).slice(0, -2), 65_536)
     expect(tap.isMidEvent).toBe(true)
     expect(end.complete).toBe(false)

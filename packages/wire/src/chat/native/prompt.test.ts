@@ -27,7 +27,7 @@ describe('the upper bound of a chat prompt', () => {
     }
   })
 
-  test('the bound of a prompt has no allowance for what a request does not contain', () => {
+  test('the bound of a prompt is not raised for tools or formats that the request does not contain', () => {
     const plain = { ...user('Hi'), max_tokens: 5, n: 1, stream: true, temperature: 0, user: 'u', tools: null }
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(bytes(plain).length + 8 + 64)
@@ -51,14 +51,14 @@ describe('the upper bound of a chat prompt', () => {
     },
   )
 
-  test('the bound of a prompt counts a mark for each message', () => {
+  test('the bound of a prompt counts eight tokens for the beginning and end of each message', () => {
     const message = { role: 'user', content: '' }
     const many = bound({ model: 'm', messages: Array.from({ length: 100 }, () => message) })
     const one = bound({ model: 'm', messages: [message] })
     expect(many - one).toBe(99 * (JSON.stringify(message).length + 1 + 8))
   })
 
-  test('an image costs the same whatever its bytes, and not too much', () => {
+  test('an image adds the same number of tokens to the bound of a prompt, whatever its bytes', () => {
     const picture = (url: string, model = 'm'): number =>
       bound({ ...user([{ type: 'image_url', image_url: { url } }]), model })
     const small = picture(`data:image/png;base64,${base64(100)}`)
@@ -70,7 +70,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(picture('https://example.com/a.png', 'gpt-4o-mini')).toBeGreaterThan(2833 + 8 * 5667)
   })
 
-  test('sound counts by its length, a video and a document have a fixed number of tokens', () => {
+  test('the bound of a prompt counts sound by its length, and a video or document by a fixed number of tokens', () => {
     const part = (type: string, size: number): number => {
       const held =
         type === 'video_url'
@@ -119,7 +119,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(promptBounds(scanObject(escaped)).promptBound).toBeLessThan(11_000)
   })
 
-  test('media in every message count, several in one message each', () => {
+  test('the bound of a prompt counts the media of every message, and each of several in one', () => {
     const image = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
     const plain = bound({ model: 'm', messages: [{ role: 'user', content: [] }] })
     const two = bound({
@@ -133,7 +133,7 @@ describe('the upper bound of a chat prompt', () => {
     expect(two - plain).toBeLessThan(30_200)
   })
 
-  test('unusual contents are bounded by their bytes', () => {
+  test('content of an unusual form adds its bytes to the bound of a prompt', () => {
     for (const content of [
       null,
       1,
@@ -146,7 +146,7 @@ describe('the upper bound of a chat prompt', () => {
 })
 
 describe('the text for counting', () => {
-  test('the text for counting is what messages and tools contain', () => {
+  test('the text for counting a prompt consists of the texts in messages and tools', () => {
     const { text } = promptText(
       bytes({
         model: 'm',

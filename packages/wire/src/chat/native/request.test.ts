@@ -113,7 +113,7 @@ const TABLE: Record<string, { good: readonly unknown[]; bad: readonly unknown[] 
 
 describe('the fields of a chat request', () => {
   test.each(Object.entries(TABLE))(
-    'the field %s accepts and refuses the documented values',
+    'the chat field %s accepts the documented values and refuses others',
     (field, { good, bad }) => {
       for (const value of good) expect(refusal({ [field]: value }), JSON.stringify(value)).toBe('accepted')
       for (const value of bad) {
@@ -135,12 +135,12 @@ describe('the fields of a chat request', () => {
     expect(refusal({ top_logprobs: null })).toBe('accepted')
   })
 
-  test('model and messages are required', () => {
+  test('a chat request without model or messages is refused', () => {
     expect(refusal({ model: undefined })).toBe("'model' is required.")
     expect(refusal({ messages: undefined })).toBe("'messages' is required.")
   })
 
-  test('unknown fields are accepted, whatever they contain', () => {
+  test('unknown fields of a chat request are accepted, whatever they contain', () => {
     expect(
       refusal({ reasoning: { effort: 'low' }, provider: { order: [1] }, usage: { include: true }, x: null }),
     ).toBe('accepted')
@@ -148,7 +148,7 @@ describe('the fields of a chat request', () => {
 })
 
 describe('refusals of a chat request', () => {
-  test('a refusal names the field, what was expected and what was sent', () => {
+  test('the refusal of an invalid chat request names the field, what was expected and what was sent', () => {
     expect(refusal({ temperature: 3 })).toBe("Invalid 'temperature': expected a number from 0 to 2, got 3.")
     expect(refusal({ stream: 'yes' })).toBe(`Invalid 'stream': expected true or false, got "yes".`)
     expect(refusal({ n: {} })).toBe("Invalid 'n': expected an integer from 1 to 128, got an object.")
@@ -160,7 +160,7 @@ describe('refusals of a chat request', () => {
     )
   })
 
-  test('a refusal shows at most 60 characters, in plain ASCII, and nothing that may be a prompt', () => {
+  test('the refusal of a chat request shows at most 60 characters of a value, and nothing that may be a prompt', () => {
     const long = refusal({ temperature: `canary\u202e\n${'x'.repeat(500)}` })
     expect(long).toMatch(/^[\x20-\x7e…]+$/)
     expect(long.length).toBeLessThan(150)
@@ -184,7 +184,7 @@ describe('refusals of a chat request', () => {
 })
 
 describe('the parsed request', () => {
-  test('the parsed request has the defaults of the table', () => {
+  test('a parsed chat request has the documented defaults', () => {
     expect(read({})).toMatchObject({
       model: 'gpt-4o',
       stream: false,
@@ -204,7 +204,7 @@ describe('the parsed request', () => {
     expect(read({ web_search_options: null, tools: [{ type: 'function' }] }).providerTools).toBeUndefined()
   })
 
-  test('the parsed request has the values of the request', () => {
+  test('a parsed chat request has the values that were sent', () => {
     expect(
       read({
         n: 3,
@@ -227,12 +227,12 @@ describe('the parsed request', () => {
     expect(read({ max_tokens: 9, max_completion_tokens: null }).maxTokens).toBe(9)
   })
 
-  test('the parsed request has a field whose name is written with escapes', () => {
+  test('a field of a chat request whose name is written with escapes is read', () => {
     const body = Buffer.from(String.raw`{"mod\u0065l":"gpt-4o","messages":[{"r\u006fle":"user"}],"\u006e":3}`)
     expect(readChatRequest(scanObject(body))).toMatchObject({ model: 'gpt-4o', n: 3 })
   })
 
-  test('no body causes a crash: it is read or refused', () => {
+  test('any bytes as a chat request are either read or refused, without a crash', () => {
     const field = fc.constantFrom(...Object.keys(TABLE), 'top_logprobs', '__proto__', 'constructor')
     fc.assert(
       fc.property(fc.dictionary(field, fc.jsonValue({ maxDepth: 3 })), (fields) => {

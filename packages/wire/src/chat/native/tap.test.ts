@@ -221,7 +221,7 @@ const stream = fc
   .map(([frames, last]) => frames.join('') + last)
 
 describe('what a chat stream contains', () => {
-  test('the facts of a stream are the same as JSON.parse of every frame gives, however the network divides it', () => {
+  test('text, usage and end of a chat stream are read as JSON.parse of every frame gives them, however it is divided', () => {
     fc.assert(
       fc.property(stream, fc.array(fc.nat(), { maxLength: 10 }), fc.boolean(), (text, cuts, swallowUsage) => {
         const bytes = Buffer.from(text)
@@ -233,7 +233,7 @@ describe('what a chat stream contains', () => {
     )
   })
 
-  test('a stream byte by byte gives the same facts as in one piece', () => {
+  test('a chat stream is read in the same way byte by byte as in one piece', () => {
     const text = [
       chunk({ role: 'assistant', content: '' }),
       chunk({ content: 'Héllo' }),
@@ -265,7 +265,7 @@ describe('what a chat stream contains', () => {
     })
   })
 
-  test('usage in the text of a stream is text', () => {
+  test('a text in a chat stream that looks like a usage is not read as usage', () => {
     const text = '"usage":{"prompt_tokens":1,"completion_tokens":1}'
     const { tap } = watch([
       Buffer.from(
@@ -276,7 +276,7 @@ describe('what a chat stream contains', () => {
     expect(tap.text).toBe(`a${text}${text}`)
   })
 
-  test('the last usage of a stream counts, wherever it is', () => {
+  test('the last usage report of a chat stream counts, wherever it is', () => {
     const early = chunk({ content: 'a' }, { usage: { prompt_tokens: 5, completion_tokens: 1 } })
     const late = chunk(
       {},
@@ -292,7 +292,7 @@ describe('what a chat stream contains', () => {
     })
   })
 
-  test('usage without an output replaces none that has one', () => {
+  test('a usage report without an output count does not replace one that has it', () => {
     const prompt = chunk({}, { usage: { prompt_tokens: 7, completion_tokens: null } })
     expect(watch([Buffer.from(usageChunk + prompt + DONE)]).tap.usage).toMatchObject({
       input: 100,
@@ -305,7 +305,7 @@ describe('what a chat stream contains', () => {
     expect(watch([Buffer.from(prompt + DONE)]).tap.usage).toMatchObject({ input: 7, outputIsUnknown: true })
   })
 
-  test('frames that are almost equal are distinguished', () => {
+  test('frames of a chat stream that are almost equal are read as different ones', () => {
     const one = { usage: { prompt_tokens: 1, completion_tokens: 1 } }
     const two = { usage: { prompt_tokens: 1, completion_tokens: 2 } }
     const usages = [one, two, one].map((parts) => chunk({ content: 'a' }, parts)).join('')
@@ -328,7 +328,7 @@ describe('what a chat stream contains', () => {
     expect(watch([Buffer.from(other)]).tap).toMatchObject({ text: 'abc', usage: { output: 1 } })
   })
 
-  test('a finish reason is needed for every choice', () => {
+  test('a chat stream is complete only if every choice has a finish reason', () => {
     const two = chunk({ content: 'a' }) + chunk({ content: 'b' }, {}, 1) + finish()
     expect(watch([Buffer.from(two)]).tap.sawFinish).toBe(false)
     expect(watch([Buffer.from(two + finish('length', 1))])).toMatchObject({
@@ -338,7 +338,7 @@ describe('what a chat stream contains', () => {
     expect(watch([Buffer.from(chunk({ content: 'a' }))]).end.complete).toBe(false)
   })
 
-  test('the texts of several choices are separate', () => {
+  test('the texts of several choices in a chat stream are recorded separately', () => {
     const text = [0, 1, 0, 1, 0, 1].map((i) => chunk({ content: `${i}x` }, {}, i)).join('')
     expect(watch([Buffer.from(text)]).tap.text).toBe('0x0x0x\n1x1x1x')
   })
@@ -347,7 +347,7 @@ describe('what a chat stream contains', () => {
 describe('what is forwarded of a chat stream', () => {
   const content = chunk({ content: 'a' }) + chunk({ content: 'b' }) + chunk({ content: 'c' })
 
-  test('the received chunk itself is forwarded where all of it can be', () => {
+  test('the received bytes are forwarded without a copy where all of them can be', () => {
     const tap = new ChatTap({ swallowUsage: true })
     for (const text of [content, chunk({ role: 'assistant' }), ': ping\n\n', content]) {
       const bytes = Buffer.from(text)
@@ -356,7 +356,7 @@ describe('what is forwarded of a chat stream', () => {
     }
   })
 
-  test('complete frames are forwarded; the remaining bytes follow with their end', () => {
+  test('complete frames of a chat stream are forwarded at once, and an incomplete one when it is complete', () => {
     const tap = new ChatTap({ swallowUsage: true })
     const bytes = Buffer.from(content)
     const at = content.length - 10
@@ -367,14 +367,14 @@ describe('what is forwarded of a chat stream', () => {
     expect(tap.end()).toEqual({ ending: Buffer.alloc(0), cutBytes: 0, complete: false })
   })
 
-  test('a frame that was cut off is not forwarded', () => {
+  test('an incomplete frame at the end of a broken chat stream is not forwarded', () => {
     const { forwarded, end, tap } = watch([Buffer.from(content + chunk({ content: 'lost' }).slice(0, -1))])
     expect(forwarded).toBe(content)
     expect(end).toMatchObject({ cutBytes: chunk({ content: 'lost' }).length - 1, complete: false })
     expect(tap.text).toBe('abc')
   })
 
-  test('everything except the usage chunk that the gateway requested is forwarded', () => {
+  test('all of a chat stream is forwarded except the usage chunk that only the gateway requested', () => {
     const odd =
       chunk(null, { usage: null }) +
       chunk(null, { prompt_filter_results: [] }) +
@@ -392,7 +392,7 @@ describe('what is forwarded of a chat stream', () => {
     })
   })
 
-  test('forwarding stops at [DONE], which is kept with everything after it', () => {
+  test('[DONE] and everything after it in a chat stream is held back until the charge', () => {
     const tap = new ChatTap({ swallowUsage: false })
     expect(tap.push(Buffer.from(`${content}${DONE}\n`))).toEqual({
       forward: Buffer.from(content),
@@ -402,7 +402,7 @@ describe('what is forwarded of a chat stream', () => {
     expect(tap.end()).toEqual({ ending: Buffer.from(`${DONE}\n: bye\n\n`), cutBytes: 0, complete: true })
   })
 
-  test('a last [DONE] counts without its blank line too', () => {
+  test('a final [DONE] of a chat stream is accepted without its blank line', () => {
     for (const done of ['data: [DONE]', 'data: [DONE]\n', 'data:[DONE]\r\n']) {
       const { end, tap, forwarded } = watch([Buffer.from(content + done)])
       expect(tap.done).toBe(true)
@@ -411,7 +411,7 @@ describe('what is forwarded of a chat stream', () => {
     }
   })
 
-  test('bytes after [DONE] are kept up to a limit', () => {
+  test('bytes after [DONE] in a chat stream are held up to a limit', () => {
     const tap = new ChatTap({ swallowUsage: false })
     tap.push(Buffer.from(DONE))
     for (let i = 0; i < 100; i++) tap.push(Buffer.alloc(10_000, 0x0a))
@@ -430,7 +430,7 @@ describe('error frames', () => {
       'event: error\ndata: {"choices":[{"index":0,"delta":{"content":"x"}}]}\n\n',
     ],
     ['an object of that kind', 'data: {"object":"error","message":"x","code":400}\n\n'],
-  ])('an error frame ends the stream: %s', (_kind, error) => {
+  ])('an error frame ends a native chat stream: %s', (_kind, error) => {
     const first = watch([Buffer.from(`: hi\n\n${error}${DONE}`)])
     expect(first.tap.error).toEqual({
       data: error.replace(/^event.*\n/, '').slice(6, -2),
@@ -456,7 +456,7 @@ describe('recorded traffic', () => {
   const folder = process.env['RECORDINGS']
   const streams = folder ? readdirSync(join(folder, 'chat')).filter((name) => name.endsWith('.sse')) : []
 
-  test(`${streams.length} recorded streams give what JSON.parse of every frame gives, however they are divided`, () => {
+  test(`${streams.length} recorded chat streams are read as JSON.parse of every frame gives them, however they are divided`, () => {
     for (const name of streams) {
       const bytes = readFileSync(join(folder ?? '', 'chat', name))
       for (const swallowUsage of [true, false]) {
@@ -474,7 +474,7 @@ describe('recorded traffic', () => {
   })
 })
 
-test('a frame that begins like an earlier one is checked to its end', () => {
+test('a chat frame that begins like an earlier one is compared to its end', () => {
   const frame = (choice: number): string =>
     `data: {"choices":[{"index":${choice},"delta":{"content":"aaaa"}}]}\n\n`
   const { length } = frame(0)

@@ -43,7 +43,7 @@ const partsOf = (...frames: string[]) => whole(...frames, finish('stop'), DONE)?
 const call = (id: string, name: string, input: string) => ({ kind: 'tool-call', id, name, input })
 
 describe('the parts of a stream', () => {
-  test('thoughts, text and calls each begin, grow and end', () => {
+  test('a decoded chat stream has events for the start, the growth and the end of thoughts, texts and calls', () => {
     expect(
       decode(
         chunk({ role: 'assistant', content: '' }),
@@ -147,9 +147,12 @@ describe('the parts of a stream', () => {
       [chunk({ content: 'a' }, {}, { index: undefined })],
       [{ kind: 'text', text: 'a' }],
     ],
-  ])('parts are separated by a change of kind: %s', (_, frames, expected) => {
-    expect(partsOf(...frames)).toEqual(expected)
-  })
+  ])(
+    'a change from text to thoughts or calls in a chat stream begins a new part: %s',
+    (_, frames, expected) => {
+      expect(partsOf(...frames)).toEqual(expected)
+    },
+  )
 })
 
 describe('the forms of tool calls', () => {
@@ -266,11 +269,11 @@ describe('the forms of tool calls', () => {
     ],
     ['an empty legacy function', [chunk({ function_call: { name: '', arguments: '' } })], []],
     ['no object', [calls(null, 7, {})], []],
-  ])('tool calls are decoded: %s', (_, frames, expected) => {
+  ])('tool calls of a chat stream are decoded: %s', (_, frames, expected) => {
     expect(partsOf(...frames)).toEqual(expected)
   })
 
-  test('a call whose arguments are complete ends only when the next begins', () => {
+  test('a tool call in a chat stream ends only when the next part begins', () => {
     const kinds = decode(
       calls(piece(0, 'a', 'f', '{"x": "}{\\""')),
       calls(piece(0, undefined, undefined, '}')),
@@ -288,7 +291,7 @@ describe('the forms of tool calls', () => {
   })
 })
 
-test('text after the end of a call is not added to it: only white space follows its last bracket', () => {
+test('after the arguments of a streamed call are complete only white space is added to them', () => {
   const events = decode(
     calls(piece(0, 'a', 'f', '{}')),
     chunk({ content: 'x' }),
@@ -306,22 +309,22 @@ describe('the end of a stream', () => {
     ['content_filter', 'refusal'],
     ['eos', 'end'],
     ['tool_calls', 'end'],
-  ])('the finish reason %s is %s', (reason, expected) => {
+  ])('the finish reason %s of chat is decoded as %s', (reason, expected) => {
     expect(stopOf(chunk({ content: 'x' }), finish(reason))).toBe(expected)
   })
 
   test.each(['stop', 'tool_calls', 'function_call'])(
-    'calls that end with %s expect their results',
+    'streamed tool calls that end with %s expect their results',
     (reason) => {
       expect(stopOf(calls(piece(0, 'a', 'f', '{}')), finish(reason))).toBe('tool-calls')
     },
   )
 
-  test('calls that were cut off by the maximum do not expect results', () => {
+  test('tool calls that were cut off by the maximum of tokens do not expect results', () => {
     expect(stopOf(calls(piece(0, 'a', 'f', '{')), finish('length'))).toBe('length')
   })
 
-  test('a refusal is a separate text', () => {
+  test('a refusal in a chat stream is decoded as a text of its own', () => {
     const refused = whole(chunk({ refusal: 'I can' }), chunk({ refusal: 'not' }), finish('stop'), DONE)
     expect(refused).toMatchObject({
       parts: [{ kind: 'text', text: 'I cannot', refusal: true }],
@@ -329,7 +332,7 @@ describe('the end of a stream', () => {
     })
   })
 
-  test('usage counts wherever it is, and the last report counts', () => {
+  test('usage is read from any chunk of a chat stream, and the last report counts', () => {
     const late = frame({ choices: [], usage: USAGE })
     for (const frames of [
       [chunk({ content: 'x' }), finish('stop', { usage: USAGE })],
@@ -342,7 +345,7 @@ describe('the end of a stream', () => {
     }
   })
 
-  test('the stream begins with the first choice: chunks before it may lack the id', () => {
+  test('a decoded chat stream begins with the first chunk that has a choice', () => {
     const filter = frame({ id: '', model: '', choices: [], prompt_filter_results: [] })
     expect(decode(filter)).toEqual([])
     expect(decode(filter, chunk({ content: 'x' }))[0]).toEqual({
@@ -353,7 +356,7 @@ describe('the end of a stream', () => {
     })
   })
 
-  test('the stream ends where the upstream closes after its finish reason, or sends [DONE] without one', () => {
+  test('a chat stream ends normally after a finish reason, or with [DONE] without one', () => {
     expect(decode(chunk({ content: 'x' }), finish('stop')).at(-1)).toMatchObject({ kind: 'end' })
     expect(decode(chunk({ content: 'x' }), DONE).at(-1)).toMatchObject({
       kind: 'end',
@@ -364,7 +367,7 @@ describe('the end of a stream', () => {
     })
   })
 
-  test('a stream that is cut off has no end event', () => {
+  test('a chat stream that is cut off is decoded without an end', () => {
     const decoder = new ChatStreamDecoder()
     decoder.push(Buffer.from(chunk({ content: 'x' })))
     expect(decoder.end()).toEqual([])
@@ -377,11 +380,11 @@ describe('the end of a stream', () => {
     )
   })
 
-  test('a stream without any content is a failure', () => {
+  test('a chat stream without any content is decoded as a failure', () => {
     expect(decode(DONE)).toMatchObject([{ kind: 'failure', type: 'api_error' }])
   })
 
-  test('an error in the middle is a failure and the last event', () => {
+  test('an error in the middle of a chat stream is decoded as a failure, and nothing follows it', () => {
     const error = { error: { message: 'too much', type: 'rate_limit_error' } }
     const failure = { kind: 'failure', type: 'rate_limit_error', message: 'too much' }
     expect(decode(chunk({ content: 'x' }), frame(error), DONE).slice(3)).toEqual([failure])
@@ -397,7 +400,7 @@ describe('the end of a stream', () => {
     expect(decode(`event: error\n${frame(beside)}`)).toEqual([failure])
   })
 
-  test('frames without content are skipped: comments, invalid JSON, null for an error', () => {
+  test('comments, invalid JSON and empty frames in a chat stream are skipped', () => {
     expect(
       partsOf(
         ': ping\n\n',
@@ -490,7 +493,7 @@ describe('laws of stream decoding', () => {
       }),
     )
 
-  test('the events of a stream add up to the whole reply; the text of arguments is the same to the byte', () => {
+  test('a decoded chat stream has the content of the whole reply, with arguments byte for byte', () => {
     fc.assert(
       fc.property(message, fc.integer({ min: 1, max: 9 }), fc.boolean(), (said, size, interleaved) => {
         const reply = whole(streamed(said, size, interleaved))
@@ -501,7 +504,7 @@ describe('laws of stream decoding', () => {
     )
   })
 
-  test('any division of the bytes gives the same events', () => {
+  test('a chat stream is decoded in the same way however its bytes are divided', () => {
     fc.assert(
       fc.property(
         message,
@@ -524,7 +527,7 @@ describe('laws of stream decoding', () => {
     )
   })
 
-  test('a stream that is cut off at any byte before the finish reason never ends', () => {
+  test('a chat stream that is cut off anywhere before its finish reason is decoded without an end', () => {
     const bytes = Buffer.from(
       streamed({ reasoning: 'hm', content: 'é', refusal: null, calls: [['f', '{}']] }, 1, false),
     )

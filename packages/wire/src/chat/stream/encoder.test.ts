@@ -73,24 +73,24 @@ function chunksOf(...events: ReplyEvent[]): unknown[] {
 }
 
 describe('the chunks of each event', () => {
-  test('the start becomes the role, and empty content', () => {
+  test('an encoded chat stream begins with a chunk that has the role and empty content', () => {
     expect(dataOf(write([START])).map((data) => JSON.parse(data))).toEqual([
       chunk({ role: 'assistant', content: '' }),
     ])
   })
 
-  test('a text that begins becomes an initial text chunk', () => {
+  test('the beginning of a text is encoded as a first text chunk of chat', () => {
     expect(chunksOf({ kind: 'part-start', index: 0, part: { kind: 'text' } })).toEqual([
       chunk({ content: '' }),
     ])
   })
 
-  test('text becomes an increment of content', () => {
+  test('a piece of text is encoded as content of a chat chunk', () => {
     const text = 'He said "\\" \u0000\u2028 \ud83d é 😀'
     expect(chunksOf({ kind: 'text', index: 0, text })).toEqual([chunk({ content: text })])
   })
 
-  test('a call that begins becomes its id and name, numbered from 0 among the calls, whatever came before', () => {
+  test('the beginning of a tool call is encoded as a chat chunk with id and name, numbered from 0', () => {
     const begin = (index: number, id: string): ReplyEvent => ({
       kind: 'part-start',
       index,
@@ -109,7 +109,7 @@ describe('the chunks of each event', () => {
     ).toEqual([chunk(call(0, 'a')), chunk(call(1, 'b'))])
   })
 
-  test('input becomes an increment of the arguments; a call without any has those of an empty object', () => {
+  test('tool input is encoded as arguments of chat chunks, a missing one as an empty object', () => {
     const events: ReplyEvent[] = [
       { kind: 'part-start', index: 4, part: { kind: 'tool-call', id: 'a', name: 'f' } },
       { kind: 'tool-input', index: 4, text: '' },
@@ -127,7 +127,7 @@ describe('the chunks of each event', () => {
     expect(chunks[3]).toEqual(chunk(input(1, '{}')))
   })
 
-  test('thoughts become an increment of reasoning_content; a signature becomes a line end and is not shown', () => {
+  test('thoughts are encoded as reasoning_content of chat chunks, without their signature', () => {
     const events: ReplyEvent[] = [
       { kind: 'part-start', index: 0, part: { kind: 'thinking' } },
       { kind: 'thinking', index: 0, text: 'hm' },
@@ -148,13 +148,13 @@ describe('the chunks of each event', () => {
     ['length', 'length'],
     ['tool-calls', 'tool_calls'],
     ['refusal', 'content_filter'],
-  ])('the end by %s becomes the finish_reason %s', (reason, expected) => {
+  ])('the stop reason %s is encoded as the finish_reason %s of chat', (reason, expected) => {
     const [last, done] = dataOf(write([START, ended(reason)])).slice(1)
     expect(JSON.parse(last ?? '')).toEqual(chunk({}, expected))
     expect(done).toBe('[DONE]')
   })
 
-  test('usage becomes a last chunk with empty choices, where it was requested', () => {
+  test('usage is encoded as a last chat chunk without choices, if it was requested', () => {
     const [, , usage, done] = dataOf(write([START, ended('end')], true))
     expect(JSON.parse(usage ?? '')).toEqual({ ...chunk({}), choices: [], usage: CHAT_USAGE })
     expect(done).toBe('[DONE]')
@@ -164,7 +164,7 @@ describe('the chunks of each event', () => {
     )
   })
 
-  test('events that only another dialect has, and pings, become nothing', () => {
+  test('pings and events that only another dialect has are left out of a chat stream', () => {
     const value = { type: 'redacted_thinking', data: 'x' }
     expect(
       chunksOf(
@@ -175,7 +175,7 @@ describe('the chunks of each event', () => {
     ).toEqual([])
   })
 
-  test('only a complete stream has a final frame; a failure has an error frame', () => {
+  test('an encoded chat stream ends with [DONE] only if it is complete, and with an error frame after a failure', () => {
     const encoder = new ChatStreamEncoder(MINTED, { includeUsage: true })
     encoder.push([START, { kind: 'text', index: 0, text: 'x' }])
     expect(encoder.push([{ kind: 'failure', type: 'overloaded_error', message: 'busy' }])).toBe('')
@@ -188,7 +188,7 @@ describe('the chunks of each event', () => {
     })
   })
 
-  test('a reply without an id gets one', () => {
+  test('an encoded chat reply without an id gets one', () => {
     expect(JSON.parse(dataOf(write([{ ...START, id: '' }]))[0] ?? '')).toMatchObject({ id: 'minted' })
   })
 })
@@ -199,7 +199,7 @@ describe('a whole chat reply', () => {
       encodeReply({ id: 'msg_1', model: 'm-1', parts, stop: { reason }, usage: USAGE }, MINTED).toString(),
     )
 
-  test('a whole reply has the documented fields', () => {
+  test('an encoded whole chat reply has the documented fields', () => {
     const parts: ReplyPart[] = [
       { kind: 'thinking', text: 'hm', proof: PROOF },
       { kind: 'text', text: 'one ' },
@@ -233,7 +233,7 @@ describe('a whole chat reply', () => {
     })
   })
 
-  test('content is null where there are only calls, and empty where there is nothing', () => {
+  test('the content of an encoded chat reply is null if it has only tool calls, and empty if it has nothing', () => {
     const message = (...parts: ReplyPart[]) => (whole(parts)['choices'] as { message: object }[])[0]?.message
     expect(message({ kind: 'tool-call', id: 'a', name: 'f', input: '{}' })).toMatchObject({ content: null })
     expect(message()).toEqual({ role: 'assistant', content: '' })
@@ -359,7 +359,7 @@ describe('laws of stream encoding', () => {
     return { ...head, choices: [{ index: 0, message, logprobs: null, finish_reason: finish }], usage: used }
   }
 
-  test('the chunks of a stream add up to the whole reply', () => {
+  test('the chunks of an encoded chat stream have the content of the whole reply', () => {
     fc.assert(
       fc.property(reply, fc.integer({ min: 1, max: 9 }), (said, size) => {
         const events = eventsOf(said, size)
@@ -369,7 +369,7 @@ describe('laws of stream encoding', () => {
     )
   })
 
-  test('the bytes of a stream are the same however the events are divided', () => {
+  test('an encoded chat stream has the same bytes however its events arrive', () => {
     fc.assert(
       fc.property(reply, fc.integer({ min: 1, max: 5 }), (said, size) => {
         const events = eventsOf(said, 3)
@@ -381,7 +381,7 @@ describe('laws of stream encoding', () => {
     )
   })
 
-  test('the total is prompt and completion, the prompt includes cached tokens, and usage can be read back', () => {
+  test('the encoded usage of chat has a prompt that includes cached tokens, and can be read back', () => {
     fc.assert(
       fc.property(usage, (used) => {
         const out = writeUsage(used, MINTED) as typeof CHAT_USAGE

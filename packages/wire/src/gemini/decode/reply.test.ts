@@ -7,7 +7,7 @@ const assembled = (...pieces: readonly unknown[]): string => {
   return args.toString()
 }
 
-test('arguments are assembled at their paths, in the order in which they arrive', () => {
+test('streamed Gemini arguments are assembled by their JSON paths, in the order of arrival', () => {
   expect(
     assembled(
       { jsonPath: '$.b.list[0].name', stringValue: 'a' },
@@ -21,13 +21,13 @@ test('arguments are assembled at their paths, in the order in which they arrive'
 })
 
 test.each([undefined, 1, {}, { jsonPath: 'a', stringValue: 'x' }, { jsonPath: '$' }, { jsonPath: '$.a[' }])(
-  'a piece without a path is left out: %j',
+  'a piece of streamed Gemini arguments without a valid path is ignored: %j',
   (piece) => {
     expect(assembled(piece)).toBe('{}')
   },
 )
 
-test('at a path that was a value before, the last piece counts', () => {
+test('of two streamed argument pieces at conflicting paths the last one counts', () => {
   expect(assembled({ jsonPath: '$.a', numberValue: 1 }, { jsonPath: '$.a.b', boolValue: true })).toBe(
     '{"a":{"b":true}}',
   )

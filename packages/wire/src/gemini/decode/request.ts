@@ -1,3 +1,4 @@
+import { withoutBillingHeader } from '../../billing-header.ts'
 import { readChoiceCount } from '../../reply.ts'
 import type { Dropped } from '../../codec.ts'
 import type {
@@ -47,7 +48,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   return {
     model: modelOf(model === undefined ? '' : textAt(model, 'model')),
     stream: scan.value('stream') === true,
-    system: decodeSystem(parseTopMember(scan, 'systemInstruction'), dropped),
+    system: withoutBillingHeader(decodeSystem(parseTopMember(scan, 'systemInstruction'), dropped), dropped),
     turns: new ContentsReader(scan, dropped).read(),
     ...decodeTools(scan, dropped),
     maxTokens: number('maxOutputTokens'),

@@ -1,3 +1,4 @@
+import { withoutBillingHeader } from '../../billing-header.ts'
 import type { Dropped } from '../../codec.ts'
 import type {
   Conversation,
@@ -266,27 +267,14 @@ function decodeContent(place: Place, role: Turn['role']): Part[] {
 /** Decodes system blocks and the content of system messages, which must be texts. */
 function decodeSystem(place: Place): TextPart[] {
   const parts = decodeContent(place, 'user')
-  return parts.flatMap((part, i) => {
-    if (part.kind === 'text') return withoutBillingHeader(part, place.dropped)
+  const texts = parts.flatMap((part, i) => {
+    if (part.kind === 'text') return [part]
     return part.kind === 'opaque' || part.kind === 'search'
       ? []
       : refuse(`${place.path}[${i}].type`, `'text'`, 'a block that cannot be part of a system prompt')
   })
+  return withoutBillingHeader(texts, place.dropped)
 }
-
-/**
- * Removes the line for Anthropic's billing with which Claude Code begins a system block. It differs in each
- * request, so that other providers would never find the prompt in their cache.
- */
-function withoutBillingHeader(part: TextPart, dropped: Dropped): TextPart[] {
-  if (!part.text.startsWith(BILLING_HEADER)) return [part]
-  reportDropped(dropped, 'billing_header')
-  const end = part.text.indexOf('\n')
-  const text = end < 0 ? '' : part.text.slice(end + 1)
-  return text.trim() === '' ? [] : [{ ...part, text }]
-}
-
-const BILLING_HEADER = 'x-anthropic-billing-header:'
 
 /** Types of blocks that only one role may use. */
 const OWNERS: ReadonlyMap<unknown, Turn['role']> = new Map([

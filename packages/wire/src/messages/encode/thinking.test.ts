@@ -44,11 +44,11 @@ describe('the thinking suffix', () => {
     ['-thinking', undefined],
     ['claude-x', undefined],
     ['claude-thinking-x', undefined],
-  ])('the thinking suffix of %s means %s', (model, expected) => {
+  ])('the -thinking suffix of %s is sent to messages as %s', (model, expected) => {
     expect(withoutThinkingSuffix(model)).toBe(expected)
   })
 
-  test('the thinking suffix is a budget of 80 percent of max_tokens, temperature 1, and no top_p', () => {
+  test('the -thinking suffix becomes a budget of 80 percent of max_tokens, with temperature 1 and no top_p', () => {
     expect(sent({ maxTokens: 10_000, ...SAMPLING }, 'claude-x-thinking').fields).toEqual({
       max_tokens: 10_000,
       thinking: enabled(8000),
@@ -61,7 +61,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('the thinking suffix leaves room for the minimum budget', () => {
+  test('the -thinking suffix raises max_tokens so that the minimum thinking budget fits', () => {
     expect(sent({ maxTokens: 100 }, 'claude-x-thinking').fields).toMatchObject({
       max_tokens: 1280,
       thinking: enabled(1024),
@@ -81,7 +81,7 @@ describe('the thinking suffix', () => {
     })
   })
 
-  test('the thinking suffix overrides an effort, but not a budget in tokens', () => {
+  test('the -thinking suffix of a model overrides an effort, but not a thinking budget in tokens', () => {
     expect(sent({ thinking: effort('low') }, 'claude-x-thinking').fields).toMatchObject({
       thinking: enabled(6553),
     })
@@ -108,12 +108,15 @@ describe('a thinking effort', () => {
     ['low', 1280],
     ['medium', 2048],
     ['high', 4096],
-  ] as const)('the effort %s is a budget of %i tokens', (named, tokens) => {
-    expect(sent({ thinking: effort(named) }, 'claude-sonnet-4-5')).toEqual({
-      fields: { max_tokens: 8192, thinking: enabled(tokens), temperature: 1 },
-      dropped: [],
-    })
-  })
+  ] as const)(
+    'the reasoning effort %s becomes a thinking budget of %i tokens for messages',
+    (named, tokens) => {
+      expect(sent({ thinking: effort(named) }, 'claude-sonnet-4-5')).toEqual({
+        fields: { max_tokens: 8192, thinking: enabled(tokens), temperature: 1 },
+        dropped: [],
+      })
+    },
+  )
 
   test('an effort above high is a budget of 8192 or 16384 tokens, below the maximum that is sent', () => {
     expect(sent({ thinking: effort('xhigh'), maxTokens: 8193 }).fields).toMatchObject({
@@ -130,7 +133,7 @@ describe('a thinking effort', () => {
     })
   })
 
-  test('no effort is medium where the model has budgets', () => {
+  test('thinking without an effort becomes a medium budget where the messages model has budgets', () => {
     expect(sent({ thinking: effort(undefined) }).fields).toMatchObject({ thinking: enabled(2048) })
   })
 
@@ -165,7 +168,7 @@ describe('a thinking effort', () => {
 
 describe('thinking that is off', () => {
   test.each(['m', 'claude-sonnet-4-6', 'claude-opus-4-8', 'claude-opus-5', 'claude-haiku-5-5'])(
-    'thinking off is disabled for %s',
+    'thinking that is turned off is sent as disabled to %s',
     (model) => {
       expect(sent({ thinking: { kind: 'off' } }, model).fields).toEqual({
         max_tokens: 8192,
@@ -174,7 +177,7 @@ describe('thinking that is off', () => {
     },
   )
 
-  test('thinking off and a budget of zero are the same', () => {
+  test('a thinking budget of zero turns thinking off', () => {
     expect(sent({ thinking: budget(0) })).toEqual({
       fields: { max_tokens: 8192, thinking: { type: 'disabled' } },
       dropped: [],
@@ -182,7 +185,7 @@ describe('thinking that is off', () => {
   })
 
   test.each(['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-fable-5', 'claude-mythos-preview'])(
-    'thinking off is the lowest effort for %s, which always thinks',
+    'thinking that is turned off becomes the lowest effort for %s, which always thinks',
     (model) => {
       expect(sent({ thinking: { kind: 'off' } }, model)).toEqual({
         fields: { max_tokens: 8192, thinking: { type: 'adaptive' }, output_config: { effort: 'low' } },
@@ -191,7 +194,7 @@ describe('thinking that is off', () => {
     },
   )
 
-  test('thinking off is not sent to a model that does not think', () => {
+  test('a request to turn thinking off is not sent to a messages model that does not think', () => {
     expect(sent({ thinking: { kind: 'off' } }, 'claude-3-5-haiku')).toEqual({
       fields: { max_tokens: 8192 },
       dropped: [],
@@ -200,7 +203,7 @@ describe('thinking that is off', () => {
 })
 
 describe('requests with thinking', () => {
-  test('sampling fields are kept without thinking', () => {
+  test('sampling fields are sent to messages where the model does not think', () => {
     expect(sent(SAMPLING)).toEqual({
       fields: { max_tokens: 8192, temperature: 0.3, top_p: 0.5, top_k: 7 },
       dropped: [],
@@ -244,7 +247,7 @@ describe('requests with thinking', () => {
     expect(sent({ thinking: budget(1) }).fields).toMatchObject({ thinking: enabled(1024) })
   })
 
-  test('sampling that thinking excludes is reported as dropped', () => {
+  test('sampling fields that cannot be combined with thinking are left out and reported as dropped', () => {
     expect(sent({ ...SAMPLING, thinking: budget(1280) }).dropped).toEqual(['temperature', 'top_k', 'top_p'])
     expect(sent({ temperature: 1, topP: 1, thinking: budget(1280) }).dropped).toEqual([])
     expect(sent({ ...SAMPLING, thinking: effort(undefined) }, 'claude-opus-4-8')).toEqual({

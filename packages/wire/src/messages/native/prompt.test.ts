@@ -22,7 +22,7 @@ describe('the upper bound of a messages prompt', () => {
     }
   })
 
-  test('the bound of a prompt has no allowance for what a request does not contain', () => {
+  test('the bound of a prompt is not raised for tools or media that the request does not contain', () => {
     const plain = { ...says({ type: 'text', text: 'Hi' }), system: 's', stream: true, thinking: null }
     // Markup for the message, and a template around the conversation.
     expect(bound(plain)).toBe(request(plain).length + 8 + 64)

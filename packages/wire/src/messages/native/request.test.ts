@@ -194,7 +194,7 @@ describe('the fields of a messages request', () => {
     },
   )
 
-  test.each([...REQUIRED])('the field %s is required', (field) => {
+  test.each([...REQUIRED])('a messages request without the field %s is refused', (field) => {
     expect(refusal({ [field]: undefined })).toBe(`'${field}' is required.`)
   })
 

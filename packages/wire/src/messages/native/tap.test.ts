@@ -230,7 +230,7 @@ describe('any messages stream', () => {
     .tuple(fc.array(event, { maxLength: 40 }), fc.constantFrom(STOP, ERROR, ''))
     .map(([events, end]) => events.join('') + end)
 
-  test('forwarded, held and cut off bytes are the stream, and its text is what JSON.parse of every delta gives', () => {
+  test('every byte of a stream is forwarded, held back or cut off, and its text is that of all deltas', () => {
     fc.assert(
       fc.property(stream, fc.nat(20), (whole, cut) => {
         const bytes = Buffer.from(whole)

@@ -1,3 +1,4 @@
+import { withoutBillingHeader } from '../../billing-header.ts'
 import type { Dropped } from '../../codec.ts'
 import type { Conversation, EndUser, RepeatedFields } from '../../conversation.ts'
 import { checkMembers, refuse } from '../../field-check.ts'
@@ -48,7 +49,7 @@ export function decodeRequest(scan: ScannedObject, dropped: Dropped): Conversati
   const conversation: Conversation = {
     model: value('model') as string,
     stream: value('stream') === true,
-    system,
+    system: withoutBillingHeader(system, dropped),
     turns,
     ...decodeToolChoice(value('tool_choice'), offered),
     parallelTools: value('parallel_tool_calls') as boolean | undefined,

@@ -3,14 +3,14 @@ import { describe, expect, test } from 'vitest'
 import { ToolNames } from './tools.ts'
 
 describe('names of tools as functions', () => {
-  test('names of tools as functions are their own names, with their namespace before them', () => {
+  test('a tool that is converted to a function keeps its name, with its namespace as a prefix', () => {
     const names = new ToolNames()
     expect(names.nameOf({ type: 'function', name: 'read' })).toBe('read')
     expect(names.nameOf({ type: 'function', name: 'read', namespace: 'mcp__files' })).toBe('mcp__files__read')
     expect(names.nameOf({ type: 'custom', name: 'write', namespace: 'a b' })).toBe('a_b__write')
   })
 
-  test('names of tools as functions are the same for the same tool, and different for others that would have the same', () => {
+  test('two converted tools whose function names would be equal get different names, the same each time', () => {
     const names = new ToolNames()
     expect(names.nameOf({ type: 'function', name: 'c', namespace: 'a__b' })).toBe('a__b__c')
     expect(names.nameOf({ type: 'function', name: 'b__c', namespace: 'a' })).toBe('a__b__c_2')
@@ -19,7 +19,7 @@ describe('names of tools as functions', () => {
     expect(names.nameOf({ type: 'apply_patch', name: 'apply_patch' })).toBe('apply_patch_2')
   })
 
-  test('names of tools as functions fit other dialects, never collide, and are the same for the same request', () => {
+  test('the function names of converted tools are valid in other dialects, and never collide', () => {
     const tool = fc.record({
       type: fc.constantFrom('function' as const, 'custom' as const),
       name: fc.string({ maxLength: 70 }),

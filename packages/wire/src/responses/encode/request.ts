@@ -145,10 +145,7 @@ function encodeCustom(name: string, { description, grammar }: CustomDefinition):
 
 /** A conversation in the form of this protocol: instructions and input items. */
 interface Items {
-  /**
-   * The system prompt if it is a single plain text. Several texts, or texts with cache marks, become an item
-   * instead.
-   */
+  /** A single plain text becomes the instructions; several, or a text that may have cache marks, become an item. */
   readonly instructions: string | undefined
   readonly input: readonly Written[]
 }
@@ -159,16 +156,17 @@ const PLACEHOLDER: Written = { type: 'message', role: 'user', content: '...' }
 /** Encodes the turns as items. Throws `invalid_request` if the conversation is empty after that. */
 function encodeItems(requested: Conversation, dropped: Dropped): Items {
   const { system, turns } = withSystemInPlace(requested)
-  const custom = customCalls(turns)
+  const form = requested.listsContent ? listContent : plainContent
+  const rules = { custom: customCalls(turns), form }
   const items = turns.flatMap((turn) =>
-    turn.role === 'user' ? encodeUser(turn, custom, dropped) : encodeAssistant(turn, dropped),
+    turn.role === 'user' ? encodeUser(turn, rules, dropped) : encodeAssistant(turn, dropped),
   )
   if (items.length === 0 && turns.length > 0)
     throw new WireError(
       'invalid_request',
       `The conversation contains nothing that can be sent to this model.`,
     )
-  const content = contentOf(system.flatMap((part) => encodePart(part, dropped)))
+  const content = form(system.flatMap((part) => encodePart(part, dropped)))
   if (items.length === 0 && content === '') return { instructions: undefined, input: [PLACEHOLDER] }
   // Instructions without input are refused by upstreams.
   if (typeof content === 'string' && items.length > 0)
@@ -182,20 +180,28 @@ function customCalls(turns: readonly Turn[]): ReadonlySet<string> {
   return new Set(calls.filter(({ isCustom }) => isCustom).map(({ id }) => id))
 }
 
-/** Encodes a user's turn. Tool outputs become separate items before the other parts. */
-function encodeUser({ parts }: Turn, custom: ReadonlySet<string>, dropped: Dropped): Written[] {
+/** Rules of a request for the items of its user. */
+interface ItemRules {
+  /** Ids of the calls of custom tools. */
+  readonly custom: ReadonlySet<string>
+  /** Renders the content of a message, or the output of a tool. */
+  readonly form: ContentForm
+}
+
+/** Tool outputs become items of their own, before the other parts of the turn. */
+function encodeUser({ parts }: Turn, rules: ItemRules, dropped: Dropped): Written[] {
   const results: Written[] = []
   const messages: Written[] = []
   let content: Written[] = []
   const endMessage = (): void => {
-    if (content.length > 0) messages.push({ type: 'message', role: 'user', content: contentOf(content) })
+    if (content.length > 0) messages.push({ type: 'message', role: 'user', content: rules.form(content) })
     content = []
   }
   for (const part of parts) {
-    if (part.kind === 'tool-result') results.push(encodeResult(part, custom, dropped))
+    if (part.kind === 'tool-result') results.push(encodeResult(part, rules, dropped))
     else if (isSystemText(part)) {
       endMessage()
-      messages.push({ type: 'message', role: 'system', content: contentOf(encodePart(part, dropped)) })
+      messages.push({ type: 'message', role: 'system', content: rules.form(encodePart(part, dropped)) })
     } else if (part.kind === 'text' || part.kind === 'media' || part.kind === 'opaque')
       content.push(...encodePart(part, dropped))
   }
@@ -232,7 +238,7 @@ function encodeAssistant({ parts }: Turn, dropped: Dropped): Written[] {
 
 function assistantMessage(texts: readonly TextPart[]): Written {
   const parts = texts.map(({ text }) => ({ type: 'output_text', text, annotations: [] }))
-  return { type: 'message', role: 'assistant', content: contentOf(parts) }
+  return { type: 'message', role: 'assistant', content: plainContent(parts) }
 }
 
 function encodeOther(part: Exclude<Part, TextPart>, dropped: Dropped): Written | undefined {
@@ -272,17 +278,16 @@ function encodeThought({ text, proof }: ThinkingPart, dropped: Dropped): Written
 /** Encodes a tool result. This protocol cannot express that a tool failed. */
 function encodeResult(
   { callId, parts, isError, cache }: ToolResultPart,
-  custom: ReadonlySet<string>,
+  { custom, form }: ItemRules,
   dropped: Dropped,
 ): Written {
   if (isError) reportDropped(dropped, 'is_error')
   const last = parts.at(-1)
-  // A cache mark on the result is moved to its last part.
-  const marked =
-    cache && last && last.kind !== 'opaque' && !last.cache
-      ? [...parts.slice(0, -1), { ...last, cache }]
-      : parts
-  const output = contentOf(marked.flatMap((part) => encodePart(part, dropped)))
+  // A cache mark on the result moves to its last part.
+  const canHold = last && last.kind !== 'opaque'
+  if (cache && !canHold) reportDropped(dropped, 'cache_control')
+  const marked = cache && canHold && !last.cache ? [...parts.slice(0, -1), { ...last, cache }] : parts
+  const output = form(marked.flatMap((part) => encodePart(part, dropped)))
   const type = custom.has(callId) ? 'custom_tool_call_output' : 'function_call_output'
   return { type, call_id: callId, output }
 }
@@ -305,8 +310,13 @@ function encodePart(part: TextPart | MediaPart | OpaquePart, dropped: Dropped): 
   }
 }
 
-/** Returns the content as a string if it is a single text without other properties, otherwise as a list. */
-function contentOf(parts: readonly Written[]): string | readonly Written[] {
+/** Renders content, which is an empty string if there is none. */
+type ContentForm = (parts: readonly Written[]) => string | readonly Written[]
+
+const listContent: ContentForm = (parts) => (parts.length === 0 ? '' : parts)
+
+/** Renders content as a string if it is a single text without other properties. */
+const plainContent: ContentForm = (parts) => {
   const [first, second] = parts
   if (!first) return ''
   const isPlain = second === undefined && 'text' in first && !(BREAKPOINT in first)

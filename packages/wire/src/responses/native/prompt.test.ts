@@ -17,7 +17,7 @@ describe('the upper bound of a responses prompt', () => {
       expect(bound(replyContext(text))).toBeGreaterThan(Buffer.byteLength(text))
   })
 
-  test('the bound of a prompt has no allowance for what a request does not contain', () => {
+  test('the bound of a prompt is not raised for tools or media that the request does not contain', () => {
     const plain = replyContext('Hi', {
       max_output_tokens: 16,
       stream: true,

@@ -112,7 +112,7 @@ describe('the fields of a request', () => {
     )
   })
 
-  test('unknown fields are accepted', () => {
+  test('a responses request may have unknown fields', () => {
     expect(refusal({ client_metadata: { a: 1 }, generate: false })).toBe('accepted')
   })
 
@@ -132,7 +132,7 @@ describe('the input of a request', () => {
     expect(refusal({ input: undefined, prompt: { id: 'p' } })).toBe('accepted')
   })
 
-  test('the input and the settings are read', () => {
+  test('a parsed responses request has its input, settings and references', () => {
     expect(
       read({
         input: [

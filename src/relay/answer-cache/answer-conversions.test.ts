@@ -1,0 +1,125 @@
+import process from 'node:process'
+import { afterEach, describe, expect, test } from 'vitest'
+import { requestMemory, usedUp } from '../../../test/request-memory.ts'
+import { HelperThreads } from '../helper-threads.ts'
+import { bodyFor, type WantedBody } from './answer-bodies.ts'
+import { AnswerConversions, type AnswerToRead } from './answer-conversions.ts'
+
+const MIB = 1_048_576
+const OWNER = { client: 1, key: 7 }
+const EVENTS: WantedBody = { form: 'events', includeUsage: true }
+const WHOLE: WantedBody = { form: 'whole', includeUsage: true }
+
+const opened: AnswerConversions[] = []
+afterEach(async () => {
+  for (const one of opened.splice(0)) await one.close()
+})
+
+function conversions(memory = requestMemory(), timeoutMs?: number): AnswerConversions {
+  const threads = new HelperThreads({ error() {}, info() {} })
+  const made = new AnswerConversions({ memory, threads, ...(timeoutMs !== undefined && { timeoutMs }) })
+  opened.push(made)
+  return made
+}
+
+/** A chat completion, in pieces. */
+function answer(content: string, reason = 'stop', form: AnswerToRead['form'] = 'whole'): AnswerToRead {
+  const text = JSON.stringify({
+    id: 'c1',
+    object: 'chat.completion',
+    choices: [{ index: 0, message: { role: 'assistant', content }, finish_reason: reason }],
+    usage: { prompt_tokens: 3, completion_tokens: 2 },
+  })
+  const bytes = Buffer.from(text)
+  const keeping = { endpoint: 'chat', forms: 'chat', hasUsageOption: true } as const
+  const pieces = [bytes.subarray(0, 10), bytes.subarray(10)]
+  return { keeping, form, includeUsage: true, usage: undefined, pieces }
+}
+
+describe('an answer that is read', () => {
+  test.each([
+    ['small', 100],
+    ['large', 2 * MIB],
+  ])(
+    'if it is %s: what may be kept is known, and its stream becomes the same whole answer',
+    async (_, size) => {
+      const made = conversions()
+      const whole = answer('ö'.repeat(size))
+      expect(await made.mayBeKept(whole, OWNER)).toBe(true)
+      expect(await made.mayBeKept(answer('ö'.repeat(size), 'length'), OWNER)).toBe(false)
+      const events = await made.bodyFor(whole, EVENTS, OWNER)
+      expect(String(events).endsWith('data: [DONE]\n\n')).toBe(true)
+      const again = await made.bodyFor(
+        { ...whole, form: 'events', pieces: events ? [events] : [] },
+        WHOLE,
+        OWNER,
+      )
+      expect(JSON.parse(String(again))).toEqual(JSON.parse(String(Buffer.concat(whole.pieces))))
+    },
+  )
+
+  test('is counted in the share of its client for as long as it is read, and others wait for their turn', async () => {
+    const memory = requestMemory()
+    const made = conversions(memory)
+    const all = [1, 2, 3].map((client) => made.bodyFor(answer('x'.repeat(MIB)), EVENTS, { client, key: 1 }))
+    await new Promise((resolve) => setImmediate(resolve))
+    expect([1, 2, 3].map((client) => memory.usedBy(client) >= 2 * MIB)).toEqual([true, false, false])
+    for (const body of await Promise.all(all)) expect(body?.length).toBeGreaterThan(MIB)
+    expect(memory.held).toBe(0)
+  })
+
+  test('is not read if it is small and the share of its client is used up; a large one has its turn', async () => {
+    const memory = requestMemory()
+    const made = conversions(memory)
+    const release = usedUp(memory, OWNER.client)
+    expect(await made.mayBeKept(answer('x'), OWNER)).toBe(false)
+    expect(await made.mayBeKept(answer('x'.repeat(MIB)), OWNER)).toBe(true)
+    release()
+    expect([await made.mayBeKept(answer('x'), OWNER), memory.held]).toEqual([true, 0])
+  })
+
+  test('leaves this thread free if it is large', async () => {
+    const made = conversions()
+    const large = answer('x'.repeat(30_000_000))
+    const given = { ...large, bytes: Buffer.concat(large.pieces) }
+    await made.mayBeKept(answer('x'.repeat(MIB)), OWNER)
+    const spent = async (work: () => unknown): Promise<number> => {
+      const before = process.threadCpuUsage()
+      await work()
+      const { user, system } = process.threadCpuUsage(before)
+      return user + system
+    }
+    const here = await spent(() => bodyFor(given, EVENTS))
+    const there = await spent(() => made.bodyFor(large, EVENTS, OWNER))
+    expect(there).toBeLessThan(here / 2)
+  })
+
+  test('is given up if it takes too long or too much memory, and the next one is read', async () => {
+    const made = conversions(requestMemory(), 1_500)
+    // Each element is looked up among all before it.
+    const events = Array.from(
+      { length: 60_000 },
+      (_, index) =>
+        `data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":${index},"id":"${index}"}]}}]}\n\n`,
+    )
+    const slow = { ...answer(''), form: 'events' as const, pieces: [Buffer.from(events.join(''))] }
+    expect(await made.bodyFor(slow, WHOLE, OWNER)).toBeUndefined()
+    expect(await made.mayBeKept(answer('x'.repeat(MIB)), OWNER)).toBe(true)
+    const patient = conversions()
+    for (const many of ['[]', '{}', '{"a":0}', '[[0]]', '{"a":[{"b":{}}]}']) {
+      const hostile = `{"choices":[${`${many},`.repeat((30 * MIB) / (many.length + 1))}${many}]}`
+      const given = { ...answer(''), pieces: [Buffer.from(hostile)] }
+      expect(await patient.bodyFor(given, EVENTS, OWNER)).toBeUndefined()
+    }
+    expect(await patient.mayBeKept(answer('x'.repeat(MIB)), OWNER)).toBe(true)
+  })
+
+  test('is given up when the gateway ends', async () => {
+    const made = conversions()
+    const reading = made.bodyFor(answer('x'.repeat(30_000_000)), EVENTS, OWNER)
+    await new Promise((resolve) => setImmediate(resolve))
+    await made.close()
+    expect(await reading).toBeUndefined()
+    expect(await made.mayBeKept(answer('x'.repeat(MIB)), OWNER)).toBe(false)
+  })
+})

@@ -1,0 +1,38 @@
+import type { ResponseHeaders } from '@sluice/http1'
+import { idHeaders } from '../../http/id-headers.ts'
+import { GUARDS_HEADER } from '../guards/call-guards.ts'
+import type { IncomingCall } from '../request-stages.ts'
+import type { AnswerFacts } from './answer-facts.ts'
+import type { SharableCall } from './sharable-call.ts'
+
+/** Headers of an answer that are valid for every equal call. */
+const SHARED_HEADERS = [
+  'content-type',
+  'cache-control',
+  'x-accel-buffering',
+  'x-gateway-dropped',
+  'x-gateway-model',
+]
+
+/** Headers of an answer from the cache that are specific to the call that gets it. */
+export function headersOf(
+  { dialect, request, guards }: SharableCall,
+  { id }: IncomingCall,
+  ageMs: number,
+  facts?: AnswerFacts,
+): ResponseHeaders {
+  const verdicts = (request.stream ? guards?.ofRequest : facts?.guards) ?? ''
+  return {
+    ...idHeaders(id, dialect.name),
+    ...(verdicts !== '' && { [GUARDS_HEADER]: verdicts }),
+    'x-gateway-cache': 'hit',
+    age: String(Math.floor(ageMs / 1_000)),
+  }
+}
+
+/** Headers of the first call's answer that an answer from the cache has, too. */
+export function sharedHeaders(head: ResponseHeaders): Record<string, string> {
+  return Object.fromEntries(
+    SHARED_HEADERS.flatMap((name) => (head[name] === undefined ? [] : [[name, head[name]]])),
+  )
+}

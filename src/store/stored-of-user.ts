@@ -1,0 +1,40 @@
+import { ANSWER_KINDS } from '../domain/kept-answer.ts'
+import { removeParts } from './large-contents.ts'
+import type { Rows } from './store.ts'
+
+/** Rows that one write removes. Charges share its commit, and wait no longer than for this. */
+const REMOVED_AT_A_TIME = 20
+
+/**
+ * Removes what is kept for a deleted user: responses, signatures and answers, with their contents. Responses without
+ * content stay, because a background call may have to be charged by one.
+ */
+export async function removeStoredOfUser(rows: Pick<Rows, 'write'>, userId: number): Promise<void> {
+  for (const kind of ANSWER_KINDS)
+    while ((await rows.write('removeAnswers', { kind, userId, limit: REMOVED_AT_A_TIME })) > 0);
+  for (let more = true; more; ) {
+    const dropped = await rows.write('removeOldestStored', {
+      userId,
+      // Everything, whatever the sum is.
+      maxBytes: -Number.MAX_SAFE_INTEGER,
+      limit: REMOVED_AT_A_TIME,
+    })
+    for (const id of dropped.responseIds) await removeParts(rows, id)
+    more = dropped.more
+  }
+  await rows.write('removeStoredSum', { userId })
+}
+
+/** Removes what is kept for users whose removal was interrupted. Resolves to their number. */
+export async function pruneStoredOfDeleted(
+  rows: Pick<Rows, 'read' | 'write'>,
+  signal?: AbortSignal,
+): Promise<number> {
+  let users = 0
+  for (const userId of await rows.read('deletedUsersWithStored')) {
+    if (signal?.aborted) break
+    await removeStoredOfUser(rows, userId)
+    users += 1
+  }
+  return users
+}
