@@ -238,7 +238,7 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     const waiting = call({ amount: 600 })
     await known()
     void first.settle(settlementOf(0))
-    await expect(call({ amount: 600, waitMs: 0 })).rejects.toThrow(QuotaHeld)
+    await expect(call({ amount: 600, waitMs: 0 })).rejects.toThrow(QuotaHeldByOtherCalls)
     expect((await waiting).amount).toBe(600)
   })
 
