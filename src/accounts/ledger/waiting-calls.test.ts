@@ -232,6 +232,16 @@ describe.each(LEDGER_PLACES)('$name', ({ open, isLeased }) => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6, 7])
   })
 
+  test('a call that arrives as another ends does not take what a waiting call needs', async () => {
+    const { call } = await stage()
+    const first = await call({ amount: 900 })
+    const waiting = call({ amount: 600 })
+    await known()
+    void first.settle(settlementOf(0))
+    await expect(call({ amount: 600, waitMs: 0 })).rejects.toThrow(QuotaHeldByOtherCalls)
+    expect((await waiting).amount).toBe(600)
+  })
+
   test('a call with hold_wait 0 does not wait for other calls to end', async () => {
     const { call } = await stage()
     await call({ amount: 1 }, 1)
