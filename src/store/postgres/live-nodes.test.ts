@@ -20,7 +20,7 @@ describe.each(BANKS)('nodes on $name', (engine) => {
     expect(await read()).toEqual(['a'])
   })
 
-  test('live nodes are read once in two seconds, unless one has come or gone', async () => {
+  test('the list of live nodes is read again only after it has expired, not at every use', async () => {
     const { connection, node } = await bankFixture(engine)
     const nodes = new LiveNodes(connection, 'a')
     await node('a').acquire([exactly(10)])
