@@ -10,13 +10,13 @@ const NUMBERED = /['"`](\d{1,3}(?:, \d{1,3})*): /g
 /** A row of the table: its number and its last cell. */
 const ROW = /^\| (\d{1,3}) \|.*\| ([^|]*) \|$/gm
 
-test('every statement is in the table of tests once, in order', () => {
+test('every statement about the console is in the table of tests once, in order', () => {
   const numbers = rows().map(({ number }) => number)
   expect(numbers.slice(0, FIRST_STATEMENTS.length)).toEqual(FIRST_STATEMENTS)
   expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => a - b))
 })
 
-test('the table names the browser tests and those of the console that bear the number', () => {
+test('the table of console statements names the files in console and e2e whose test titles bear the number', () => {
   const named = rows().flatMap(({ number, files }) =>
     files.filter((file) => !file.startsWith('test/')).map((file) => `${number} ${file}`),
   )

@@ -17,7 +17,7 @@ users:
   - username: ann
 `
 
-test('116: values of the file have their lines, secrets only that they are set, and users are left out', () => {
+test('116: each setting of gateway.yaml is listed with its line and value; of a secret only "set" is shown; users are omitted', () => {
   const document = parseYamlDocument(TEXT, () => 'Europe/Berlin')
   expect(declaredSettingsWithLines(document, '/etc/sluice/gateway.yaml')).toEqual({
     file: 'gateway.yaml',
@@ -33,7 +33,7 @@ test('116: values of the file have their lines, secrets only that they are set, 
   })
 })
 
-test('116: without a file nothing is declared', () => {
+test('116: without a gateway.yaml the list of declared settings is empty', () => {
   expect(
     declaredSettingsWithLines(
       parseYamlDocument('', () => undefined),

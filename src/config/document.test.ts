@@ -49,7 +49,7 @@ describe('a YAML document', () => {
     expect(plain(tree)).toEqual({ a: expected })
   })
 
-  test('a YAML document has texts as keys, however they are written, and no merge keys', () => {
+  test('every key of a YAML document is read as a string, also 1.0 and true, and << is not treated as a merge key', () => {
     const { tree } = parse('1.0: a\ntrue: b\n~: c\n"a b": d\n? e\n: f\n<<: { g: h }\n')
     expect(plain(tree)).toEqual({ '1.0': 'a', true: 'b', '~': 'c', 'a b': 'd', e: 'f', '<<': { g: 'h' } })
   })
@@ -112,7 +112,7 @@ describe('a YAML document', () => {
     )
   })
 
-  test('a damaged YAML document is refused or read, with lines that it has', () => {
+  test('every error in a damaged YAML document names a line that the document has', () => {
     const base =
       'options:\n  a: [1, {b: "c"}]\n  d: |\n    text\nusers:\n  - &u\n    name: x # who\n    q: *u\n  -\n'
     const piece = fc.constantFrom(
@@ -155,11 +155,11 @@ describe('variables in texts', () => {
     expect(substitute(text, lookup)).toEqual({ text: expected })
   })
 
-  test("a variable's value is not substituted again", () => {
+  test('${NAME} inside the value of a variable is not substituted again', () => {
     expect(substitute('${B_2}', lookup)).toEqual({ text: '${A}' })
   })
 
-  test('a text without ${ is never changed', () => {
+  test('the substitution of variables leaves a text without ${ unchanged', () => {
     const without = fc
       .string({ unit: fc.constantFrom('$', '{', '}', 'A', '\\', '\n', 'é', '😀') })
       .filter((text) => !text.includes('${'))
@@ -170,7 +170,7 @@ describe('variables in texts', () => {
     )
   })
 
-  test('any text can be written with $${', () => {
+  test('$${ in gateway.yaml is read as a literal ${, whatever text follows', () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom('{', '}', 'A', 'x') }), (text) => {
         const result = substitute(`$\${${text}`, () => undefined)

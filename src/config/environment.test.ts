@@ -22,7 +22,7 @@ function said(env: NodeJS.ProcessEnv, flags: { config?: string; workers?: string
 }
 
 describe('the environment', () => {
-  test('the environment has a default for every variable', () => {
+  test('every environment variable that is not set has its default, e.g. port 3000', () => {
     expect(readEnvironment({}, {}, folder)).toEqual({
       port: 3000,
       host: '127.0.0.1',
@@ -38,7 +38,7 @@ describe('the environment', () => {
     })
   })
 
-  test('the environment has a number of workers, or one for each core', () => {
+  test('WORKERS accepts a number from 1 to 128, or auto for one worker per core', () => {
     expect(readEnvironment({ WORKERS: '3' }, {}, folder).workers).toBe(3)
     expect(readEnvironment({ WORKERS: '3' }, { workers: '2' }, folder).workers).toBe(2)
     expect(readEnvironment({}, { workers: 'auto' }, folder).workers).toBe(
@@ -53,7 +53,7 @@ describe('the environment', () => {
       ])
   })
 
-  test('the values of the environment are used unchanged', () => {
+  test('environment variables that are set override the defaults', () => {
     const env = {
       PORT: '0',
       HOST: '::1',
@@ -76,7 +76,7 @@ describe('the environment', () => {
     })
   })
 
-  test('an empty variable counts as unset', () => {
+  test('an empty environment variable counts as unset', () => {
     expect(
       said({ PORT: '', REDIS_URL: '', OPENAI_API_KEY: '', GATEWAY_CONFIG: '', GATEWAY_SECRET: '' }),
     ).toEqual([])
@@ -121,11 +121,11 @@ describe('the environment', () => {
     expect(said(env)).toEqual([expected])
   })
 
-  test('all errors of the environment are reported at once', () => {
+  test('all invalid environment variables are reported at once', () => {
     expect(said({ PORT: '-1', LOG_LEVEL: 'loud', REDIS_URL: 'redis:' })).toHaveLength(3)
   })
 
-  test('a configuration file that the environment names must exist', () => {
+  test('GATEWAY_CONFIG or --config naming a missing file is an error', () => {
     expect(said({ GATEWAY_CONFIG: 'none.yaml' })).toEqual([
       `environment: GATEWAY_CONFIG: expected a file, but there is none at ${join(folder, 'none.yaml')}`,
     ])
@@ -134,7 +134,7 @@ describe('the environment', () => {
     ])
   })
 
-  test('the order of precedence is a flag, a file named in the environment, and gateway.yaml', () => {
+  test('the configuration file is that of --config, else that of GATEWAY_CONFIG, else gateway.yaml', () => {
     for (const name of ['gateway.yaml', 'variable.yaml', 'flag.yaml']) writeFileSync(join(folder, name), '')
     const fileOf = (env: NodeJS.ProcessEnv, config?: string): string | undefined =>
       readEnvironment(env, { config }, folder).configFile

@@ -10,7 +10,7 @@ function read(text: string) {
 
 const guard = (match: string): string => `guards:\n  - name: g\n    do: redact\n    match: ${match}\n`
 
-test('a guard has the documented defaults', () => {
+test('a guard in gateway.yaml has the documented defaults where it sets nothing else', () => {
   expect(read(guard('{ secrets: true }')).content?.guards).toEqual([
     {
       name: 'g',

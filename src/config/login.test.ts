@@ -27,7 +27,7 @@ function provider(fields: Readonly<Record<string, string | undefined>>, before =
   return `${before}login:\n  oidc:\n    - ${lines.map(([key, value]) => `${key}: ${value}`).join('\n      ')}\n`
 }
 
-test('a provider needs four fields, and has defaults for the others', () => {
+test('an OIDC provider in gateway.yaml needs only its four required fields, and has defaults for the other ones', () => {
   const { content, said } = read(provider({}))
   expect(said).toEqual([])
   expect(content?.login).toEqual({
@@ -49,7 +49,7 @@ test('a provider needs four fields, and has defaults for the others', () => {
   })
 })
 
-test('the scope openid is always requested; the order of groups is kept', () => {
+test('the scope openid of an OIDC provider is always requested, and the order of its mapped groups is kept', () => {
   const groups = 'groups: { lab: {}, staff: {} }\n'
   const more = { scopes: '[groups]', group_claim: 'roles', groups: '{ z: lab, a: staff }', admins: '[ops]' }
   const [one] = read(provider(more, groups)).content?.login.oidc ?? []
@@ -136,7 +136,7 @@ describe('refused login settings', () => {
     expect(read(provider(fields)).said).toEqual([sentence])
   })
 
-  test('gateway.yaml is refused for two providers with the same name', () => {
+  test('gateway.yaml is refused for two OIDC providers with the same name', () => {
     const twice = `${provider({})}    - { name: corp, issuer: "https://b.example", client_id: x, client_secret: y }\n`
     expect(read(twice).said).toEqual([
       'gateway.yaml:7: login.oidc[1].name: expected a different name, another entry has the same',
@@ -155,7 +155,7 @@ describe('refused login settings', () => {
   })
 })
 
-test('a client secret may be in a separate file, whose last line break does not count', () => {
+test('the client secret of an OIDC provider may be in a separate file, whose last line break is ignored', () => {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-secret-'))
   onTestFinished(() => rmSync(folder, { recursive: true }))
   writeFileSync(join(folder, 'secret'), `${SECRET}\n`)
@@ -164,7 +164,7 @@ test('a client secret may be in a separate file, whose last line break does not 
   expect(content?.login.oidc[0]?.clientSecret).toBe(SECRET)
 })
 
-test('no message repeats a secret', () => {
+test('an error about an invalid OIDC client secret does not repeat the secret', () => {
   for (const fields of [{ client_secret: `"${SECRET} x"` }, { client_secret: `[${SECRET}]` }])
     expect(read(provider(fields)).said.join()).not.toContain(SECRET)
 })

@@ -37,12 +37,12 @@ channels:
   - { name: filed, protocol: chat, base_url: https://f.example/v1, models: [m] }
 `
 
-test('without stored settings, those of the file are unchanged', () => {
+test('the settings of gateway.yaml are used unchanged if no settings are stored in the database', () => {
   const file = fileOf(FILE)
   expect(mergeLayers(file, only({})).settings).toBe(file.settings)
 })
 
-test('sections that are set only in the file are unchanged, whatever else is stored', () => {
+test('sections set only in gateway.yaml are used unchanged, whatever other settings are stored in the database', () => {
   const file = fileOf(`${FILE}
 rate_limits: { console: { requests: 7 } }
 login:
@@ -55,7 +55,7 @@ login:
   expect(settings.login.oidc).toHaveLength(1)
 })
 
-test('stored channels follow those of the file; disabled ones are known, but not called', () => {
+test('channels in the database follow those of gateway.yaml; disabled channels are known, but not called', () => {
   const { settings, storedChannels: known } = mergeLayers(
     fileOf(FILE),
     only({ channels: [stored('on'), stored('off', { status: 2 })] }),
@@ -65,7 +65,7 @@ test('stored channels follow those of the file; disabled ones are known, but not
   expect(Object.isFrozen(settings.channels[1])).toBe(true)
 })
 
-test('an invalid stored setting does not affect the others, or errors found after it', () => {
+test('an invalid setting in the database is ignored, and the valid ones beside it still apply', () => {
   const { settings, ignored } = mergeLayers(
     fileOf(FILE),
     only({
@@ -91,7 +91,7 @@ test('an invalid stored setting does not affect the others, or errors found afte
   )
 })
 
-test('variables in stored settings are not replaced', () => {
+test('${NAME} in a setting stored in the database is not replaced by a variable', () => {
   const { settings } = mergeLayers(
     fileOf(FILE, { HOME: '/root' }),
     only({ channels: [stored('literal', { keys: ['${HOME}'] })] }),
@@ -99,7 +99,7 @@ test('variables in stored settings are not replaced', () => {
   expect(settings.channels[1]?.keys).toEqual(['${HOME}'])
 })
 
-test('settings of the file override stored ones', () => {
+test('settings of gateway.yaml override those stored in the database', () => {
   const file = fileOf(`
 options: { retries: 1 }
 groups: { vip: { ratio: 2 } }
@@ -124,7 +124,7 @@ ${FILE}`)
   expect(settings.priceVersion).toBe(file.settings.priceVersion)
 })
 
-test('channels for keys in the environment exist while the file declares none, whatever is stored', () => {
+test('provider keys in the environment create channels if gateway.yaml has no channels list, even if some are stored', () => {
   const env = { MISTRAL_API_KEY: 'k' }
   const beside = only({ channels: [stored('own'), stored('mistral')] })
   const names = (file: Config) => mergeLayers(file, beside).settings.channels.map(({ name }) => name)

@@ -15,7 +15,7 @@ test.each([
   expect(matchesModelPattern(name, pattern)).toBe(expected)
 })
 
-test('a pattern matches its own pieces with anything between them, and only those', () => {
+test('a * in a model pattern matches any text, and every other character matches only itself', () => {
   const piece = fc.stringMatching(/^[ab]{0,3}$/)
   fc.assert(
     fc.property(

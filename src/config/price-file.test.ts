@@ -48,7 +48,7 @@ const stored = (name: string, value: StoredEntry['value']) => ({
 beforeEach(() => rmSync(join(folder, 'prices.yaml'), { force: true }))
 
 describe('the prices file', () => {
-  test('the prices file is beneath gateway.yaml and above the built-in table', () => {
+  test('a price in gateway.yaml overrides the prices file, which overrides the built-in table', () => {
     const text = `${NAMED}models: { house: { price: { input: 7, output: 7 } } }\n`
     const prices = 'gpt-4o-mini: { input: 9, output: 9 }\nhouse: { input: 8, output: 8 }\n'
     const config = configOf(text, prices)
@@ -56,7 +56,7 @@ describe('the prices file', () => {
     expect(inputOf(configOf(CHANNEL), 'gpt-4o-mini')).toBe('0.15')
   })
 
-  test('a declared model without a price has that of the prices file, and the vendor of the built-in table', () => {
+  test('a model declared without a price has the price of the prices file and the vendor of the built-in table', () => {
     const config = configOf(
       `${NAMED}models: { gpt-4o-mini: { rate_limit: { requests: 5 } } }\n`,
       'gpt-4o-mini: { input: 9, output: 9 }\n',
@@ -65,7 +65,7 @@ describe('the prices file', () => {
     expect(config.settings.models.get('gpt-4o-mini').vendor).toBe('openai')
   })
 
-  test('a price set over HTTP is above the prices file, and a ratio is relative to it', () => {
+  test('a price set over HTTP overrides the prices file, and a ratio set over HTTP multiplies the price of the prices file', () => {
     const config = configOf(NAMED, 'house: { input: 8, output: 8 }\n')
     const set = (value: StoredEntry['value']) => inputOf(mergeLayers(config, stored('house', value)), 'house')
     expect(set({ exact: { input: 5, output: 5 } })).toBe('5')
@@ -81,12 +81,12 @@ describe('the prices file', () => {
     expect(inputOf(configOf(text, undefined, { PRICE: '4.5' }), 'house')).toBe('4.5')
   })
 
-  test('patterns of channels match the names of the prices file', () => {
+  test('a pattern in the models of a channel also matches models that only the prices file names', () => {
     const { settings } = configOf(NAMED, 'house-2: { input: 1, output: 1 }\nother: { input: 1, output: 1 }\n')
     expect(settings.channels[0]?.models).toEqual(['gpt-4o-mini', 'house', 'house-2'])
   })
 
-  test('other prices in the file are another price version, and the same prices are the same', () => {
+  test('the price version changes if a price in the prices file does, and not if the file is only formatted differently', () => {
     const version = (prices: string) => configOf(NAMED, prices).settings.priceVersion
     const one = version('house: { input: 1, output: 2 }\nother: { input: 1, output: 2 }\n')
     expect(version('# a remark\nother: { output: 2.0, input: 1 }\nhouse: { input: 1.00, output: 2 }\n')).toBe(
@@ -97,7 +97,7 @@ describe('the prices file', () => {
     expect(configOf(CHANNEL).settings.priceVersion).not.toBe(one)
   })
 
-  test('a mistake refuses the prices file as a whole, with its line', () => {
+  test('a single mistake in the prices file refuses the whole file, with the line of the mistake', () => {
     expect(
       refusalOf(() => configOf(NAMED, 'house: { input: 1, output: 2 }\nother:\n  input: 1\n  outptu: 2\n')),
     ).toEqual([
@@ -118,14 +118,14 @@ describe('the prices file', () => {
     expect(others).toEqual([])
   })
 
-  test('a thread reads the prices file to the same result', async () => {
+  test('reading the configuration in a thread gives the same prices as reading it on the main thread', async () => {
     const here = configOf(NAMED, 'house: { input: 8, output: 8 }\n')
     const there = await readConfigInThread(here.environment, here.builtIn)
     expect(there.settings.priceVersion).toBe(here.settings.priceVersion)
     expect(there.priceFile).toEqual(here.priceFile)
   })
 
-  test('the configuration can be read from texts in place of its files', () => {
+  test('the configuration can be read from given texts in place of gateway.yaml and the prices file', () => {
     const { environment } = configOf(NAMED, 'house: { input: 8, output: 8 }\n')
     const given = readConfig(environment, { text: NAMED, prices: 'house: { input: 6, output: 6 }\n' })
     expect(inputOf(given, 'house')).toBe('6')

@@ -32,7 +32,7 @@ const NO_LIMIT = { requests: 0, tokens: 0, windowMs: 60_000 }
 
 describe('the documented defaults', () => {
   test.each(['', '# nothing\n', 'options:\ngroups: null\nmodels: {}\nchannels:\nusers: []\n', 'null'])(
-    'a file without settings has the documented defaults: %j',
+    'a gateway.yaml without settings has the documented defaults: %j',
     (text) => {
       const content = read(text)
       expect(content.options).toEqual({
@@ -105,7 +105,7 @@ describe('rate limits', () => {
     ).toEqual([0, 0, 0, 0])
   })
 
-  test('the rate limit of a key may count tokens', () => {
+  test('rate_limits.key in gateway.yaml may limit tokens within a window', () => {
     expect(read('rate_limits: { key: { tokens: 1000, window: 1h } }').rateLimits.key).toEqual({
       requests: 0,
       tokens: 1000,
@@ -142,7 +142,7 @@ describe('the content log', () => {
     })
   })
 
-  test('groups, users and tokens may have their own content_log, with times in whole seconds', () => {
+  test('groups, users and tokens may have their own content_log, whose keep time is stored in whole seconds', () => {
     const { contentLog, groups, users } = read(
       'content_log: { what: metadata, sample: 0.5, keep: 2d, readers: 100 }\n' +
         'groups: { vip: { content_log: { what: full } } }\n' +
@@ -194,7 +194,7 @@ describe('groups', () => {
 describe('prices', () => {
   const priceOf = (price: string) => read(`models: { m: { price: ${price} } }`).models.get('m')?.price
 
-  test('prices that are not given follow from input: a tenth, 1.25 times and twice', () => {
+  test('cache prices that are not stated follow from input: reads a tenth, 5-minute writes 1.25 times, 1-hour writes twice', () => {
     const price = priceOf('{ input: 3, output: 15 }')
     if (!price) throw new Error('no price')
     const rate = rateOf(price, { digits: 1n, scale: 0 }, 1_000_000)
@@ -203,7 +203,7 @@ describe('prices', () => {
     expect([each('cacheRead'), each('cacheWrite5m'), each('cacheWrite1h')]).toEqual([300, 3750, 6000])
   })
 
-  test('prices of tools are the stated ones; web_search is another name of tools.web_search', () => {
+  test("a model's tools are priced only where stated; web_search is another name of tools.web_search", () => {
     const cent = { digits: 1n, scale: 2 }
     expect(priceOf('{ input: 1, output: 1 }')?.tools).toEqual({})
     expect(priceOf('{ input: 1, output: 1, web_search: 0.01 }')?.tools).toEqual({ web_search: cent })
@@ -213,7 +213,7 @@ describe('prices', () => {
     })
   })
 
-  test('prices are decimals exactly as written, however long', () => {
+  test('prices in gateway.yaml are read as exact decimals, however many digits they have', () => {
     const price = priceOf(
       '{ input: 0.1, output: "0.30", cache_read: 0.01234567890123456789, cache_write_5m: .5, cache_write_1h: 1e-3 }',
     )
@@ -226,13 +226,13 @@ describe('prices', () => {
     })
   })
 
-  test('prices may be for the call only', () => {
+  test('a model may have a price per call alone, and its tokens are then free', () => {
     const price = priceOf('{ request: 0.002 }')
     expect(price?.request).toEqual({ digits: 2n, scale: 3 })
     expect(price?.tokens.input).toEqual({ digits: 0n, scale: 0 })
   })
 
-  test('prices of audio and images are those of text where none is stated', () => {
+  test('audio and images have the prices of text where the model states no price for them', () => {
     const price = priceOf('{ input: 3, output: 15, audio_input: 6, image_output: 40 }')
     const { audio_input, audio_output, image_input, image_output } = price?.tokens ?? {}
     expect([audio_input, audio_output, image_input, image_output].map((one) => Number(one?.digits))).toEqual([
@@ -258,7 +258,7 @@ describe('prices', () => {
     expect(priceOf(text)).toMatchObject({ ...expected, tokens: { input: { digits: 0n } } })
   })
 
-  test('prices of audio and images apply in all tiers that state no other', () => {
+  test("a model's audio and image prices also apply in the price tiers that state no such price", () => {
     const price = priceOf(
       '{ input: 1, output: 2, audio_input: 9, tiers: [{ above: 10, input: 3, output: 4 }, { above: 20, input: 5, output: 6, audio_input: 7 }] }',
     )
@@ -271,7 +271,7 @@ describe('prices', () => {
     ])
   })
 
-  test("prices may have tiers, whose cached kinds follow from the tier's input", () => {
+  test('the cache prices of a price tier follow from the input price of that tier', () => {
     const price = priceOf(
       '{ input: 3, output: 15, cache_read: 1, tiers: [{ above: 200000, input: 6, output: 22.5 }] }',
     )
@@ -291,7 +291,7 @@ describe('prices', () => {
 })
 
 describe('channels', () => {
-  test('channels need a name, a protocol, an address and models; all else has defaults', () => {
+  test('a channel needs a name, a protocol, an address and models; all other fields have defaults', () => {
     const { channels } = read(
       'channels: [{ name: a, protocol: chat, base_url: "https://a.example/v1/", models: [m] }]',
     )
@@ -320,14 +320,14 @@ describe('channels', () => {
     ])
   })
 
-  test('channels speak one or several protocols, and are tested with the first', () => {
+  test('a channel may list several protocols, and their order is kept', () => {
     const { channels } = read(
       'channels: [{ name: a, protocol: [responses, chat], base_url: "https://a.example/v1", models: [m] }]',
     )
     expect(channels[0]?.protocol).toEqual(['responses', 'chat'])
   })
 
-  test('channels accept everything that is documented', () => {
+  test('a channel accepts every field that the documentation lists', () => {
     const { channels } = read(
       `
 groups: { vip: {} }
@@ -409,7 +409,7 @@ describe('users', () => {
     ])
   })
 
-  test("users' tokens accept every writable field", () => {
+  test('users and their tokens in gateway.yaml accept every writable field', () => {
     const { users } = read(
       `
 groups: { vip: { open: false }, slow: {} }
@@ -480,7 +480,7 @@ users:
   })
 })
 
-test('anchors and aliases are resolved', () => {
+test('YAML anchors and aliases in gateway.yaml are resolved', () => {
   const { channels } = read(`
 channels:
   - { name: a, protocol: chat, base_url: http://a, models: &both [m, n] }
@@ -510,7 +510,7 @@ models:
   ])
 })
 
-test('the line of a path in an alias is that of the anchor; an unknown path has its parent’s line', () => {
+test('an error inside a YAML alias names the line in the anchor; an unknown path has the line of its parent', () => {
   const { lineOf } = parseYamlDocument(
     'a: &x\n  - one\n  - { b: two,\n      c: three }\nd: *x\n\ne:\n  - four\n',
     () => undefined,
@@ -519,7 +519,7 @@ test('the line of a path in an alias is that of the anchor; an unknown path has 
   expect(places.map(lineOf)).toEqual([1, 1, 4, 5, 4, 8, 7, 7, 1])
 })
 
-test('a number or a switch may come from a variable', () => {
+test('a number or a boolean in gateway.yaml may come from an environment variable', () => {
   const { options } = read(
     'options:\n  retries: ${N}\n  token_stats: ${F}\n  usd_exchange_rate: ${R}\n  body_limit: ${N}KiB\n',
     { N: '7', F: 'false', R: '7.10' },

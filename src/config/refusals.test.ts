@@ -932,7 +932,7 @@ describe('gateway.yaml is refused for', () => {
   )
 })
 
-test('all errors are reported at once, wherever they are', () => {
+test('all errors in gateway.yaml are reported at once, in whichever sections they are', () => {
   const file = [
     'options: { retries: many }',
     'groups: { vip: { ratio: -1 } }',
@@ -952,7 +952,7 @@ test('all errors are reported at once, wherever they are', () => {
   ])
 })
 
-test('aliases of aliases cannot fill the memory', () => {
+test('a gateway.yaml whose nested aliases multiply to more than 100,000 values is refused', () => {
   const lines = Array.from({ length: 12 }, (_, level) => {
     const item = level === 0 ? 'x' : `*a${level - 1}`
     return `a${level}: &a${level} [${Array.from({ length: 10 }, () => item).join(', ')}]`

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { modelCatalogue } from './settings.ts'
 import { builtInPrices } from './built-in-prices.ts'
 
-test('a model is the same object until its price changes', () => {
+test('the model catalogue returns the same object for a model until a dated price change of the model applies', () => {
   let now = new Date('2026-05-01T12:00:00Z')
   const models = modelCatalogue(
     new Map(),

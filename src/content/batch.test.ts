@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { batchOf, callsOf } from './batch.ts'
 
-test('calls are unchanged after a batch is written and read, and absent parts differ from empty ones', () => {
+test('a batch of stored contents is read as it was written, and absent bodies differ from empty ones', () => {
   const call = (id: string, what: 'metadata' | 'redacted' | 'full') =>
     ({
       id,

@@ -69,7 +69,7 @@ test('stored content beyond the memory share of its user is dropped and counted'
   expect([...found.keys()].sort()).toEqual([first, third, other].map(({ id }) => id).sort())
 })
 
-test('a read of stored content takes memory for eight times its bytes', async () => {
+test('a read of stored content reserves memory for eight times the size of the content', async () => {
   const { log } = openLog()
   const call = callOf(1)
   say(log, call, Buffer.alloc(1_000), Buffer.alloc(500))
@@ -121,7 +121,7 @@ test('the content log does not store an answer that was not delivered to the cli
   expect({ held: log.held, dropped }).toEqual({ held: 0, dropped: [] })
 })
 
-test('the content of a call with a slow client counts as memory of the queue from the charge on', async () => {
+test('the content of a call counts as memory of the storage queue once the call is charged, even if its client still reads', async () => {
   const { log, dropped } = openLog()
   const call = callOf(1)
   const capture = log.capture(call, Buffer.alloc(MIB), () => call)

@@ -26,7 +26,7 @@ test('commas inside an unterminated string do not count as JSON values', () => {
   expect(hasFewValues(`"${'\\,'.repeat(2 * MAX_VALUES)}\\`)).toBe(true)
 })
 
-test('the data of an event is found only at the beginning of a line', () => {
+test('the data: field of a server-sent event is found only at the beginning of a line', () => {
   const text = 'event: a\r\ndata: {"a":1}\r\n\r\ndata:b data: c\n: data: d\n'
   const found = [...dataOfEvents(text)]
   expect(found.map(({ data }) => data)).toEqual(['{"a":1}', 'b data: c'])

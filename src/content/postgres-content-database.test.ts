@@ -24,7 +24,7 @@ function entry(days: number): ContentEntry {
 }
 
 describe.each(BANKS)('the content log in $name', (engine) => {
-  test('the partition of a day is removed when the day has come, with its keys, also from the file of the keys', async () => {
+  test('the PostgreSQL partition of contents that expire on a day is dropped on that day, and their keys are erased', async () => {
     const database = await engine.database(onTestFinished)
     const [first, other] = [
       PostgresContentDatabase.open(database.place),

@@ -37,7 +37,7 @@ const openFiles = (folder: string): string[] =>
     }
   })
 
-test('the content file of a day is removed when the day has come, with its keys, and no process keeps it open', async () => {
+test('the SQLite file of contents that expire on a day is deleted on that day with their keys, and all processes close it', async () => {
   const folder = `${temporaryFolder()}/content`
   const [first, other] = [new SqliteContentDatabase(folder), new SqliteContentDatabase(folder)]
   const [soon, later] = [entry(2), entry(8)]

@@ -14,13 +14,13 @@ describe('the lookup key', () => {
   })
 
   test.each(['', 'sk-', '-abc', 'sk--abc', 'a b', 'ab_c', 'é', 'x'.repeat(129)])(
-    '"%s" has no lookup key',
+    '"%s" is not accepted as an API key: it has no lookup key',
     (sent) => {
       expect(lookupKey(sent)).toBeUndefined()
     },
   )
 
-  test('only a whole prefix is removed: keys may begin with s or k', () => {
+  test('only whole sk- prefixes are removed from an API key, and a key that begins with s or k keeps its letters', () => {
     const base62 = fc.stringMatching(/^[0-9A-Za-z]{1,60}$/)
     fc.assert(fc.property(base62, fc.nat(3), (key, times) => lookupKey('sk-'.repeat(times) + key) === key))
   })

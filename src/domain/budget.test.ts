@@ -26,7 +26,7 @@ describe('a period', () => {
     expect(periodAt(period, at(now))).toEqual({ startMs: at(start), endMs: at(end) })
   })
 
-  test('a period includes its start, ends where the next one starts, and weeks start on Monday', () => {
+  test('a budget period includes its start and ends where the next one starts; a week starts on Monday', () => {
     fc.assert(
       fc.property(fc.constantFrom(...BUDGET_PERIODS), fc.integer({ min: -1e12, max: 1e13 }), (period, ms) => {
         const { startMs, endMs } = periodAt(period, ms)

@@ -20,7 +20,7 @@ const PRICES = completePrices({
 const RATE = rateOf({ ...FREE_PRICE, tokens: PRICES }, ONE, 500_000)
 
 describe('what a prompt cache saves and costs', () => {
-  test('a read token saves the difference between the prices of input and of reading', () => {
+  test('a token read from a prompt cache saves the difference between the input price and the cache read price', () => {
     // 1,000 tokens × (3 − 0.3) USD per million × 500,000 units per USD
     expect(cacheSavings(RATE, { ...NO_USAGE, cacheRead: 1000 })).toEqual({
       cache_saved: 1350,
@@ -28,7 +28,7 @@ describe('what a prompt cache saves and costs', () => {
     })
   })
 
-  test('a written token costs the difference between the prices of writing and of input', () => {
+  test('a token written to a prompt cache costs the cache write price less the input price as a surcharge', () => {
     const usage = { ...NO_USAGE, cacheWrite5m: 1000, cacheWrite1h: 100 }
     // 1,000 × 0.75 and 100 × 3 USD per million × 500,000 units per USD
     expect(cacheSavings(RATE, usage)).toEqual({ cache_saved: 0, cache_surcharge: 525 })
@@ -59,7 +59,7 @@ describe('what a prompt cache saves and costs', () => {
     expect(cacheSavings(rate, usage)).toEqual({ cache_saved: 0, cache_surcharge: 0 })
   })
 
-  test('the prices of the tier that the prompt reaches apply', () => {
+  test('cache savings are computed with the prices of the tier that the prompt reaches', () => {
     const tiered = {
       ...FREE_PRICE,
       tokens: PRICES,

@@ -48,7 +48,7 @@ test('months have the lengths of the calendar, and zones may be offsets', () => 
   ])
 })
 
-test('a day whose midnight is skipped begins with its first hour, and one with two begins with the first', () => {
+test('a day without a midnight begins with its first hour, and a day with two midnights begins with the first one', () => {
   // On these days clocks go from 00:00 to 01:00 in Beirut, and from 01:00 back to 00:00 in Havana.
   expect(starts('Asia/Beirut', 'day', '2026-03-28T12:00:00Z', '2026-03-29T12:00:00Z').at(-1)).toBe(
     '2026-03-29T01:00:00+03:00',
@@ -64,12 +64,12 @@ test('hours of a zone whose clocks move by half an hour never overlap', () => {
   expect(hours.map((text) => at(text))).toEqual(hours.map((text) => at(text)).toSorted((a, b) => a - b))
 })
 
-test('the period before has the same length by the clocks, not by hours', () => {
+test('the period before a week has the same length by the clocks, even if daylight saving time made it an hour shorter', () => {
   const calendar = new Calendar('Europe/Berlin')
   const week = [at('2026-03-29T22:00:00Z'), at('2026-04-05T22:00:00Z')] as const
   expect(calendar.format(calendar.previousStart(...week))).toBe('2026-03-23T00:00:00+01:00')
 })
 
-test('an unknown zone is refused', () => {
+test('a calendar with an unknown time zone is refused', () => {
   expect(() => new Calendar('Europe/Nowhere')).toThrow(RangeError)
 })

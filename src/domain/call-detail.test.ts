@@ -5,7 +5,7 @@ import type { Usage } from '@sluice/wire/usage'
 
 const small = fc.nat({ max: 2 })
 
-test('the details of a call are JSON with what differs from the default, or nothing', () => {
+test('the details of a call are JSON with only the fields that differ from their defaults, or empty if none does', () => {
   fc.assert(
     fc.property(
       fc.record({ audioCacheRead: small, imageCacheRead: small, images: small }),

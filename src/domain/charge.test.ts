@@ -59,7 +59,7 @@ describe('a charge', () => {
     expect(charge(rate, { ...NO_USAGE, input: 3 })).toBe(5)
   })
 
-  test('a charge is at least 1 where anything was used at a price', () => {
+  test('a charge is at least one quota unit if anything with a price was used', () => {
     const tiny = rateOf(price({ tokens: tokens('0.000001', '0') }), ONE, 500_000)
     expect(charge(tiny, { ...NO_USAGE, input: 1 })).toBe(1)
     expect(charge(tiny, NO_USAGE)).toBe(0)
@@ -97,7 +97,7 @@ describe('a charge', () => {
     expect(charge(rerank, NO_USAGE, {}, [search, drawn])).toBe(1000 + 15_000 + 21_120)
   })
 
-  test('a charge prices audio and images separately where they have their own price', () => {
+  test('a charge prices audio and image tokens separately from text where the model has prices for them', () => {
     const prices = { ...tokens('2.5', '10', '0.25'), audio_input: decimal('6'), image_output: decimal('40') }
     const spoken = rateOf(price({ tokens: prices }), ONE, 500_000)
     const usage = { ...NO_USAGE, input: 1000, audioInput: 900, output: 100, cacheRead: 50, audioOutput: 20 }
@@ -125,7 +125,7 @@ describe('a charge', () => {
     expect(rate.free).toBe(false)
   })
 
-  test('a charge is by tokens where they are reported and have a price, else by what is measured', () => {
+  test('a charge is by tokens if the provider reports them and they have a price, otherwise by seconds', () => {
     const both = rateOf(price({ tokens: tokens('2.5', '10'), second: decimal('0.0001') }), ONE, 500_000)
     expect(charge(both, { ...NO_USAGE, input: 100, output: 10, seconds: 60 })).toBe(175)
     expect(charge(both, { ...NO_USAGE, seconds: 60 })).toBe(3000)
@@ -172,7 +172,7 @@ describe('the maximum cost of a call', () => {
   })
 })
 
-test('the maximum cost of a call is by tokens or by measure, whichever is larger', () => {
+test('the maximum cost of an image call is by output tokens or by number of images, whichever is larger', () => {
   const image = { '1x1': decimal('0.04'), default: decimal('0.02') }
   const prices = { ...tokens('5', '10'), image_output: decimal('40') }
   const rate = rateOf(price({ tokens: prices, image }), ONE, 500_000)
@@ -181,13 +181,13 @@ test('the maximum cost of a call is by tokens or by measure, whichever is larger
   expect(maxCharge(rate, { prompt: 10, output: 10_000, images: 2, hasMedia: true })).toBe(200_025)
 })
 
-test('a rate is free only where nothing costs anything', () => {
+test('the rate of a call is free only if its model has no price above 0 or the group ratio is 0', () => {
   expect(rateOf(price({}), ONE, 500_000).free).toBe(true)
   expect(rateOf(price({ request: decimal('0.1') }), ONE, 500_000).free).toBe(false)
   expect(rateOf(price({ tokens: tokens('3', '15') }), decimal('0'), 500_000).free).toBe(true)
 })
 
-test('a rate is unchanged after it was stored as text', () => {
+test('the rate of a call is unchanged after it was stored as text and read back', () => {
   const tiers = [{ above: 1_000, tokens: tokens('6', '22.5') }]
   const rate = rateOf(
     price({
@@ -203,7 +203,7 @@ test('a rate is unchanged after it was stored as text', () => {
   expect(rateOf(stored, ratio, quotaPerUnit)).toEqual(rate)
 })
 
-test('a hold is at least 1 where anything has a price, as a charge is', () => {
+test('a hold is at least one quota unit if the model has any price, and 0 if the model is free', () => {
   const cheap = rateOf(price({ tokens: tokens('0.001', '0') }), ONE, 500_000)
   expect(maxCharge(cheap, { prompt: 100, output: 10 })).toBe(1)
   expect(maxCharge(cheap, { prompt: 0, output: 0 })).toBe(1)
@@ -260,7 +260,7 @@ const tools: fc.Arbitrary<PricedTool[]> = fc.array(
 
 const form = fc.constantFrom({}, { size: '1x1' }, { size: '1x1', quality: 'hd' }, { size: '9x9' })
 
-test('the lines of a cost, times the ratio and rounded once, are the charge, for any prices and usage', () => {
+test('the itemized cost lines of a call, times the ratio and rounded once, equal its charge, for any prices and usage', () => {
   fc.assert(
     fc.property(
       prices,

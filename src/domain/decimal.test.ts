@@ -33,7 +33,7 @@ describe('a decimal', () => {
     )
   })
 
-  test('a decimal is never scaled to fewer places than it has', () => {
+  test('scaling a decimal to fewer places than it has throws an error', () => {
     expect(() => atScale({ digits: 15n, scale: 1 }, 0)).toThrow(RangeError)
   })
 
@@ -53,7 +53,7 @@ describe('a decimal', () => {
     expect(decimalText(divide({ digits, scale }, { digits: divisor, scale: 0 }, places))).toBe(text)
   })
 
-  test('a decimal survives formatting and parsing', () => {
+  test('a decimal is unchanged after it is formatted and parsed', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),

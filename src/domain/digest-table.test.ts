@@ -5,7 +5,7 @@ import { DigestTable } from './digest-table.ts'
 const key = (name: string | number): Buffer => createHash('sha256').update(String(name)).digest()
 
 describe('a table of digests', () => {
-  test('a prompt is found until it expires, and only by its complete key', () => {
+  test('a remembered prompt is found until it expires, and only by all bytes of its key', () => {
     const prompts = new DigestTable()
     prompts.put(key('a'), 123_456, 2000, 1000, 10)
     expect(prompts.get(key('a'), 1900)).toBe(123_456)
@@ -16,7 +16,7 @@ describe('a table of digests', () => {
       expect(prompts.get(other, 1000), `byte ${at}`).toBeUndefined()
     }
   })
-  test('the same prompt is remembered once, with its latest tokens', () => {
+  test('a prompt that is remembered again replaces its earlier entry, with the latest token count', () => {
     const prompts = new DigestTable()
     for (const tokens of [1, 2, 3]) prompts.put(key('a'), tokens, 5000, 0, 10)
     expect(prompts.size).toBe(1)
@@ -40,7 +40,7 @@ describe('a table of digests', () => {
     for (let index = 0; index < 20_000; index++) prompts.put(key(index), index, 1_000_000, 0, 10_000)
     expect(prompts.bytes / 10_000).toBeLessThanOrEqual(64)
   })
-  test('keys that begin with the same 32 bits are remembered side by side', () => {
+  test('two prompts whose keys begin with the same 32 bits are both remembered', () => {
     const prompts = new DigestTable()
     const other = Buffer.from(key('a'))
     other[4] = (other[4] ?? 0) ^ 1
@@ -51,7 +51,7 @@ describe('a table of digests', () => {
     expect(prompts.startingWith(other.readUInt32LE(), 0).map(({ value }) => value)).toEqual([1, 2])
     expect(prompts.get(other, 0)).toBe(2)
   })
-  test('expired prompts give way to new ones', () => {
+  test('expired prompts make room for new ones in a full table of remembered prompts', () => {
     const prompts = new DigestTable()
     for (let index = 0; index < 10; index++) prompts.put(key(index), index, 1000, 0, 10)
     for (let index = 10; index < 20; index++) prompts.put(key(index), index, 9000, 2000, 10)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { endpointByName, endpointByPrice, isForUnsupportedEndpoint } from './endpoints.ts'
 import { FREE_PRICE } from './price.ts'
 
-test('the prices of a model determine its endpoints', () => {
+test('a model with a price per image, character or second belongs to the images, speech or transcriptions endpoint', () => {
   const some = { digits: 1n, scale: 3 }
   expect(endpointByPrice({ ...FREE_PRICE, image: { default: some } })).toBe('images')
   expect(endpointByPrice({ ...FREE_PRICE, characters: some })).toBe('speech')

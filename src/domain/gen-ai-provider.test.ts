@@ -37,6 +37,6 @@ test.each<[string, Channel['provider'], string, string, ProtocolName, string]>([
   expect(genAiProvider({ provider, base_url }, model, dialect)).toBe(name)
 })
 
-test('a host that only ends like that of a vendor is not its host', () => {
+test('a channel at notx.ai is not reported in telemetry as a channel of x.ai, whose name it only ends with', () => {
   expect(genAiProvider({ provider: 'generic', base_url: 'https://notx.ai/v1' }, 'm', 'chat')).toBe('openai')
 })

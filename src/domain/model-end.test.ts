@@ -24,7 +24,7 @@ describe('the day of an end', () => {
   )
 })
 
-test('the days until an end are rounded up, and 0 once it has passed', () => {
+test('the days until a model is shut down are rounded up, and 0 once the date has passed', () => {
   const end = { on: '2026-12-11' }
   expect(daysUntil(end, Date.parse('2026-12-10T00:00:00Z'))).toBe(1)
   expect(daysUntil(end, Date.parse('2026-12-09T23:59:59Z'))).toBe(2)

@@ -11,7 +11,7 @@ test('a Bedrock key is an account id and its secret, with a session token or wit
   })
 })
 
-test('a Bedrock API key has no colon', () => {
+test('a Bedrock key without a colon is read as an API key, and sent as a bearer token', () => {
   expect(parseBedrockKey('ABSKQmVkcm9ja0FQSUtleS0xMjM0')).toEqual({ bearer: 'ABSKQmVkcm9ja0FQSUtleS0xMjM0' })
 })
 

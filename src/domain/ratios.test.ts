@@ -64,7 +64,7 @@ describe('charges by ratios', () => {
 })
 
 describe('a price as ratios', () => {
-  test('a price as ratios is exact where ratios can express it', () => {
+  test('a price per token is converted to model, completion and cache ratios exactly', () => {
     expect(shown(ratiosOf(SONNET))).toEqual({
       model: '1.5',
       completion: '5',
@@ -73,15 +73,15 @@ describe('a price as ratios', () => {
     })
   })
 
-  test('a price as ratios is a price per call where it has nothing else', () => {
+  test('a model that has only a price per call is converted to a fixed price in place of ratios', () => {
     expect(shown(ratiosOf({ ...SONNET, tokens: zero(), request: d('0.002') }))).toEqual({ price: '0.002' })
   })
 
-  test('a free price is a ratio of 0', () => {
+  test('a free model is converted to a model ratio of 0', () => {
     expect(shown(ratiosOf({ ...SONNET, tokens: zero() }))).toEqual({ model: '0', completion: '1' })
   })
 
-  test('a price as ratios can be converted back, whatever ratios were set', () => {
+  test('ratios are unchanged after they are converted to prices and back', () => {
     const ratios = given({ model: '0.075', completion: '4.7', cache: '0.33', createCache: '1.1' })
     const price = pricedByRatios(ratios, undefined)
     expect(price && shown(ratiosOf(price))).toEqual(shown(ratios))
@@ -98,7 +98,7 @@ describe('prices of other modalities', () => {
     image: { default: d('0.04'), '1x1/hd': d('0.08') },
   }
 
-  test('prices of other modalities are ratios to text', () => {
+  test('audio and image token prices are converted to ratios relative to the prices of text', () => {
     const { images, ...ratios } = ratiosOf(MEDIA)
     expect(shown(ratios)).toMatchObject({
       audio: '2',
@@ -111,7 +111,7 @@ describe('prices of other modalities', () => {
     expect(images).toEqual(MEDIA.image)
   })
 
-  test('prices of other modalities are unchanged after they were ratios, and after these were stored', () => {
+  test('audio and image prices are unchanged after they are converted to ratios, stored and converted back', () => {
     const plain = (price: Price | undefined) =>
       JSON.stringify({ ...price, tokens: price && shown(price.tokens as never) }, (_, value: unknown) =>
         typeof value === 'bigint' ? String(value) : value,
@@ -125,7 +125,7 @@ describe('prices of other modalities', () => {
     expect(price).toMatchObject({ image: { default: d('0.04') }, tokens: { input: d('0') } })
   })
 
-  test('prices of other modalities stay where only the price of text is set', () => {
+  test('audio and image prices stay unchanged if only the completion ratio of text is set', () => {
     const price = pricedByRatios(given({ completion: '2' }), MEDIA)
     expect(price?.tokens).toMatchObject({ output: d('6'), audio_input: d('6'), image_output: d('30') })
     expect(price).toMatchObject({ second: MEDIA.second, image: MEDIA.image })
@@ -133,7 +133,7 @@ describe('prices of other modalities', () => {
 })
 
 describe('ratios that are set beside a price', () => {
-  test('ratios leave the prices unchanged that they do not set', () => {
+  test('a cache ratio set alone changes only the cache prices of a model', () => {
     expect(pricedByRatios(given({ cache: '0.5' }), SONNET)?.tokens).toEqual({
       ...SONNET.tokens,
       cache_read: d('1.5'),
@@ -142,7 +142,7 @@ describe('ratios that are set beside a price', () => {
     })
   })
 
-  test('ratios keep the relations of a price where only the prompt price changes', () => {
+  test('a new model ratio scales all token prices of a model alike, so that their relations stay', () => {
     const price = pricedByRatios(given({ model: '3' }), SONNET)
     expect(price && shown(price.tokens as never)).toEqual({
       input: '6',
@@ -161,7 +161,7 @@ describe('ratios that are set beside a price', () => {
     })
   })
 
-  test('ratios give no price to a model whose prompt price is unknown', () => {
+  test('a completion ratio alone gives no price to a model whose prompt price is unknown', () => {
     expect(pricedByRatios(given({ completion: '4' }), undefined)).toBeUndefined()
   })
 })

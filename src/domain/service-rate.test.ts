@@ -20,13 +20,13 @@ function heldPrices(
   )
 }
 
-test('a hold covers the dearest region of a model that is priced by region, unless the request names one', () => {
+test('a hold covers the dearest region of a model that is priced by region, unless the request names its region', () => {
   expect(heldPrices('claude-opus-4-6', { tiers: ['standard'] })).toEqual(['10', '11'])
   expect(heldPrices('claude-opus-4-6', { tiers: ['standard'], region: 'eu' })).toEqual(['10'])
   expect(heldPrices('claude-haiku-4-5', { tiers: ['standard'] })).toEqual(['10'])
 })
 
-test('a hold covers declared regions in the place of those of the vendor', () => {
+test("a hold covers the regions declared for a channel in place of the vendor's own regions", () => {
   const regions = { us: parseDecimal('1.5') ?? ZERO }
   expect(heldPrices('claude-haiku-4-5', { tiers: ['standard'] }, { regions })).toEqual(['10', '15'])
 })

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { countStreamedTokens, addStreamedPart } from './stored-response.ts'
 
-test('a part that was streamed twice counts once', () => {
+test('the tokens of a response part that was streamed twice are counted once', () => {
   const part = { first: 0, last: 99, tokens: 90 }
   expect(countStreamedTokens([part])).toBe(90)
   expect(countStreamedTokens(addStreamedPart([part], part))).toBe(90)
   expect(countStreamedTokens([part, { first: 20, last: 59, tokens: 40 }])).toBe(90)
 })
 
-test('consecutive parts of a stream add up, in any order', () => {
+test('the tokens of consecutive parts of a stream add up, in whichever order the parts are reported', () => {
   const parts = [
     { first: 100, last: 199, tokens: 50 },
     { first: 0, last: 99, tokens: 90 },
@@ -17,7 +17,7 @@ test('consecutive parts of a stream add up, in any order', () => {
   expect(countStreamedTokens(parts.toReversed())).toBe(140)
 })
 
-test('of an overlapping part only the new bytes count', () => {
+test('a stream part that overlaps an earlier part adds only tokens for its new bytes', () => {
   expect(
     countStreamedTokens([
       { first: 0, last: 99, tokens: 100 },
@@ -26,7 +26,7 @@ test('of an overlapping part only the new bytes count', () => {
   ).toBe(150)
 })
 
-test('of two parts with the same beginning the longer one counts', () => {
+test('of two stream parts with the same beginning only the longer one is kept', () => {
   const [short, long] = [
     { first: 0, last: 9, tokens: 5 },
     { first: 0, last: 99, tokens: 60 },
@@ -35,7 +35,7 @@ test('of two parts with the same beginning the longer one counts', () => {
   expect(addStreamedPart([long], short)).toEqual([long])
 })
 
-test('the number of parts is limited, and no part is lost', () => {
+test('at most 1,000 parts of a stream are kept, and the tokens of further parts are still counted', () => {
   const all = Array.from({ length: 1_500 }, (_, n) => ({ first: 2 * n, last: 2 * n, tokens: 1 }))
   const kept = all.reduce(addStreamedPart, [] as ReturnType<typeof addStreamedPart>)
   expect(kept).toHaveLength(1_000)

@@ -31,7 +31,7 @@ test('docs/configuration.md has the current list of tools', () => {
   )
 })
 
-test('every kind of tool has a price at every vendor and in every dialect', () => {
+test('every kind of provider tool has an entry in the tool price list at every vendor and in every dialect', () => {
   for (const kind of TOOL_KINDS)
     for (const vendor of ['openai', 'anthropic', 'google', 'x-ai', 'openrouter'] as const)
       for (const dialect of ['chat', 'messages', 'responses', 'gemini'] as const)

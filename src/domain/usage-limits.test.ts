@@ -35,7 +35,7 @@ describe('limits that are looser than the operator’s', () => {
     expect(field(budget, rateLimit)).toBe(expected)
   })
 
-  test('limits that are less, equal, or not restricted by the operator are accepted', () => {
+  test("a user may set limits that are lower than the operator's, equal to them, or not restricted by the operator", () => {
     expect(field(DAILY, {})).toBeUndefined()
     expect(field({ amount: 1, period: 'day' }, { requests: 1, parallel: 1, tokens: 1 })).toBeUndefined()
     const parallelAlone = { rateLimit: { ...OFF, parallel: 3 } }
@@ -63,7 +63,7 @@ const part = fc.record(
 )
 const change = fc.record({ budget: fc.option(budget), rateLimit: part }, { requiredKeys: [] })
 
-test("an operator's change replaces what the holder has, whoever changed it before", () => {
+test("limits that an operator sets replace those of the token's holder, whoever set these before", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.boolean(), change)), (changes) => {
       let limits: { budget: Budget | undefined; rateLimit: CallRateLimit } = {
@@ -85,7 +85,7 @@ test("an operator's change replaces what the holder has, whoever changed it befo
   )
 })
 
-test('limits that an operator removes no longer restrict the holder', () => {
+test('limits that an operator removes no longer restrict what the holder of a token may set', () => {
   const given = afterOperatorChange(NO_OPERATOR_LIMITS, { budget: DAILY, rateLimit: { requests: 1 } }, 60_000)
   expect(isSetByOperator({ operator_terms: given })).toBe(true)
   const after = afterOperatorChange(given, { budget: null, rateLimit: { requests: 0 } }, 60_000)
@@ -116,7 +116,7 @@ const used_quota = fc.integer({ min: 0, max: 3 })
 const models = ({ model_limits_enabled, model_limits }: TokenGrants): string[] =>
   ['a', 'b', 'c'].filter((name) => !model_limits_enabled || model_limits.includes(name))
 
-test('an accepted token permits nothing that the operator’s does not', () => {
+test("a user's change of a token is accepted only if the token then permits nothing beyond what the operator granted", () => {
   fc.assert(
     fc.property(grants, grants, used_quota, address, (theirs, own, used, parts) => {
       const given = updateGrants(undefined, { ...theirs, used_quota: 0 }, theirs)
@@ -136,7 +136,7 @@ test('an accepted token permits nothing that the operator’s does not', () => {
   )
 })
 
-test('a token as the operator created it is accepted, also once some of its quota is spent', () => {
+test('a user may save a token unchanged as the operator created it, even once some of its quota is spent', () => {
   fc.assert(
     fc.property(grants, used_quota, (theirs, used) => {
       const given = updateGrants(undefined, { ...theirs, used_quota: 0 }, theirs) ?? {}
@@ -146,7 +146,7 @@ test('a token as the operator created it is accepted, also once some of its quot
   )
 })
 
-test('an operator removes a limit by changing its fields, and keeps the others', () => {
+test('an operator who changes one limit of a token replaces or removes that limit alone, and the other limits stay', () => {
   const token = {
     remain_quota: 5,
     unlimited_quota: false,

@@ -97,7 +97,7 @@ describe('comparison of names', () => {
     )
   })
 
-  test('names of ASCII are compared in lower case', () => {
+  test('ASCII user names are compared in lower case', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme-ascii' }), (name) => {
         expect(comparableName(name)).toBe(name.toLowerCase())
@@ -105,7 +105,7 @@ describe('comparison of names', () => {
     )
   })
 
-  test('names are folded by Unicode’s NFKC_Casefold, letter by letter', () => {
+  test('user names are compared after folding each letter by Unicode’s NFKC_Casefold', () => {
     // Cherokee letters fold to upper case there, which compares equal; dotless i is not folded.
     const others = /[ı\p{Script=Cherokee}]/u
     const unchanging = /[\p{Script=Han}\p{Script=Hangul}\p{Unassigned}\p{Private_Use}]/u

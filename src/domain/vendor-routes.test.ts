@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { parseVendorRoutes } from './vendor-routes.ts'
 
 describe('vendor_routes', () => {
-  test('vendor_routes maps vendors to groups', () => {
+  test('vendor_routes is parsed from JSON to a map from vendors to groups, also for a vendor named __proto__', () => {
     expect(parseVendorRoutes('{"anthropic": "vip", "__proto__": "default"}')).toEqual(
       new Map([
         ['anthropic', 'vip'],

@@ -16,7 +16,7 @@ function heapOf(usedBytes: number) {
   return { garbage, note, seen }
 }
 
-test('garbage of large conversations is collected after each 64 MiB', async () => {
+test('a garbage collection runs after each 64 MiB of garbage from large conversations', async () => {
   const { note } = heapOf(30 * MIB)
   expect(await note(63 * MIB)).toBe(0)
   expect(await note(MIB)).toBe(1)
@@ -24,7 +24,7 @@ test('garbage of large conversations is collected after each 64 MiB', async () =
   expect(await note(80 * MIB)).toBe(2)
 })
 
-test('the garbage of conversations that end in one turn of the event loop is collected once, after it', async () => {
+test('a single garbage collection runs after large conversations that end in the same turn of the event loop', async () => {
   const { garbage, note, seen } = heapOf(30 * MIB)
   garbage.note(80 * MIB)
   garbage.note(80 * MIB)
@@ -32,7 +32,7 @@ test('the garbage of conversations that end in one turn of the event loop is col
   expect(await note(MIB)).toBe(1)
 })
 
-test('a larger heap waits for as much garbage as it keeps, because its collection takes longer', async () => {
+test('a heap of over 64 MiB is collected only after as much garbage as its size, as its collection takes longer', async () => {
   const { note } = heapOf(500 * MIB)
   expect(await note(64 * MIB)).toBe(1)
   expect(await note(499 * MIB)).toBe(1)

@@ -49,7 +49,7 @@ async function pass(seconds: number, underWay = 0): Promise<void> {
 }
 
 describe('when memory is released', () => {
-  test('memory is released three seconds after the start, once', async () => {
+  test('the gateway releases memory three seconds after it has started, and not again while it is idle', async () => {
     await pass(2)
     expect(full).toBe(0)
     await pass(1)
@@ -58,13 +58,13 @@ describe('when memory is released', () => {
     expect([full, young]).toEqual([1, 0])
   })
 
-  test('memory is released three seconds after work at the start', async () => {
+  test('the gateway releases memory three seconds after the calls that arrived during its start have ended', async () => {
     await pass(20, 1)
     await pass(3)
     expect(full).toBe(1)
   })
 
-  test('a minute after work young garbage and buffers are released, while there is little other memory, but not in a pause', async () => {
+  test('a minute after the last call only young garbage is collected, unless the process has grown by three quarters', async () => {
     await pass(3)
     await pass(100, 1)
     residentBytes = 1.74 * START_BYTES
@@ -178,7 +178,7 @@ describe('when memory is released', () => {
     expect(full).toBe(3)
   })
 
-  test('the growth is measured from the size after the heap was trimmed', async () => {
+  test('the growth that triggers a release of memory is measured from the size after the heap was last trimmed', async () => {
     await pass(3)
     await pass(10, 1)
     residentBytes = 4 * START_BYTES

@@ -55,7 +55,7 @@ test('a storage that fails repeatedly causes at most one line of level error a m
   expect(lines.filter((line) => line.startsWith('error'))).toHaveLength(1)
 })
 
-test('the storage fails while any part of it fails', () => {
+test('the storage counts as failed while its file or its accounts database fails', () => {
   const { storage } = watched()
   storage.note('file', FULL)
   storage.note('bank', new Error('read-only'))
@@ -65,7 +65,7 @@ test('the storage fails while any part of it fails', () => {
   expect([storage.isOk, storage.failure]).toEqual([true, undefined])
 })
 
-test('the first of several workers reports what another one found', async () => {
+test('the first of several workers logs a storage failure that another worker found', async () => {
   const listeners: ((text: string) => void)[] = []
   const lines: string[] = []
   const announcer = {

@@ -3,18 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { QuotaConverter } from './amounts.ts'
 
 describe('quota of another gateway', () => {
-  test('imported quota is unchanged if a unit has the same value as in the gateway', () => {
+  test('imported quota is unchanged if a quota unit of the source has the same value as in the gateway', () => {
     for (const unitsThere of [undefined, '500000', '500000.0', '5e+05', '5E5']) {
       expect(new QuotaConverter(unitsThere, 500_000).convert('quota', 2 ** 52 + 1)).toBe(2 ** 52 + 1)
     }
   })
 
-  test('imported quota keeps its value, rounded half away from zero to a whole unit', () => {
+  test('imported quota keeps its value in money, rounded half away from zero to a whole unit of the gateway', () => {
     const units = new QuotaConverter('1000', 500)
     expect([10, 1, -1, 3, 0].map((amount) => units.convert('quota', amount))).toEqual([5, 1, -1, 2, 0])
   })
 
-  test("imported quota converted back is the original, where the gateway's units are smaller", () => {
+  test("imported quota that is converted back equals the original amount if the gateway's quota units are smaller", () => {
     const value = fc.integer({ min: 1, max: 500_000 })
     fc.assert(
       fc.property(
@@ -31,11 +31,14 @@ describe('quota of another gateway', () => {
     )
   })
 
-  test.each(['0', '-1', 'many', ''])('quota in units of %j cannot be imported', (unitsThere) => {
-    expect(() => new QuotaConverter(unitsThere, 500_000)).toThrow('QuotaPerUnit: expected a number above 0')
-  })
+  test.each(['0', '-1', 'many', ''])(
+    "an import is refused if the source's QuotaPerUnit is %j",
+    (unitsThere) => {
+      expect(() => new QuotaConverter(unitsThere, 500_000)).toThrow('QuotaPerUnit: expected a number above 0')
+    },
+  )
 
-  test('quota that exceeds the safe integers is refused', () => {
+  test('imported quota that exceeds the safe integers is refused', () => {
     expect(() => new QuotaConverter('1', 500_000).convert('quota', 2 ** 52)).toThrow(
       'quota: expected an amount',
     )

@@ -24,7 +24,7 @@ async function opened(place: string, bounds: Partial<ReadLimits> = {}): Promise<
 }
 
 describe.each(ENGINES)('a hostile source on $name', (engine) => {
-  test('a source is not read where a table is a view, whatever the view selects', async () => {
+  test('an import source is not read if one of its tables is a view, whatever the view selects', async () => {
     const family = await familyDatabase('new-api', engine.name)
     await family.sql('alter table users rename to people')
     await family.sql(`create view users as ${ENDLESS} select id, 'x' as username, 1 as quota from n`)
@@ -33,14 +33,14 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
     )
   })
 
-  test('a source is not read where its options are a view', async () => {
+  test('an import source is not read if its options table is a view', async () => {
     const family = await familyDatabase('new-api', engine.name)
     await family.sql('drop table options')
     await family.sql(`create view options as ${ENDLESS} select 'k' || id as key, 'v' as value from n`)
     await expect(readFamily(await opened(family.place))).rejects.toThrow('"options" is a view')
   })
 
-  test('a source is read up to the maximum number of rows', async () => {
+  test('an import source is read up to the maximum number of rows', async () => {
     const family = await familyDatabase('new-api', engine.name)
     for (let n = 0; n < 60; n += 1) await family.insert('options', { key: `k${n}`, value: 'v' })
     expect((await readFamily(await opened(family.place, { rows: 60 }))).options.size).toBe(60)
@@ -49,7 +49,7 @@ describe.each(ENGINES)('a hostile source on $name', (engine) => {
     )
   })
 
-  test('a source is read up to the maximum number of bytes of all tables together', async () => {
+  test('an import source is read up to the maximum number of bytes of all its tables together', async () => {
     const family = await familyDatabase('new-api', engine.name)
     await family.insert('options', { key: 'a', value: 'v'.repeat(60_000) })
     await family.insert('users', { id: 1, username: 'u'.repeat(60_000), password: '', quota: 0 })
@@ -218,13 +218,13 @@ describe('a server that only speaks like PostgreSQL', () => {
 describe('a server that greets without an end', () => {
   const SENTENCE = 'its server sends more than 65536 bytes before it accepts the user'
 
-  test('an endless greeting is abandoned as PostgreSQL', async () => {
+  test('an import from a PostgreSQL server that sends an endless greeting is abandoned', async () => {
     const { port, sent } = await endlessGreeting(message('R', Buffer.alloc(0), 2 ** 31 - 5))
     await expect(openPostgresSource(`postgres://u@127.0.0.1:${port}/d`)).rejects.toThrow(SENTENCE)
     expect(sent()).toBeLessThan(100 * 2 ** 20)
   })
 
-  test('an endless greeting is abandoned as MySQL', async () => {
+  test('an import from a MySQL server that sends an endless greeting is abandoned', async () => {
     // The greeting of protocol 10 in packets of the maximum length, which continue each other.
     const { port, sent } = await endlessGreeting(Buffer.from([0xff, 0xff, 0xff, 0, 10]))
     const place = mysqlAddress(`mysql://u@127.0.0.1:${port}/d`)
@@ -234,7 +234,7 @@ describe('a server that greets without an end', () => {
   })
 })
 
-test('a text with bytes that are not UTF-8 is refused, whatever server sends it', async () => {
+test('an imported text with bytes that are not UTF-8 is refused, even if PostgreSQL sends it', async () => {
   const row = message('D', Buffer.from([0, 1, 0, 0, 0, 2, 0x61, 0xff]))
   const place = await server((socket) =>
     socket.write(Buffer.concat([message('T', COLUMN), row, message('C', Buffer.from('SELECT 1\0')), READY])),

@@ -13,7 +13,7 @@ function read(text: string, options = HTTP): ImportSource {
 const channelsIn = ({ configuration }: ImportSource) => configuration.channels.map(({ channel }) => channel)
 
 describe('a LiteLLM configuration', () => {
-  test('models of one provider, address and key are one channel, with their mapping', () => {
+  test('LiteLLM models of the same provider, address and key become one channel with a model mapping', () => {
     const source = read(`
 model_list:
   - model_name: small
@@ -34,7 +34,7 @@ model_list:
     ])
   })
 
-  test('two upstream models of one name are two channels', () => {
+  test('two LiteLLM models of the same name with different upstream models become two channels', () => {
     const source = read(`
 model_list:
   - model_name: best
@@ -48,7 +48,7 @@ model_list:
     ])
   })
 
-  test('addresses of compatible servers stay as they are, those of Anthropic get their version', () => {
+  test('a LiteLLM address of an OpenAI-compatible server is kept as base URL, and one of Anthropic gets /v1', () => {
     const source = read(`
 model_list:
   - model_name: local
@@ -65,7 +65,7 @@ model_list:
     ])
   })
 
-  test('Azure, Bedrock and Vertex keep version, region, project and location', () => {
+  test('LiteLLM models of Azure, Bedrock and Vertex keep their API version, region, project and location', () => {
     const source = read(`
 model_list:
   - model_name: gpt-4o
@@ -110,7 +110,7 @@ model_list:
     ])
   })
 
-  test('only the command reads variables; a channel whose variable is not read is disabled, and its line names the variable', () => {
+  test('os.environ keys in a LiteLLM file are read by the import command; over HTTP such a channel is imported as disabled', () => {
     const text = `
 model_list:
   - model_name: gpt-4o
@@ -123,7 +123,7 @@ model_list:
     expect(channelsIn(read(text, command))).toMatchObject([{ status: 1, keys: ['sk-of-the-machine'] }])
   })
 
-  test('an entry is not imported if its address is in a variable that is not read', () => {
+  test('a LiteLLM entry is not imported if its address is in an environment variable that is not read', () => {
     const { configuration } = read(`
 model_list:
   - model_name: m
@@ -133,7 +133,7 @@ model_list:
     expect(configuration.left[0]?.notes[0]).toContain('HOST_OF_MODELS')
   })
 
-  test('limits of all models of a channel are added, and prices are per million tokens, exactly', () => {
+  test("LiteLLM rate limits of a channel's models are added up, and prices are converted exactly to a million tokens", () => {
     const { configuration } = read(`
 model_list:
   - model_name: a
@@ -181,7 +181,7 @@ mystery: true
     (text) => expect(litellmSource(text, HTTP)).toBeUndefined(),
   )
 
-  test('a text with ${NAME} is read as it is', () => {
+  test('${NAME} in a LiteLLM configuration is not replaced by a variable', () => {
     const source = read(`
 model_list:
   - model_name: m
@@ -190,7 +190,7 @@ model_list:
     expect(channelsIn(source)[0]?.keys).toEqual(['a${NAME}$${B}'])
   })
 
-  test('aliases that multiply, deep levels and long lists are refused with a sentence', () => {
+  test('a LiteLLM configuration with multiplying aliases, 50 nested levels or 10,001 models is refused with a message', () => {
     const level = (n: number): string =>
       `a${n}: &a${n} [${Array.from({ length: 10 }, () => `*a${n - 1}`).join()}]`
     const bomb = ['a0: &a0 [x]', ...[1, 2, 3, 4, 5, 6, 7].map(level), 'model_list: *a7'].join('\n')

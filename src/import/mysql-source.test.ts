@@ -79,7 +79,7 @@ describe.skipIf(withoutMariadb('the database of MariaDB that is imported'))('a s
   )
 })
 
-test('a server that does not answer is abandoned', async () => {
+test('an import from a MySQL server that does not answer is abandoned after the timeout', async () => {
   const silent = createServer(() => {}).listen(0, '127.0.0.1')
   await once(silent, 'listening')
   onTestFinished(() => void silent.close())

@@ -14,7 +14,7 @@ const source = (
   leftTables,
 })
 
-test('a table with more rows than are counted is reported as such, and so is one that cannot be counted', () => {
+test('an import reports tables that it skips with their row count, "more than 1000000" or an unknown number', () => {
   const lines = listNotImported(
     source([
       { name: 'logs', rows: 1_000_001 },
@@ -27,7 +27,7 @@ test('a table with more rows than are counted is reported as such, and so is one
   ])
 })
 
-test('deleted users have no logins', () => {
+test('the report of logins that are not imported leaves out those of deleted users', () => {
   const users = [
     { id: 1, username: 'ann', status: 1, telegram_id: '7' },
     { id: 2, username: 'bob', status: 1, telegram_id: '8', deleted_at: '2026-01-01' },

@@ -19,7 +19,7 @@ describe('an address of MySQL', () => {
   })
 
   test.each(['one-api.db', '/srv/tcp(x).db', 'postgres://ann@db/newapi', 'https://db/newapi'])(
-    'an import source that is not an address of MySQL is recognized as such: %s',
+    'an import source is not treated as a MySQL address if it is %s',
     (place) => {
       expect(mysqlAddress(place)).toBeUndefined()
     },

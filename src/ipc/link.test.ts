@@ -20,7 +20,7 @@ async function pair(): Promise<readonly [Link, Link, Socket]> {
   return [new Link(own), new Link(other), own]
 }
 
-test('messages arrive in order, whatever their sizes', async () => {
+test('messages between two processes arrive in order, whatever their sizes', async () => {
   const [a, b] = await pair()
   const received: unknown[] = []
   const done = new Promise<void>((resolve) =>
@@ -37,7 +37,7 @@ test('messages arrive in order, whatever their sizes', async () => {
   expect(received).toEqual(sent)
 })
 
-test('requests are answered, and fail with the message of the other end', async () => {
+test('a request to another process is answered, or fails with the error message of that process', async () => {
   const [a, b] = await pair()
   b.answer('double', (value: number) => 2 * value)
   b.answer('later', (value: number) => new Promise((resolve) => setImmediate(() => resolve(value))))
@@ -50,7 +50,7 @@ test('requests are answered, and fail with the message of the other end', async 
   await expect(a.request('reject')).rejects.toThrow('not now')
 })
 
-test('when the other end is gone, requests fail, and an incomplete message is not delivered', async () => {
+test('when the other process is gone, requests to it fail, and its incomplete message is not delivered', async () => {
   const [a, b, socket] = await pair()
   const received: unknown[] = []
   b.on('value', (value) => received.push(value))

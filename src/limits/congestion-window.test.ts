@@ -18,7 +18,7 @@ function replace(window: CongestionWindow, calls: number): number {
   return begun
 }
 
-test('one call begins for each that ends, except for one in sixteen', () => {
+test('on a busy event loop the congestion window begins 15 calls for each 16 that end', () => {
   const window = new CongestionWindow()
   fill(window)
   window.addTime(16, 16, 1)
@@ -35,7 +35,7 @@ function serve(window: CongestionWindow, calls: number, costMs: number): void {
   }
 }
 
-test('idle time allows as many more calls as it could have processed, by the cost of those that ended', () => {
+test('the congestion window grows by the calls that the idle time of the event loop could have processed', () => {
   const window = new CongestionWindow()
   fill(window)
   serve(window, 1_000, 2)
@@ -43,7 +43,7 @@ test('idle time allows as many more calls as it could have processed, by the cos
   expect(fill(window)).toBe(4)
 })
 
-test('idle time of the event loop does not count as a cost of calls', () => {
+test('idle time of the event loop during calls does not count as CPU cost of these calls', () => {
   const window = new CongestionWindow()
   fill(window)
   for (let i = 0; i < 1_000; i++) {
@@ -56,7 +56,7 @@ test('idle time of the event loop does not count as a cost of calls', () => {
   expect(fill(window)).toBe(9)
 })
 
-test('before calls end, their cost is estimated by that of their beginnings', () => {
+test('before any call has ended, the CPU cost of a call is estimated by the cost of beginning one', () => {
   const window = new CongestionWindow()
   fill(window)
   for (let i = 0; i < 1_000; i++) {
@@ -69,7 +69,7 @@ test('before calls end, their cost is estimated by that of their beginnings', ()
   expect(fill(window)).toBe(10)
 })
 
-test('without a known cost, or with expensive calls, the window grows at the minimum rate', () => {
+test('the congestion window grows at the minimum rate while the cost of calls is unknown or high', () => {
   const window = new CongestionWindow()
   fill(window)
   window.addTime(20, 20, 1 / 5)
@@ -81,7 +81,7 @@ test('without a known cost, or with expensive calls, the window grows at the min
   expect(fill(window)).toBe(4)
 })
 
-test('sixteen calls may be in flight however busy the loop is', () => {
+test('the congestion window admits at least 16 calls in flight, however busy the event loop is', () => {
   const window = new CongestionWindow()
   fill(window)
   window.addTime(16, 16, 1)
@@ -92,14 +92,14 @@ test('sixteen calls may be in flight however busy the loop is', () => {
   expect(fill(window)).toBe(16)
 })
 
-test('at most 16 more calls begin after an idle time, however long it was', () => {
+test('the congestion window admits at most 16 more calls after an idle time of the event loop, however long it was', () => {
   const window = new CongestionWindow()
   fill(window)
   window.addTime(10_000, 10_000, 1)
   expect(fill(window)).toBe(16)
 })
 
-test('calls that began while the window was closed delay its next opening', () => {
+test('calls that began while the congestion window was closed delay its next opening', () => {
   const window = new CongestionWindow()
   fill(window)
   for (let i = 0; i < 10; i++) window.callBegan(false)
@@ -109,14 +109,14 @@ test('calls that began while the window was closed delay its next opening', () =
   expect(fill(window)).toBe(1)
 })
 
-test('a reopened window admits 16 more calls, however many are in flight', () => {
+test('a reopened congestion window admits 16 more calls, however many are in flight', () => {
   const window = new CongestionWindow()
   fill(window)
   window.reopen()
   expect(fill(window)).toBe(16)
 })
 
-test('the window admits as many calls in flight as end within twelve milliseconds', () => {
+test('the congestion window admits as many calls in flight as the event loop can process in twelve milliseconds', () => {
   const window = new CongestionWindow()
   fill(window)
   serve(window, 10_000, 0.1)
@@ -136,25 +136,25 @@ function beginCalls(forecast: WaitForecast, intervalMs: number, durationMs: numb
   }
 }
 
-test('the forecast is the time until the whole queue has begun at the recent rate', () => {
+test('the forecast waiting time is the time until all queued calls have begun at the recent rate', () => {
   const forecast = new WaitForecast()
   beginCalls(forecast, 4, 5_000)
   expect(forecast.waitMs(500)).toBeCloseTo(2_000, -2)
   expect(forecast.waitMs(0)).toBe(0)
 })
 
-test('the forecast is 0 before anything was measured', () => {
+test('the forecast waiting time of queued calls is 0 before any rate was measured', () => {
   expect(new WaitForecast().waitMs(5_000)).toBe(0)
 })
 
-test('the forecast follows a change of the rate within a second or two', () => {
+test('the forecast waiting time of queued calls follows a change of the rate within a second or two', () => {
   const forecast = new WaitForecast()
   beginCalls(forecast, 1, 60_000)
   beginCalls(forecast, 4, 3_000)
   expect(forecast.waitMs(1_000)).toBeGreaterThan(3_000)
 })
 
-test('the forecast grows while no call begins', () => {
+test('the forecast waiting time of queued calls grows while no call begins', () => {
   const forecast = new WaitForecast()
   beginCalls(forecast, 1, 5_000)
   forecast.addTime(2_000)

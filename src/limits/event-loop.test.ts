@@ -11,7 +11,7 @@ async function idleDuring(action: () => unknown): Promise<number> {
   return THREAD_EVENT_LOOP.idleMs() - idleMs
 }
 
-test('a loop that waits is idle', async () => {
+test('the time that the event loop waits is measured as idle time', async () => {
   // A process that gets no CPU time does not become idle, so the measurement is repeated.
   await expect
     .poll(
@@ -26,7 +26,7 @@ test('a loop that waits is idle', async () => {
     .toBeGreaterThan(100)
 })
 
-test('a loop that works is not idle', async () => {
+test('the time that the event loop works is not measured as idle time', async () => {
   const idleMs = await idleDuring(() => {
     const startMs = THREAD_EVENT_LOOP.nowMs()
     while (THREAD_EVENT_LOOP.nowMs() - startMs < 100);
@@ -34,7 +34,7 @@ test('a loop that works is not idle', async () => {
   expect(idleMs).toBeLessThan(10)
 })
 
-test('refusals are sent at once; of very many, some at the end of the turn, and in the next turn at once again', async () => {
+test('up to 500 refusals in a turn of the event loop are sent at once, and further ones at the end of the turn', async () => {
   const refusals = new DeferredRefusals()
   for (let round = 0; round < 2; round++) {
     let said = 0
@@ -47,7 +47,7 @@ test('refusals are sent at once; of very many, some at the end of the turn, and 
   }
 })
 
-test('refusals that arise while the last ones of a turn are sent are sent, too', async () => {
+test('refusals that arise while deferred refusals are being sent are sent as well', async () => {
   const refusals = new DeferredRefusals()
   let again = 0
   for (let i = 0; i < 501; i++) refusals.send(() => refusals.send(() => (again += 1)))

@@ -40,7 +40,7 @@ describe('a pool that clients share', () => {
     },
   )
 
-  test('a shared pool leaves as much to the next client as the one before took', () => {
+  test('each new client of a shared pool can take half of what the clients before it left free', () => {
     const { pool: slots } = pool(16)
     slots.take('bob', 1)
     slots.give('bob', 1)
@@ -48,13 +48,13 @@ describe('a pool that clients share', () => {
     expect(slots.take('late', 1)).toBe(true)
   })
 
-  test('a shared pool converges to equal shares for clients that take in turn, with one more share free', () => {
+  test('clients that take from a shared pool in turn end with equal shares, and one more such share stays free', () => {
     const { pool: slots } = pool(40)
     for (let round = 0; round < 40; round++) for (const client of ['a', 'b', 'c']) slots.take(client, 1)
     expect(['a', 'b', 'c'].map((client) => slots.usedBy(client))).toEqual([10, 10, 10])
   })
 
-  test('a shared pool gives a client its first unit of whatever is left', () => {
+  test('a client that holds nothing can take the last unit of a shared pool', () => {
     const { pool: slots } = pool(1)
     slots.take('bob', 1)
     slots.give('bob', 1)
@@ -62,7 +62,7 @@ describe('a pool that clients share', () => {
     expect(slots.take('bob', 1)).toBe(false)
   })
 
-  test('a shared pool takes nothing where it refuses', () => {
+  test('a shared pool takes nothing from itself when it refuses an amount', () => {
     const { pool: bytes } = pool(100)
     expect(bytes.take('ann', 101)).toBe(false)
     expect(bytes.held).toBe(0)
@@ -108,7 +108,7 @@ describe('a shared pool in any sequence of requests', () => {
     expect([shared.held, shared.clients]).toEqual([0, 0])
   }
 
-  test('clients of a pool never hold more than the total, each what it took, and all of it is returned', () => {
+  test('the clients of a shared pool never hold more than its total, and everything that they took is returned', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 200 }), (steps) =>
         play(steps, (shared) => expect(shared.held).toBeLessThanOrEqual(100)),
@@ -156,7 +156,7 @@ function twoLevelPool() {
   return { shares, fill, clock }
 }
 
-test('many keys of one user together have at most what the user may have', () => {
+test("many keys of one user together take at most the user's share of a shared pool", () => {
   const { shares, fill } = twoLevelPool()
   shares.take({ client: 2, key: 1 }, 1)
   for (let key = 1; key <= 40; key += 1) fill(1, key)
@@ -165,7 +165,7 @@ test('many keys of one user together have at most what the user may have', () =>
   expect(shares.usedBy(2)).toBe(MAX / 4)
 })
 
-test('the keys of one user leave each other as much as they have', () => {
+test('a key takes at most half of what its user may still take from a shared pool while another key is active', () => {
   const { shares, fill } = twoLevelPool()
   shares.take({ client: 1, key: 2 }, 1)
   // The user may have 168, and the other key has 1.
@@ -174,13 +174,13 @@ test('the keys of one user leave each other as much as they have', () => {
   expect(fill(1, 2)).toBe(42 - 1)
 })
 
-test('a key that is alone has all that its user may have', () => {
+test("the only active key of a user can take the user's whole share of a shared pool", () => {
   const { shares, fill } = twoLevelPool()
   expect(fill(1, 1)).toBe((MAX * 7) / 8)
   expect(shares.take({ client: 2, key: 2 }, MAX / 8)).toBe(true)
 })
 
-test('a key counts as active for a minute, even if its user holds nothing meanwhile', () => {
+test('a key that used a shared pool counts as active for a minute, even if its user holds nothing meanwhile', () => {
   const { shares, fill, clock } = twoLevelPool()
   shares.take({ client: 1, key: 2 }, 1)
   shares.give({ client: 1, key: 2 }, 1)

@@ -45,7 +45,7 @@ describe('a fair queue', () => {
     expect(started).toEqual(['a', 'a', 'b', 'a'])
   })
 
-  test('a fair queue starts work of a late flow before the second piece of a flow with much work', async () => {
+  test('a fair queue starts the work of a flow that comes late before further work of a flow with much waiting work', async () => {
     const { started, submit, end } = stage(2, 200)
     submit('many', 120)
     await end(10)
@@ -59,7 +59,7 @@ describe('a fair queue', () => {
     expect(started.slice(14).toSorted()).toEqual(['late', 'other'])
   })
 
-  test('a fair queue alternates between flows, so that each gets as much', async () => {
+  test('a fair queue alternates between flows, so that each flow starts equally much work', async () => {
     const { started, submit, end } = stage(1, 200)
     submit('a', 50)
     submit('b', 10)
@@ -79,7 +79,7 @@ describe('a fair queue', () => {
     expect(started.slice(21).filter((one) => one === 'a').length).toBeGreaterThanOrEqual(4)
   })
 
-  test('a fair queue refuses the flows with the most work when too much waits, not a late flow', async () => {
+  test('a full fair queue refuses work of the flow with the most waiting work, not of a flow that comes late', async () => {
     const { started, refused, submit, end } = stage(2, 10)
     submit('many', 14)
     await settled()

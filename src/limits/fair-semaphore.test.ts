@@ -22,14 +22,14 @@ const enterAll = (slots: FairSemaphore, clients: string): SlotEntry[] =>
 const statesOf = (entries: readonly SlotEntry[]): string => entries.map(({ state }) => state).join(' ')
 
 describe('slots that clients share', () => {
-  test('shared slots are taken at once while they are free', () => {
+  test('a slot of a fair semaphore is taken at once while one is free', () => {
     const entry = semaphoreOf(4).enter('ann')
     expect(entry.isIn).toBe(true)
     expect(entry.decided).toBeUndefined()
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('shared slots are waited for until one is released', async () => {
+  test('an entry waits for a slot of a fair semaphore until one is released', async () => {
     const slots = semaphoreOf(1)
     const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     expect(second.state).toBe('waiting')
@@ -39,7 +39,7 @@ describe('slots that clients share', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  test('shared slots are waited for no longer than the timeout', async () => {
+  test('an entry waits for a slot of a fair semaphore no longer than the timeout', async () => {
     const slots = semaphoreOf(1)
     const [first, second] = enterAll(slots, 'ab') as [SlotEntry, SlotEntry]
     await vi.advanceTimersByTimeAsync(WAIT_MS - 1)
@@ -51,7 +51,7 @@ describe('slots that clients share', () => {
     expect([slots.taken, slots.waiting]).toEqual([0, 0])
   })
 
-  test('shared slots are given to waiting clients in turn, not to the client with the most entries', () => {
+  test('released slots of a fair semaphore go to waiting clients in turn, not to the client with the most entries', () => {
     const slots = semaphoreOf(1)
     const [holder, ...waiting] = enterAll(slots, 'zaaaabbc') as [SlotEntry, ...SlotEntry[]]
     const order: string[] = []
@@ -63,14 +63,14 @@ describe('slots that clients share', () => {
     expect(order.join('')).toBe('abcabaa')
   })
 
-  test('shared slots go to the oldest waiting entry of a client', () => {
+  test('a released slot of a fair semaphore goes to the oldest waiting entry of a client', () => {
     const slots = semaphoreOf(1)
     const [holder, ...waiting] = enterAll(slots, 'aaa') as [SlotEntry, ...SlotEntry[]]
     holder.leave()
     expect(statesOf(waiting)).toBe('in waiting')
   })
 
-  test('shared slots stay free for other clients, however many entries of one client wait', () => {
+  test('slots of a fair semaphore stay free for other clients, however many entries of one client wait', () => {
     const slots = semaphoreOf(8)
     slots.enter('bob').leave()
     const greedy = enterAll(slots, 'a'.repeat(20))
@@ -78,7 +78,7 @@ describe('slots that clients share', () => {
     expect(slots.enter('bob').isIn).toBe(true)
   })
 
-  test('shared slots have a limited queue that is shared in the same way', () => {
+  test("one client can fill at most half of a fair semaphore's queue while another client is active", () => {
     const slots = semaphoreOf(2, 10)
     slots.enter('bob').leave()
     const greedy = enterAll(slots, 'a'.repeat(20))
@@ -89,7 +89,7 @@ describe('slots that clients share', () => {
     expect(slots.waiting).toBe(6)
   })
 
-  test('shared slots release the queue position of an entry that leaves', async () => {
+  test('an entry that leaves the queue of a fair semaphore releases its position', async () => {
     const slots = semaphoreOf(1)
     const [first, second, third] = enterAll(slots, 'abc') as [SlotEntry, SlotEntry, SlotEntry]
     second.leave()
@@ -100,7 +100,7 @@ describe('slots that clients share', () => {
   })
 })
 
-test('in any sequence slots stay within the maximum, serve waiting clients, and are all returned', () => {
+test('a fair semaphore never exceeds its maximum, serves waiting clients when slots are free, and gets all slots back', () => {
   const step = fc.record({ client: fc.nat(3), leaves: fc.boolean(), which: fc.nat(30), passMs: fc.nat(900) })
   fc.assert(
     fc.property(fc.array(step, { maxLength: 120 }), fc.integer({ min: 1, max: 12 }), (steps, max) => {

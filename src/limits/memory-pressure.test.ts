@@ -42,7 +42,7 @@ test('memory usage counts as high only if it stays high after a garbage collecti
   expect(seen.collections).toBe(1)
 })
 
-test('collections run every ten seconds at most, and only while usage is high', () => {
+test('garbage collections are forced every ten seconds at most, and only while memory usage is high', () => {
   const { pressure, seen } = pressureOf({ heap: 900 })
   for (let ms = 0; ms < 10_000; ms += 50) expect(pressure.isHigh(ms)).toBe(true)
   expect(seen.collections).toBe(1)
@@ -53,7 +53,7 @@ test('collections run every ten seconds at most, and only while usage is high', 
   expect(seen.collections).toBe(2)
 })
 
-test('memory is sampled ten times a second, however many calls arrive', () => {
+test('memory usage is sampled ten times a second, however many calls arrive', () => {
   const { pressure, seen } = pressureOf({})
   for (let ms = 0; ms < 1_000; ms++) pressure.isHigh(ms)
   expect(seen.samples).toBe(10)
@@ -107,7 +107,7 @@ function fullCollections(isOverload: boolean): number {
   return Number(stdout)
 }
 
-test('in overload there are fewer full garbage collections', () => {
+test('at least a quarter fewer full garbage collections are forced in overload than otherwise', () => {
   const [usual, inOverload] = [fullCollections(false), fullCollections(true)]
   expect(usual).toBeGreaterThan(4)
   expect(inOverload).toBeLessThan(0.75 * usual)

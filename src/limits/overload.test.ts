@@ -53,7 +53,7 @@ describe('a burst', () => {
       },
     )
 
-  test('a burst is served again as soon as the previous one is over', () => {
+  test('a burst of 2,000 calls is served without refusals right after an earlier burst has ended', () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, ENOUGH_MEMORY)
     for (let i = 0; i < 5; i++) expect(loop.run(overload, { ...CALL, ...burst(2_000) }).refused).toEqual([])
@@ -65,7 +65,7 @@ describe('a burst', () => {
     expect(quantile(begun, 1)).toBeLessThan(1_000)
   })
 
-  test('a burst that does not end is refused from some point on, because waiting takes memory', () => {
+  test('a burst of calls that does not end is refused in part, because waiting calls take memory', () => {
     const { refused } = run({ ...CALL, callsPerMs: () => 40, durationMs: 200 })
     expect(refused.length).toBeGreaterThan(5_000)
   })
@@ -74,7 +74,7 @@ describe('a burst', () => {
 describe('sustained overload at twice the capacity', () => {
   const storm = { ...CALL, callsPerMs: () => 2, durationMs: 20_000 }
 
-  test('at twice the capacity half of the calls are refused, with hardly any idle time of the loop', () => {
+  test("at twice the gateway's capacity about half of the calls are refused, and the event loop is hardly idle", () => {
     const { begun, refused, endMs } = run(storm)
     expect(refused.length / 40_000).toBeGreaterThan(0.45)
     expect(refused.length / 40_000).toBeLessThan(0.6)
@@ -82,14 +82,14 @@ describe('sustained overload at twice the capacity', () => {
     expect(begun.length + refused.length * 0.06).toBeGreaterThan(0.9 * endMs)
   })
 
-  test('under sustained overload calls wait about two seconds at most, and refusals not at all', () => {
+  test('under sustained overload admitted calls wait about two seconds at most, and refused calls are answered at once', () => {
     const { begun, refused } = run(storm)
     expect(quantile(begun, 0.99)).toBeLessThan(2_500)
     expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)
     expect(quantile(refused, 1)).toBeLessThan(100)
   })
 
-  test('the beginning and the end of sustained overload are reported to the memory limits; a burst is not', () => {
+  test('the memory limits are notified when sustained overload begins and ends, but not of a burst of calls', () => {
     const told: [isOverload: boolean, ms: number][] = []
     const loop = new SimulatedLoop()
     const memory = { isHigh: () => false, setOverload: (is: boolean) => void told.push([is, loop.nowMs()]) }
@@ -103,7 +103,7 @@ describe('sustained overload at twice the capacity', () => {
     expect(told[1]?.[1]).toBeGreaterThan(startMs + 10_000)
   })
 
-  test('overload ends with the load: later calls are admitted, and wait only for those before them', () => {
+  test("once the load is below the gateway's capacity again, all calls are admitted and begin within five milliseconds", () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, ENOUGH_MEMORY)
     const { refused } = loop.run(overload, { ...storm, callsPerMs: (ms) => (ms < 10_000 ? 2 : 0.5) })
@@ -112,7 +112,7 @@ describe('sustained overload at twice the capacity', () => {
     expect(quantile(begun, 1)).toBeLessThan(5)
   })
 
-  test('under overload calls are refused in proportion to the CPU time that other programs leave', () => {
+  test('under overload calls are admitted in proportion to the CPU time that other programs leave to the gateway', () => {
     const { begun, refused } = run({ ...storm, callsPerMs: () => 1 }, 2)
     expect(refused.length / 20_000).toBeGreaterThan(0.4)
     expect(refused.length / 20_000).toBeLessThan(0.6)
@@ -122,7 +122,7 @@ describe('sustained overload at twice the capacity', () => {
 })
 
 describe('other kinds of sustained overload', () => {
-  test('at five times the capacity all time that refusals leave is used for serving', () => {
+  test("at five times the gateway's capacity nearly all time not spent on refusals is spent on serving calls", () => {
     const { begun, refused, endMs } = run({ ...CALL, callsPerMs: () => 5, durationMs: 20_000 })
     expect(begun.length).toBeGreaterThan(0.9 * (endMs - refused.length * 0.06))
     expect(quantile(sentFrom(3_000, refused), 0.99)).toBeLessThan(20)
@@ -142,7 +142,7 @@ describe('other kinds of sustained overload', () => {
   })
 
   test.each([1.3, 1.8])(
-    'of calls that cost %d ms, to an upstream that takes a second, those that begin in an idle second do not overload the next one',
+    "calls that take %d ms of CPU time and a second at the upstream use four fifths of the gateway's capacity",
     (callMs) => {
       const { begun, refused, served } = run({
         ...CALL,
@@ -157,7 +157,7 @@ describe('other kinds of sustained overload', () => {
     },
   )
 
-  test('of calls whose cost quadruples while they are in flight the loop clears the backlog', () => {
+  test('the gateway clears its backlog after the CPU cost of the calls in flight has quadrupled', () => {
     const chunkMs = (atMs: number): number => (atMs < 10_000 ? 0.72 : 3)
     const { refused } = run({
       ...CALL,
@@ -170,7 +170,7 @@ describe('other kinds of sustained overload', () => {
     expect(quantile(sentFrom(15_000, refused), 0.5)).toBeLessThan(1_000)
   })
 
-  test('of streams that take all time of the loop every admitted call begins before any of them ends', () => {
+  test('of 2,000 streams that use all CPU time, every call begins before any stream ends', () => {
     const { begun } = run({
       ...CALL,
       ...burst(2_000),
@@ -184,7 +184,7 @@ describe('other kinds of sustained overload', () => {
     expect(quantile(begun, 1)).toBeLessThan(25_000)
   })
 
-  test('a load of seven tenths of the capacity is not overload', () => {
+  test("at 70 % of the gateway's capacity no call is refused, and 99 % of the calls begin within 20 ms", () => {
     for (const upstreamMs of [1, 1_000]) {
       const { begun, refused } = run({ ...CALL, callsPerMs: () => 0.7, durationMs: 10_000, upstreamMs })
       expect(refused).toEqual([])
@@ -194,14 +194,14 @@ describe('other kinds of sustained overload', () => {
 })
 
 describe('a call', () => {
-  test('a call begins at once if the queue is empty', () => {
+  test('a call begins at once if the gateway is idle and no other call waits', () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, ENOUGH_MEMORY)
     expect(overload.refusal(0, 1, 10)).toBeUndefined()
     expect(overload.tryBegin()).toBe(true)
   })
 
-  test('a call is refused above the maximum of open calls', () => {
+  test('a call is refused if the maximum number of open calls is reached', () => {
     const overload = new Overload(new SimulatedLoop(), ENOUGH_MEMORY)
     expect(overload.refusal(0, 3, 3)).toBeUndefined()
     expect(overload.refusal(0, 4, 3)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
@@ -213,7 +213,7 @@ describe('a call', () => {
     expect(overload.refusal(0, 65, 8_000)).toMatchObject({ code: 'overloaded', retryAfter: 1 })
   })
 
-  test('a call whose client disconnected in the queue does not delay those behind it', () => {
+  test('a queued call whose client has disconnected does not delay the calls behind it', () => {
     const begunMs = (disconnected: number): number => {
       const loop = new SimulatedLoop()
       const overload = new Overload(loop, ENOUGH_MEMORY)
@@ -230,7 +230,7 @@ describe('a call', () => {
     expect(begunMs(500)).toBe(begunMs(0))
   })
 
-  test('an overdue call begins in its turn, two hundred a second, not together with all others', () => {
+  test('overdue queued calls begin in turn, two hundred a second, not all together', () => {
     let nowMs = 0
     const callbacks: (() => void)[] = []
     const later = (callback: () => void): void => void callbacks.push(callback)
@@ -251,7 +251,7 @@ describe('a call', () => {
     expect(overload.waiting).toBe(980)
   })
 
-  test('a call is not refused because the whole machine paused', () => {
+  test('no call is refused after the whole machine paused for 30 seconds', () => {
     const loop = new SimulatedLoop()
     const overload = new Overload(loop, ENOUGH_MEMORY)
     loop.run(overload, { ...CALL, ...burst(200) })
@@ -260,7 +260,7 @@ describe('a call', () => {
   })
 })
 
-test('of cheap calls, twelve milliseconds of work are in flight on a loop without idle time', () => {
+test('on an event loop without idle time as many cheap calls are in flight as take twelve milliseconds of work', () => {
   let nowMs = 0
   let serve = (): void => {}
   const overload = new Overload(

@@ -23,7 +23,7 @@ function counters(owned: PermitsOfWorkers, nowMs: () => number): readonly Shared
   )
 }
 
-test('of simultaneous calls over several processes exactly the limit is admitted, and again a window later', async () => {
+test('of simultaneous calls to several processes exactly as many as the rate limit allows are admitted', async () => {
   let now = 1_000_000
   const owned = new PermitsOfWorkers(() => now)
   const nodes = counters(owned, () => now)
@@ -42,7 +42,7 @@ test('of simultaneous calls over several processes exactly the limit is admitted
   await Promise.all(nodes.map((node) => node.close()))
 })
 
-test('use that one process adds is refused on another', async () => {
+test('tokens that one worker process counts against a rate limit make another process refuse calls', async () => {
   let now = 1_000_000
   const owned = new PermitsOfWorkers(() => now)
   const [a, b] = counters(owned, () => now)
@@ -54,7 +54,7 @@ test('use that one process adds is refused on another', async () => {
   await b?.close()
 })
 
-test('slots of all processes are counted together, and those of a lost process are free at once', async () => {
+test('slots for parallel calls are counted over all processes, and those of a lost process are free at once', async () => {
   const slots = new SlotsOfWorkers()
   const [a, b] = NODES.map(
     (node) =>

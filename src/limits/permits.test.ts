@@ -59,7 +59,7 @@ function maxWithin(through: readonly number[], windowMs: number): number {
 }
 
 describe('permits of several nodes', () => {
-  test('permits of several nodes never exceed the limit together in any window, whatever is lost or late', () => {
+  test('several nodes together never exceed a rate limit in any window, whatever messages between them are lost or late', () => {
     fc.assert(
       fc.property(
         fc.array(step, { minLength: 1, maxLength: 60 }),
@@ -74,7 +74,7 @@ describe('permits of several nodes', () => {
     )
   })
 
-  test('permits of several nodes admit 98.5 % of the limit if nothing is lost, also if one node has most calls', () => {
+  test('several nodes together admit 98.5 % of a rate limit if no message is lost, even if one node has most calls', () => {
     const windowMs = 10_000
     const max = 400
     const steps = Array.from({ length: 20_000 }, (_, i): Step => {
@@ -100,13 +100,13 @@ describe('permits in stock', () => {
     return { permits, shared, untilMs: response.bucket * bucketsOf(1000).widthMs - 800_000 }
   }
 
-  test('permits that a node holds in advance expire with the time bucket in which they count', () => {
+  test('rate limit permits that a node holds in advance expire with the time bucket in which they count', () => {
     const { permits, untilMs } = atHand()
     expect(permits.take(untilMs - 1)?.allowed).toBe(true)
     expect(permits.take(untilMs)).toBeUndefined()
   })
 
-  test('permits that a node holds in advance are void after a request without a response', () => {
+  test('rate limit permits that a node holds in advance are void after its request for more got no response', () => {
     const { permits } = atHand()
     expect(permits.take(101)?.allowed).toBe(true)
     permits.buildRequest(102, 0, GENERATION)
@@ -125,7 +125,7 @@ describe('a node that cannot reach the others', () => {
   const times = (n: number, take: () => boolean): number =>
     Array.from({ length: n }, take).filter(Boolean).length
 
-  test('a node that cannot reach the others may use its share of a limit, which is neither nothing nor all', () => {
+  test('a node that cannot reach the other nodes may use its share of a rate limit, at least one call', () => {
     for (const [max, share] of [
       [90, 30],
       [10, 3],
@@ -138,7 +138,7 @@ describe('a node that cannot reach the others', () => {
     }
   })
 
-  test('a node that cannot reach the others may use its share of the remaining permits and of expired ones', () => {
+  test('a node that cannot reach the other nodes may use its share of what is left of a rate limit, and of what expires', () => {
     const shared = new SharedWindow()
     const [one, other] = [new Permits(90, 1000), new Permits(90, 1000)]
     ask(one, shared, 0, 60)
@@ -150,13 +150,13 @@ describe('a node that cannot reach the others', () => {
     expect(times(90, () => other.takeIsolated(1500, 3).allowed)).toBe(30)
   })
 
-  test('a node that cannot reach the others states when to retry', () => {
+  test('a node that cannot reach the other nodes states when a call that it refuses can be retried', () => {
     const permits = new Permits(3, 1000)
     permits.takeIsolated(0, 3)
     expect(permits.takeIsolated(400, 3)).toMatchObject({ allowed: false, waitMs: 600 })
   })
 
-  test('a node that cannot reach the others reports its use as soon as it can', () => {
+  test('a node reports the calls that it admitted without the other nodes as soon as it reaches them again', () => {
     const shared = new SharedWindow()
     const permits = new Permits(90, 1000)
     times(30, () => permits.takeIsolated(0, 3).allowed)
@@ -171,7 +171,7 @@ describe('a node that cannot reach the others', () => {
 })
 
 describe('a shared store that has lost its data', () => {
-  test("a shared store that has lost its data receives the node's use again, and discards earlier reports", () => {
+  test('a node reports its admitted calls again to a shared store that has lost its data', () => {
     const lost = new SharedWindow()
     const permits = new Permits(90, 1000)
     const request = permits.buildRequest(0, 40, 'before')
@@ -186,7 +186,7 @@ describe('a shared store that has lost its data', () => {
   })
 })
 
-test('whatever the responses, a node never exceeds the limit', () => {
+test('a node never admits more calls than a rate limit allows, whatever responses the shared store sends', () => {
   const permits = new Permits(10, 1000)
   let through = 0
   for (let i = 0; i < 100; i++) {

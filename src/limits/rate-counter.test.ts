@@ -9,7 +9,7 @@ class TestEntry {
 }
 
 describe('a client table', () => {
-  test('a client table keeps an entry while it limits its subject, however many others come', () => {
+  test('a full table of rate-limited clients keeps the entry of a client, however many new clients come', () => {
     const table = new SubjectTable(() => new TestEntry(), 10, 4)
     const first = table.getOrCreate('first', 0)
     for (let i = 0; i < 1000; i++) table.getOrCreate(`stranger ${i}`, 0)
@@ -18,7 +18,7 @@ describe('a client table', () => {
     expect(table.size).toBeLessThanOrEqual(10 + 4)
   })
 
-  test('a full client table gives each further subject a shared entry, always the same', () => {
+  test('a full table of rate-limited clients assigns each further client to a shared entry, always to the same one', () => {
     const table = new SubjectTable(() => new TestEntry(), 10, 4)
     for (let i = 0; i < 10; i++) table.getOrCreate(i, 0)
     const late = Array.from({ length: 100 }, (_, i) => table.getOrCreate(`late ${i}`, 0))
@@ -27,7 +27,7 @@ describe('a client table', () => {
     expect(table.get('late 7')).toBe(late[7])
   })
 
-  test('a client table gives new subjects their own entry again when others are idle', () => {
+  test('a table of rate-limited clients gives new clients their own entry again when other entries are idle', () => {
     const table = new SubjectTable(() => new TestEntry(), 2, 1)
     const first = table.getOrCreate('a', 0)
     table.getOrCreate('b', 0)
@@ -37,7 +37,7 @@ describe('a client table', () => {
   })
 })
 
-test('an idle entry is found at any position, by checking a few for each new subject', () => {
+test('a full table of rate-limited clients finds an idle entry anywhere, by checking a few for each new client', () => {
   const table = new SubjectTable(() => new TestEntry(), 1_000, 1)
   for (let i = 0; i < 1_000; i++) table.getOrCreate(i, 0)
   for (const i of [900, 901]) table.getOrCreate(i, 0).untilMs = 0
@@ -49,7 +49,7 @@ test('an idle entry is found at any position, by checking a few for each new sub
   expect(table.get(901)).toBe(shared)
 })
 
-test("a flood of subjects resets no subject's count, and is limited itself", () => {
+test("a flood of new clients resets no client's rate limit count, and is limited itself", () => {
   let nowMs = 0
   const counts = new LocalRateCounter(() => nowMs)
   const take = (subject: string): boolean =>

@@ -15,7 +15,7 @@ const QUESTION = {
   want: 3,
 }
 
-test('a response of Redis is parsed', () => {
+test('a response of Redis about rate limit permits or a heartbeat is parsed', () => {
   expect(readPermitResponse(['1.5', 1000, 7, 3, 60, 50, 4, 60, 3], QUESTION)).toEqual({
     nowMs: 1000,
     version: 7,
@@ -53,7 +53,7 @@ describe('invalid responses of Redis', () => {
   })
 
   test.each([[null], [[]], [[1, 2, 3]], [['1', '1.5']], [[-1, '1.5']], [[1]]])(
-    'a heartbeat of %j is refused',
+    'an invalid heartbeat response of Redis is refused: %j',
     (value) => {
       expect(() => readHeartbeat(value)).toThrow('invalid response')
     },
@@ -63,7 +63,7 @@ describe('invalid responses of Redis', () => {
 describe('a response about slots', () => {
   const REPORT = { held: 3, want: 4, max: 5 }
 
-  test('a response about slots is parsed', () => {
+  test('a response of Redis about slots for parallel calls is parsed', () => {
     expect(readSlotResponse(['1.5', 2], REPORT)).toEqual({ granted: 2 })
     expect(readSlotResponse(['1.5', 0], { ...REPORT, held: 9 })).toEqual({ granted: 0 })
     expect(readSlotResponse(['1.5'], REPORT)).toEqual({ generation: '1.5' })

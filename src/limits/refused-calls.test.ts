@@ -34,7 +34,7 @@ test('refused calls are counted by half hour, code and key', async () => {
   ])
 })
 
-test('a thousand keys of a code are counted separately in a half hour, further ones together', async () => {
+test('refused calls are counted by key for 1,000 keys per half hour and error code, and together for further keys', async () => {
   const { counts, written } = counting()
   for (let tokenId = 1; tokenId <= 1_500; tokenId += 1) {
     counts.add('rate_limited', { userId: 1, tokenId })
@@ -45,7 +45,7 @@ test('a thousand keys of a code are counted separately in a half hour, further o
   expect(written.find(({ token_id: tokenId }) => tokenId === 0)?.calls).toBe(500)
 })
 
-test('counts that cannot be written are written later, each once', async () => {
+test('counts of refused calls that cannot be written are written later, each once', async () => {
   const { clock, counts, written } = counting()
   clock.fails = true
   counts.add('rate_limited', { userId: 1, tokenId: 1 })

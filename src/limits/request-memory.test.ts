@@ -32,7 +32,7 @@ function crowd(into: RequestMemory): void {
   for (let key = 1; key <= 40; key++) for (let i = 0; i < 8; i++) takeIn(into, key, 32 * MIB)
 }
 
-test('an amount of at least 4 MiB is reported as garbage when it is returned', () => {
+test('request memory that is released in an amount of at least 4 MiB is reported as garbage to collect', () => {
   const reported: number[] = []
   const memory = new RequestMemory(
     () => 32 * MIB,
@@ -66,7 +66,7 @@ test("a conversion and an answer may each exceed their user's memory share; a se
 })
 
 describe('the memory for bodies', () => {
-  test('the memory for bodies has a reserve for small bodies, but not for large ones, when large bodies of others fill the shared part', () => {
+  test('small request bodies have reserved memory when large bodies of other keys fill the shared memory', () => {
     const bodies = room()
     crowd(bodies)
     expect(takeIn(bodies, 99, 32 * MIB)).toBe(false)
@@ -74,7 +74,7 @@ describe('the memory for bodies', () => {
     expect(new Set(small)).toEqual(new Set([true]))
   })
 
-  test('the memory for bodies is shared among keys: three large bodies of one leave room for one of another', () => {
+  test('three large request bodies of a key leave memory for a large body of another key, and a fourth is refused', () => {
     const bodies = room()
     const seen = allocationOf(2)
     bodies.take(seen, 1)
@@ -84,7 +84,7 @@ describe('the memory for bodies', () => {
     expect(takeIn(bodies, 2, 32 * MIB)).toBe(true)
   })
 
-  test('a small body that grows large releases the reserve', () => {
+  test('a request body that outgrows the memory reserved for small bodies releases this reserve', () => {
     const bodies = room()
     const large = Array.from({ length: 6 }, () => allocationOf(1))
     const others = allocationOf(2)
@@ -99,11 +99,11 @@ describe('the memory for bodies', () => {
     expect(bodies.held).toBe(others.bytes + MIB + 1_000)
   })
 
-  test('the memory for bodies grows with the largest body that the operator allows', () => {
+  test('the memory for request bodies grows with the maximum body size that the operator configures', () => {
     expect(takeIn(room(1024 * MIB), 1, 1024 * MIB, MIB)).toBe(true)
   })
 
-  test('the memory for bodies is counted to the byte, never exceeded, and released completely', () => {
+  test('the memory for request bodies is counted to the byte, never exceeded, and released completely', () => {
     const step = fc.record({
       body: fc.nat(11),
       act: fc.constantFrom('take', 'take', 'take', 'give', 'release'),
@@ -185,7 +185,7 @@ describe("the memory of an upstream's response", () => {
     expect(memory.held).toBe(0)
   })
 
-  test('a response that is not held back neither waits for memory nor takes any', async () => {
+  test('a response that no longer buffers anything stops waiting for memory and takes none', async () => {
     const { memory, all } = answers(2)
     const giveBack = usedUp(memory)
     for (const answer of all) answer.resize(FREE + MIB)
@@ -196,7 +196,7 @@ describe("the memory of an upstream's response", () => {
     expect(memory.held).toBe(0)
   })
 
-  test('a response that waited for more memory than it holds releases the rest', async () => {
+  test('a response that waited for more memory than it needs in the end releases the rest', async () => {
     const { memory, all } = answers(2)
     const giveBack = usedUp(memory)
     for (const answer of all) answer.resize(FREE + MIB)

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { SlidingWindow } from './sliding-window.ts'
 
 describe('a sliding window', () => {
-  test('a sliding window admits the limit, and then nothing until the first has expired', () => {
+  test('a sliding window admits calls up to the limit, and then none until the oldest one has expired', () => {
     const window = new SlidingWindow()
     for (const at of [0, 10, 20]) expect(window.take(at, 1, 3, 100).allowed).toBe(true)
     expect(window.take(99, 1, 3, 100)).toMatchObject({ allowed: false, remaining: 0, waitMs: 1, resetMs: 21 })
@@ -11,14 +11,14 @@ describe('a sliding window', () => {
     expect(window.take(101, 1, 3, 100)).toMatchObject({ allowed: false, waitMs: 9 })
   })
 
-  test('a sliding window does not count what was refused', () => {
+  test('a sliding window does not count calls that it refused', () => {
     const window = new SlidingWindow()
     window.take(0, 1, 1, 100)
     for (let at = 1; at < 100; at++) window.take(at, 1, 1, 100)
     expect(window.take(100, 1, 1, 100).allowed).toBe(true)
   })
 
-  test('a sliding window states the wait for several units', () => {
+  test('a sliding window states how long to wait until several units at once are admitted', () => {
     const window = new SlidingWindow()
     window.take(0, 40, 100, 1000)
     window.take(500, 60, 100, 1000)
@@ -49,7 +49,7 @@ describe('a sliding window', () => {
     )
   })
 
-  test('a sliding window is at most a 64th of its length stricter than its limit, and exact up to 64 moments', () => {
+  test('a sliding window counts 64 moments exactly, and more moments for at most a 64th of its length too long', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 0, max: 30 }), { maxLength: 300 }), (steps) => {
         const window = new SlidingWindow()

@@ -42,7 +42,7 @@ describe('reads of a user', () => {
       return read
     })
 
-  test('eight reads of a user run at once; the next begins when one of them ends, in order of arrival', async () => {
+  test('eight database reads of a user run at once; further ones begin in order of arrival when one ends', async () => {
     const { reads } = started()
     const [first, ...others] = begun(reads, 1, 8)
     const ninth = reads.of(1)
@@ -56,7 +56,7 @@ describe('reads of a user', () => {
     expect(await settled(ten)).toBe('yes')
   })
 
-  test('reads of a user wait for ten seconds, at most 256 of them; more are refused at once', async () => {
+  test('at most 256 database reads of a user wait, for up to ten seconds; more are refused at once', async () => {
     const { reads } = started()
     begun(reads, 1, 8)
     const waiting = Array.from({ length: 256 }, () => reads.of(1).begin())
@@ -69,7 +69,7 @@ describe('reads of a user', () => {
     expect(await settled(reads.of(1).begin())).toBe('no')
   })
 
-  test('reads whose client left release their slots and their positions in the queue', async () => {
+  test('database reads release their slots and their positions in the queue when their client leaves', async () => {
     const { reads } = started()
     const running = begun(reads, 1, 8)
     const waiting = begun(reads, 1, 256)
@@ -84,7 +84,7 @@ describe('reads of a user', () => {
 })
 
 describe('the memory of a read', () => {
-  test('the memory of a read is taken from the share of its client, waited for, and released at its end', async () => {
+  test('a database read waits for memory, takes it from the share of its client, and releases it at its end', async () => {
     const { memory, reads } = started()
     const first = reads.of(1)
     await first.hold(SHARE)
@@ -98,7 +98,7 @@ describe('the memory of a read', () => {
     expect(memory.held).toBe(0)
   })
 
-  test('a read is refused when its memory was not free within a total wait of ten seconds', async () => {
+  test('a database read is refused if its memory is not free within a total wait of ten seconds', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 1, key: '' })
     expect(memory.take(body, SHARE)).toBe(true)
@@ -114,7 +114,7 @@ describe('the memory of a read', () => {
     await expect(second).rejects.toMatchObject(TOO_MANY)
   })
 
-  test('the memory of a read goes first to the client that holds least', async () => {
+  test('memory that becomes free goes first to the waiting database read of the client that holds least', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 'a body', key: '' })
     expect(memory.take(body, 100 * MIB)).toBe(true)
@@ -126,7 +126,7 @@ describe('the memory of a read', () => {
     expect([await settled(more), await settled(another)]).toEqual(['no', 'yes'])
   })
 
-  test('the memory of a read is not taken for a client that has left while it waited', async () => {
+  test('a database read takes no memory if its client left while the read waited', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 1, key: '' })
     expect(memory.take(body, SHARE)).toBe(true)
@@ -139,7 +139,7 @@ describe('the memory of a read', () => {
     await expect(read.hold(MIB)).rejects.toMatchObject(TOO_MANY)
   })
 
-  test('memory that a read took for a request with a body stays reserved for that request when the read ends', async () => {
+  test('memory that a database read took for a request with a body stays reserved for the request when the read ends', async () => {
     const { memory, reads } = started()
     const body = new MemoryAllocation({ client: 1, key: 1 })
     const read = reads.of(1, body)
@@ -151,7 +151,7 @@ describe('the memory of a read', () => {
   })
 })
 
-test('a read in several steps ends with its client: the next step is refused', async () => {
+test('the next step of a database read is refused once the client of the read has left', async () => {
   const { reads } = started()
   const read = reads.of(1)
   await read.begin()

@@ -156,7 +156,7 @@ describe('operations on accounts', () => {
     })
   })
 
-  test('an operation may name a user by id or by name', async () => {
+  test('a management operation may name a user by id or by name', async () => {
     const byId = await operations.listTokens(services, { user: services.userId })
     expect(byId).toEqual(await operations.listTokens(services, { user: 'ada' }))
     expect(byId).toMatchObject([{ id: services.tokenId, name: 'main', key: '**********' }])
@@ -164,7 +164,7 @@ describe('operations on accounts', () => {
 })
 
 describe('a token', () => {
-  test('a token treats null as absence, and ignores unknown fields', async () => {
+  test('creating a token treats null fields as absent, and ignores unknown and read-only fields', async () => {
     const made = await run(await opened(), 'createToken', {
       ...TOKEN,
       unlimited_quota: null,
@@ -189,12 +189,12 @@ describe('a token', () => {
     })
   })
 
-  test('a token has a name of 50 characters as a person counts them', async () => {
+  test("a token's name may have 50 characters as a person counts them, e.g. 50 family emojis", async () => {
     const name = '👩‍👩‍👧‍👦'.repeat(50)
     expect(await operations.createToken(await opened(), { ...TOKEN, name })).toMatchObject({ name })
   })
 
-  test('a token without limit may have any quota, which has no effect', async () => {
+  test('a token with unlimited quota can be created with any remaining quota, even a negative one', async () => {
     const made = await operations.createToken(await opened(), {
       ...TOKEN,
       remain_quota: -3,

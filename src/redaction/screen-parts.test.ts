@@ -43,13 +43,13 @@ test.each([
   expect(screenParts(redacting, parts)).toEqual({ parts: expected, counts, blockedBy: undefined })
 })
 
-test('a blocked match is found in whichever parts of a text it is', () => {
+test('a guard finds a blocked match even if it spans several parts of a text', () => {
   const blocking = new Screen([{ rule: SPOKEN, do: 'block' }])
   expect(screenParts(blocking, ['one', 'four', 'two']).blockedBy).toBe(0)
   expect(screenParts(blocking, ['one', 'four']).blockedBy).toBeUndefined()
 })
 
-test('the redacted parts of a text together equal the redacted whole, and parts without a match are unchanged', () => {
+test('a text redacted in parts equals the same text redacted as a whole, and parts without a match are unchanged', () => {
   const part = fc.stringMatching(/^[ a-df-z]{0,8}$/)
   fc.assert(
     fc.property(fc.array(part, { maxLength: 8 }), (parts) => {

@@ -57,10 +57,10 @@ describe('the lifetimes at a channel', () => {
       },
       cacheLifetimesInRequest(scanObject(Buffer.from(text))),
     )
-  test('a request without a directive has no lifetimes', () => {
+  test('a request to Anthropic without a cache directive has no prompt cache lifetimes', () => {
     expect(at({ base_url: 'https://api.anthropic.com/v1' }, 'claude-sonnet-4-5')).toEqual([])
   })
-  test('a provider that writes to its cache without a directive has the lifetimes of 5 and 30 minutes', () => {
+  test('a model that is cached without a directive has prompt cache lifetimes of 5 and 30 minutes', () => {
     expect(at({ base_url: 'https://api.openai.com/v1' })).toEqual(['5m', '30m'])
     expect(at({ base_url: 'https://proxy.example/v1' }, 'openai/gpt-5.6-mini')).toEqual(['5m', '30m'])
     expect(at({ base_url: 'https://proxy.example/v1' }, 'openai/gpt-5.1')).toEqual([])
@@ -79,12 +79,12 @@ describe('the lifetimes at a channel', () => {
         expect(at({ base_url }, 'm', dialect, block(`,"prompt_cache_breakpoint":${directive}`))).toEqual(is)
     },
   )
-  test('a directive of five minutes has short lifetimes in every dialect', () => {
+  test('a cache directive of five minutes gives prompt cache lifetimes of 5 and 30 minutes in every dialect', () => {
     const five = block(',"cache_control":{"type":"ephemeral"}')
     for (const dialect of ['chat', 'messages', 'responses', 'converse'] as const)
       expect(at({}, 'm', dialect, five)).toEqual(['5m', '30m'])
   })
-  test('a directive that the operator adds has all lifetimes', () => {
+  test("a cache directive that the operator's override adds gives all possible prompt cache lifetimes", () => {
     const set = new Map([['cache_control', '{"type":"ephemeral"}']])
     expect(at({ override: { set, default: new Map(), remove: [] } })).toEqual(['5m', '30m', '1h', '12h'])
   })

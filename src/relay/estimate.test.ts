@@ -55,6 +55,6 @@ test.each<[ProtocolName, Edits, number | undefined, number | undefined, boolean]
   },
 )
 
-test('the bound of the output is the maximum times the number of choices', () => {
+test("the upper bound of a call's output tokens is the requested maximum times the number of choices", () => {
   expect(bounds('chat', { set: { max_tokens: 5 } }, undefined, 3)).toEqual([15, true])
 })

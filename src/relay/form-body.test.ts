@@ -32,7 +32,7 @@ async function bytesOf(form: EditedForm): Promise<Buffer> {
   return Buffer.concat(pieces)
 }
 
-test('replacing contents of a form changes only their bytes, in memory and on disk', async () => {
+test('replacing texts in a multipart form changes only the bytes of these texts, in memory and on disk', async () => {
   const spool = newSpool()
   const cuts = fc.uniqueArray(fc.nat({ max: 200_000 }), { minLength: 4, maxLength: 4 })
   await fc.assert(
@@ -63,7 +63,7 @@ test('replacing contents of a form changes only their bytes, in memory and on di
   expect(spool.held).toBe(0)
 })
 
-test('a form that is buffered on disk has no file name, and its space is released once', async () => {
+test('a multipart form buffered on disk has no visible file name, and its disk space is released once', async () => {
   const spool = newSpool()
   const file = spool.newFile({ client: 1, key: 1 })
   await file.append(Buffer.from('hello '))

@@ -96,7 +96,7 @@ function isCallable(settings: Settings, caller: Caller, name: string): boolean {
   }
 }
 
-test('listed models can be called, and models that can be called by their own name are listed', () => {
+test('the model list of a key has exactly the models that the key can call by their own name', () => {
   fc.assert(
     fc.property(worlds, (world) => {
       const settings = settingsOf(world)

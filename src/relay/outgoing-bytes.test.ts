@@ -5,7 +5,7 @@ const COMMENT = Buffer.from(': hm\n\n')
 const EVENT = Buffer.from('data: {}\n\n')
 
 describe('bytes for the client', () => {
-  test('bytes for the client wait for the first event, and are sent with it in one piece', () => {
+  test('comments to the client wait for the first event of a stream, and are sent with it in one piece', () => {
     const outgoing = new OutgoingBytes()
     outgoing.add(COMMENT, false)
     expect([outgoing.isDue, outgoing.take()]).toEqual([false, undefined])
@@ -15,7 +15,7 @@ describe('bytes for the client', () => {
     expect([outgoing.isDue, outgoing.take()]).toEqual([false, undefined])
   })
 
-  test('bytes for the client are sent at once after that, without a copy', () => {
+  test('bytes for the client are sent at once after the first event of a stream, without a copy', () => {
     const outgoing = new OutgoingBytes()
     outgoing.add(EVENT, true)
     outgoing.take()
@@ -23,7 +23,7 @@ describe('bytes for the client', () => {
     expect(outgoing.take()).toBe(COMMENT)
   })
 
-  test('bytes for the client wait up to 4 KiB', () => {
+  test('bytes before the first event of a stream are held back up to 4 KiB, and then sent to the client', () => {
     const outgoing = new OutgoingBytes()
     outgoing.add(Buffer.alloc(4_096, ':'), false)
     expect(outgoing.isDue).toBe(false)
@@ -31,7 +31,7 @@ describe('bytes for the client', () => {
     expect(outgoing.take()).toHaveLength(4_097)
   })
 
-  test('bytes for the client wait for five seconds, and later comments do not wait', () => {
+  test('comments before the first event of a stream wait for five seconds at most, and later ones do not wait', () => {
     const outgoing = new OutgoingBytes()
     const beforeMs = performance.now()
     outgoing.add(COMMENT, false)
@@ -44,7 +44,7 @@ describe('bytes for the client', () => {
     expect(outgoing.take()).toBe(COMMENT)
   })
 
-  test('bytes for the client that are dropped are not sent', () => {
+  test('comments that wait for the first event of a stream and are dropped are not sent to the client', () => {
     const outgoing = new OutgoingBytes()
     outgoing.add(COMMENT, false)
     outgoing.drop()

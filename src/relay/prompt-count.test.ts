@@ -5,7 +5,7 @@ const NEVER = 2 ** 30
 const plan = { estimate: { promptTokens: 5 } }
 const services = { count: { loading: Promise.resolve() } }
 
-test('the count of a prompt is used when it is made in time', async () => {
+test('the counted tokens of a prompt are used if the count is ready in time', async () => {
   const prompt = new PromptCount({ plan, services, countPrompt: async () => 12 }, NEVER)
   expect(prompt.isPending).toBe(true)
   await prompt.ready()

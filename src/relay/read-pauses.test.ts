@@ -25,7 +25,7 @@ test('an upstream is read again when the last reason for a pause is gone', () =>
   expect(upstream.isRead).toBe(true)
 })
 
-test('an upstream stays paused until the next decision after the last reason was removed', () => {
+test('removing the last reason for a pause resumes reading from the upstream only when the pauses are next applied', () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)
   pauses.begin('count')
@@ -35,7 +35,7 @@ test('an upstream stays paused until the next decision after the last reason was
   expect(upstream.isRead).toBe(true)
 })
 
-test('remaining bytes that are discarded are read whatever the reasons for a pause', () => {
+test('the rest of an upstream response that is discarded is read in spite of all reasons for a pause', () => {
   const upstream = new FakeUpstream()
   const pauses = new ReadPauses(upstream)
   pauses.begin('hold')
@@ -83,13 +83,16 @@ describe('several large responses', () => {
     return { work, worked: all.map(({ worked }) => worked) }
   }
 
-  test.each([4, 40])('large responses take no more of a turn together than one alone: %i', (responses) => {
-    const { work } = turnsOf(responses, 3 * responses)
-    // The first turn only finds out which responses are large.
-    expect(Math.max(...work.slice(1))).toBe(MAX_TURN_MS)
-  })
+  test.each([4, 40])(
+    '%i large responses together take no more time of an event loop turn than a single one',
+    (responses) => {
+      const { work } = turnsOf(responses, 3 * responses)
+      // The first turn only finds out which responses are large.
+      expect(Math.max(...work.slice(1))).toBe(MAX_TURN_MS)
+    },
+  )
 
-  test('large responses have as many turns each', () => {
+  test("several large responses get equal shares of the event loop's time", () => {
     const { worked } = turnsOf(4, 400)
     expect(Math.max(...worked) - Math.min(...worked)).toBeLessThanOrEqual(MAX_TURN_MS)
   })

@@ -38,12 +38,12 @@ test('the length of an MP3 file is that of its frames, whatever its header claim
   }
 })
 
-test('a recording that cannot be read counts by its size, and an empty one as nothing', async () => {
+test('the length of an unreadable audio recording is estimated by its size, and an empty one has no length', async () => {
   expect(await measured(Buffer.alloc(40_000, 7))).toEqual({ seconds: 10, isEstimate: true })
   expect(await measured(Buffer.alloc(0))).toEqual({ seconds: 0, isEstimate: true })
 })
 
-test('where more recordings arrive than can wait, they count by their size at once', async () => {
+test('the length of audio recordings is estimated by their size at once if too many wait to be measured', async () => {
   const recording = waveFile(1)
   const all = await Promise.all(Array.from({ length: 1_017 }, () => measured(recording)))
   expect(all.filter(({ isEstimate }) => isEstimate)).toHaveLength(16)
@@ -56,7 +56,7 @@ function tinyPackets(count: number): Buffer {
   return Buffer.alloc(count * packet.length, packet)
 }
 
-test('a key that sends many recordings delays another key by one of them only', async () => {
+test('a key that sends many audio recordings delays the measuring for another key by one recording only', async () => {
   const order: string[] = []
   const read = async (name: string, key: number): Promise<void> => {
     await measured(waveFile(1), key)
@@ -67,7 +67,7 @@ test('a key that sends many recordings delays another key by one of them only', 
   expect(order.slice(0, 2).toSorted()).toEqual(['1', 'other'])
 })
 
-test('a recording that takes too much work counts by its size, and the next one is read', async () => {
+test('an audio recording that takes too long to measure is estimated by its size, and the next one is measured', async () => {
   const impatient = new RecordingLengths(THREADS, 200)
   const poisoned = tinyPackets(700_000)
   expect(await measured(poisoned, KEY, impatient)).toMatchObject({ isEstimate: true })
@@ -75,7 +75,7 @@ test('a recording that takes too much work counts by its size, and the next one 
   await impatient.close()
 })
 
-test('recordings that are being read at the close count by their size', async () => {
+test('audio recordings that are being measured when the gateway closes are estimated by their size', async () => {
   const closing = new RecordingLengths(THREADS)
   const recording = waveFile(100)
   const under = measured(recording, KEY, closing)

@@ -44,7 +44,7 @@ describe('the tier of an answer that states none', () => {
   )
 
   test.each(['embeddings', 'images', 'speech', 'transcriptions', 'moderations'] as const)(
-    'a hold uses the standard tier where an endpoint has no tiers: %s',
+    'a hold uses the standard service tier at an endpoint without service tiers: %s',
     (endpoint) => {
       expect(possibleTiersAndRegion({ channel: openai }, endpoint, {}, false).tiers).toEqual(['standard'])
     },

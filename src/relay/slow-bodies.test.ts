@@ -71,7 +71,7 @@ describe('when memory for bodies is short', () => {
     endAll(fast, requester)
   })
 
-  test('a body that has just begun does not count as stalled', () => {
+  test('a request body that began a second ago does not count as stalled', () => {
     const slow = new SlowBodies()
     const young = begin(slow, 1, 8 * MIB)
     vi.advanceTimersByTime(1_000)
@@ -80,7 +80,7 @@ describe('when memory for bodies is short', () => {
     endAll(young, requester)
   })
 
-  test('a stalled body is not refused in favour of another stalled body that holds more', () => {
+  test('a stalled request body is not refused in favour of another stalled one that holds more memory', () => {
     const slow = new SlowBodies()
     const [stalled, worse] = [begin(slow, 1, 8 * MIB), begin(slow, 1, 9 * MIB)]
     vi.advanceTimersByTime(3_000)
@@ -89,7 +89,7 @@ describe('when memory for bodies is short', () => {
     endAll(stalled, worse)
   })
 
-  test('a body of a client that holds less than the requesting one is not refused', () => {
+  test('a stalled request body is not refused for a client that holds more memory than the client of that body', () => {
     const slow = new SlowBodies()
     const small = begin(slow, 1, 1 * MIB)
     vi.advanceTimersByTime(3_000)

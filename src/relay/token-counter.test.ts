@@ -18,7 +18,7 @@ test('texts whose tokens are charged are counted before other texts', async () =
   expect(order).toEqual(['told 1', 'charged 1', 'charged 2', 'told 2', 'told 3'])
 })
 
-test('short texts of one turn are sent to the thread together', async () => {
+test('short texts of one turn of the event loop are sent to the tokenizer thread in one message', async () => {
   await count.count('warm')
   const posted = vi.spyOn(Worker.prototype, 'postMessage')
   const texts = Array.from({ length: 20 }, (_, i) => 'apple '.repeat(i + 1).trimEnd())
@@ -28,7 +28,7 @@ test('short texts of one turn are sent to the thread together', async () => {
   posted.mockRestore()
 })
 
-test('the counter is busy while 32 texts of either kind are being counted or wait', async () => {
+test('the token counter reports that it is busy while 32 texts are being counted or wait', async () => {
   const counts = Array.from({ length: 31 }, (_, i) =>
     i % 2 ? count.count('a') : count.countLowPriority('a'),
   )
@@ -39,7 +39,7 @@ test('the counter is busy while 32 texts of either kind are being counted or wai
   expect(count.isBusy).toBe(false)
 })
 
-test('an empty text has no tokens, and texts being counted when the thread ends are estimated by their length', async () => {
+test('texts that are being counted when the tokenizer thread ends are estimated by length; an empty text has no tokens', async () => {
   expect(await count.count('')).toBe(0)
   const counts = [count.count('x'.repeat(400_000)), count.countLowPriority('é'.repeat(10))]
   await count.close()
@@ -60,17 +60,20 @@ test('a text of up to 256,000 characters is counted completely', () => {
   expect(countedText('', 0.3).pieces).toEqual([])
 })
 
-test.each([0, 0.25, 0.5, 0.99])('the words of a longer text count wherever they are: offset %d', (offset) => {
-  const [spaces, words] = [' '.repeat(256_000), 'a'.repeat(744_000)]
-  const middle = spaces.slice(0, 128_000) + words + spaces.slice(128_000)
-  for (const text of [spaces + words, words + spaces, middle]) {
-    const letters = lettersOf(text, offset)
-    expect(letters).toBeGreaterThan(744_000 * 0.95)
-    expect(letters).toBeLessThan(744_000 * 1.05)
-  }
-})
+test.each([0, 0.25, 0.5, 0.99])(
+  'the token count of a text above 256,000 characters covers words at any position: offset %d',
+  (offset) => {
+    const [spaces, words] = [' '.repeat(256_000), 'a'.repeat(744_000)]
+    const middle = spaces.slice(0, 128_000) + words + spaces.slice(128_000)
+    for (const text of [spaces + words, words + spaces, middle]) {
+      const letters = lettersOf(text, offset)
+      expect(letters).toBeGreaterThan(744_000 * 0.95)
+      expect(letters).toBeLessThan(744_000 * 1.05)
+    }
+  },
+)
 
-test('the pieces of a text have a few more characters than 256,000 at most, for texts of any length', () => {
+test('at most 132 pieces of 2,000 characters are tokenized of a text, however long it is', () => {
   for (const length of [256_001, 1_000_000, 33_000_000]) {
     const { pieces } = countedText('a'.repeat(length), 0.7)
     expect(pieces.length).toBeGreaterThan(120)
@@ -78,7 +81,7 @@ test('the pieces of a text have a few more characters than 256,000 at most, for 
   }
 })
 
-test('a piece is near every part of a text', () => {
+test('the tokenized pieces of a long text are spread over all of it, with gaps of at most 40,000 characters', () => {
   const text = Array.from({ length: 1_000 }, (_, n) => String(n).padStart(2_000)).join('')
   const numbers = countedText(text, 0.7).pieces.map(Number)
   const gaps = numbers.slice(1).map((number, n) => number - (numbers[n] as number))

@@ -23,7 +23,7 @@ test.each([
   expect(vocabulary.count(text)).toBe(expected(text))
 })
 
-test('any text has as many tokens as the library counts', () => {
+test('the tokenizer counts as many tokens for any text as the reference library', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 200 }),
     fc.string({ unit: fc.constantFrom('a', 'e', 'n', 't', ' ', '.', '\n', '1', '{', '"', 'É', '的', '🙂') }),
@@ -32,7 +32,7 @@ test('any text has as many tokens as the library counts', () => {
   fc.assert(fc.property(text, isSame), { numRuns: 500 })
 })
 
-test('a token of the lowest rank is merged first, wherever it is', () => {
+test('the tokenizer first merges the token with the lowest rank, wherever in the text it is', () => {
   const lines = ['a', 'b', 'c', 'bc', 'ab'].map((token, rank) => `${btoa(token)} ${rank}\n`)
   const small = new Vocabulary(Buffer.from(lines.join('')), /\S+/g)
   expect(['abc', 'ab', 'abc ab', 'abab', 'x', ''].map((text) => small.count(text))).toEqual([
@@ -40,7 +40,7 @@ test('a token of the lowest rank is merged first, wherever it is', () => {
   ])
 })
 
-test('a conversation that continues is counted from its new part', () => {
+test('a continued conversation is tokenized only from its new part on', () => {
   const counted: string[] = []
   const counts = new PieceCounts((piece) => counted.push(piece) && piece.length)
   const sumOf = (text: string): number =>
@@ -60,7 +60,7 @@ test('pieces that differ in one character are counted separately, in alphabets o
     expect(counts.tokensOf(`${first}${'x'.repeat(99)}`)).toBe(first.codePointAt(0))
 })
 
-test('counts in use are kept, and those that have not been used for long are not', () => {
+test('token counts of text pieces in use are kept in memory, and those not used for long are dropped', () => {
   let counted = 0
   const counts = new PieceCounts(() => ++counted)
   const [often, once] = ['often', 'once'].map((word) => word.padEnd(20)) as [string, string]

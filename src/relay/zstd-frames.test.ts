@@ -24,13 +24,13 @@ function everyCut(bytes: Buffer): Buffer[][] {
   return Array.from({ length: bytes.length - 1 }, (_, i) => [bytes.subarray(0, i + 1), bytes.subarray(i + 1)])
 }
 
-test('the frames of a body are decoded one after the other, wherever the body is divided', async () => {
+test('the zstd frames of a request body are decoded one after the other, wherever the body is divided', async () => {
   const body = Buffer.concat([FIRST, SECOND])
   expect(await decoded([body])).toBe(TEXT)
   for (const pieces of everyCut(body)) expect(await decoded(pieces)).toBe(TEXT)
 })
 
-test('bytes after the frames that are not a frame are refused, wherever the body is divided', async () => {
+test('bytes after the zstd frames that are not a zstd frame are refused, wherever the body is divided', async () => {
   const body = Buffer.concat([FIRST, Buffer.from('garbage')])
   expect(await decoded([body])).toBe('refused')
   for (const pieces of everyCut(body)) expect(await decoded(pieces)).toBe('refused')
@@ -43,11 +43,11 @@ test('bytes after the last zstd frame are refused, also where that frame is shor
   expect(await decoded([body])).toBe('refused')
 })
 
-test('an incomplete frame is refused', async () => {
+test('a request body with an incomplete zstd frame is refused', async () => {
   for (let end = 1; end < FIRST.length; end++) expect(await decoded([FIRST.subarray(0, end)])).toBe('refused')
 })
 
-test('decoding waits for the reader, so that a small body does not fill the memory', async () => {
+test('zstd decoding waits for its reader, so that a small body that expands greatly does not fill the memory', async () => {
   const decoder = new ZstdFrames()
   decoder.write(zstdCompressSync(Buffer.alloc(64 * 2 ** 20)))
   await new Promise((resolve) => decoder.once('readable', resolve))
@@ -56,7 +56,7 @@ test('decoding waits for the reader, so that a small body does not fill the memo
   decoder.destroy()
 })
 
-test('a body with too many frames is refused', async () => {
+test('a request body with too many zstd frames is refused', async () => {
   const empty = zstdCompressSync(Buffer.alloc(0))
   expect(await decoded([Buffer.concat(Array.from({ length: 90 }, () => empty))])).toBe('')
   expect(await decoded([Buffer.concat(Array.from({ length: 110 }, () => empty))])).toBe('refused')

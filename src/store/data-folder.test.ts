@@ -70,7 +70,7 @@ test.each([
   if (isWarnedOf) expect(lock.warning).toContain(`may enter the data folder ${folder}`)
 })
 
-test('the lock is accessible to its owner only, even if it was created otherwise, and is not a link', () => {
+test('the lock file of a data folder is accessible to its owner only, and refused if it is a symbolic link', () => {
   const folder = temporaryFolder()
   const file = join(folder, 'lock.db')
   lockDataFolder(folder, 'gateway').release()
@@ -84,7 +84,7 @@ test('the lock is accessible to its owner only, even if it was created otherwise
   expect(existsSync(join(folder, 'elsewhere'))).toBe(false)
 })
 
-test('a second gateway on the same folder is refused, and one on another folder is not', async () => {
+test('a second gateway on the same data folder is refused, and one on another data folder is not', async () => {
   const folder = temporaryFolder()
   const { pid } = await holderOf(folder)
   expect(() => lockDataFolder(folder, 'gateway')).toThrow(
@@ -100,7 +100,7 @@ test('a second gateway on the same folder is refused, and one on another folder 
   lockDataFolder(temporaryFolder(), 'gateway').release()
 })
 
-test('a folder is free again when its holder is killed', async () => {
+test('a data folder can be locked again once the process that held its lock is killed', async () => {
   const folder = temporaryFolder()
   const child = await holderOf(folder)
   child.kill('SIGKILL')
@@ -108,7 +108,7 @@ test('a folder is free again when its holder is killed', async () => {
   lockDataFolder(folder, 'gateway').release()
 })
 
-test('a folder is free again when it is released', () => {
+test('a data folder can be locked again once its lock is released', () => {
   const folder = temporaryFolder()
   const lock = lockDataFolder(folder, 'gateway')
   expect(() => lockDataFolder(folder, 'gateway')).toThrow(/in use/)
@@ -131,27 +131,30 @@ test.each(['gateway', 'command'] as const)(
   },
 )
 
-test.each(['gateway', 'command'] as const)('a %s waits while a command holds the folder', async (holder) => {
-  const folder = temporaryFolder()
-  const child = await holderOf(folder, 'command')
-  const turn = { came: false }
-  const waiting = lockDataFolderInTurn(folder, holder).then((lock) => {
-    turn.came = true
-    return lock
-  })
-  await sleep(200)
-  expect(turn.came).toBe(false)
-  child.kill('SIGKILL')
-  ;(await waiting).release()
-})
+test.each(['gateway', 'command'] as const)(
+  'a %s waits for the data folder while a command holds its lock',
+  async (holder) => {
+    const folder = temporaryFolder()
+    const child = await holderOf(folder, 'command')
+    const turn = { came: false }
+    const waiting = lockDataFolderInTurn(folder, holder).then((lock) => {
+      turn.came = true
+      return lock
+    })
+    await sleep(200)
+    expect(turn.came).toBe(false)
+    child.kill('SIGKILL')
+    ;(await waiting).release()
+  },
+)
 
-test('a lock in turn does not wait for a gateway, which may run for months', async () => {
+test('a command does not wait for a data folder that a gateway holds, which may run for months', async () => {
   const folder = temporaryFolder()
   await holderOf(folder, 'gateway')
   await expect(lockDataFolderInTurn(folder, 'command')).rejects.toThrow(DataFolderInUse)
 })
 
-test('the secret is created once, of 32 random bytes, for its owner only', () => {
+test('the gateway secret is created once, of 32 random bytes, in a file that only its owner can read', () => {
   const folder = temporaryFolder()
   const secret = secretOfDataFolder(folder)
   expect(secret).toMatch(/^[0-9a-f]{64}$/)
@@ -162,14 +165,14 @@ test('the secret is created once, of 32 random bytes, for its owner only', () =>
   expect(secretOfDataFolder(folder)).not.toBe(secret)
 })
 
-test('a secret that the operator created is used unchanged', () => {
+test('a gateway secret that the operator created is used unchanged, and its file is restricted to its owner', () => {
   const folder = temporaryFolder()
   writeFileSync(join(folder, 'secret'), 'put here by hand, with care\n', { mode: 0o644 })
   expect(secretOfDataFolder(folder)).toBe('put here by hand, with care')
   expect(statSync(join(folder, 'secret')).mode & 0o777).toBe(0o600)
 })
 
-test('a secret is not written to an existing file, and not read from a link', () => {
+test('the gateway secret is not written to an existing file, and not read from a symbolic link', () => {
   const folder = temporaryFolder()
   const planted = join(folder, 'planted')
   writeFileSync(planted, 'planted', { mode: 0o644 })

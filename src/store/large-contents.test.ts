@@ -58,7 +58,7 @@ function failingFrom(rows: Rows, number: number): Pick<Rows, 'write'> {
 }
 
 describe.each(ENGINES)('a large content on $name', (engine) => {
-  test('a large content is stored in encrypted parts, and read back with its size', async () => {
+  test('the large content of a stored response is stored in encrypted parts, and read back with its size', async () => {
     const { store, database } = await openedRows(engine)
     await new LargeContents(store).store(large('a'))
     await new LargeContents(store).store({ ...large('b', { previousId: 'a' }) })
@@ -78,7 +78,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     ])
   })
 
-  test('a large content is stored completely or not at all, and a second attempt completes it', async () => {
+  test('the large content of a stored response is stored completely or not at all, and a second attempt succeeds', async () => {
     const { store } = await openedRows(engine)
     for (const failing of [2, 5]) {
       await expect(new LargeContents(failingFrom(store, failing)).store(large('a'))).rejects.toThrow(
@@ -90,7 +90,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     expect(await contentOf(store, 'a')).toEqual(large('a').content)
   })
 
-  test('a large content is removed with its response', async () => {
+  test('the large content of a stored response is removed with the response', async () => {
     const { store, database } = await openedRows(engine)
     await new LargeContents(store).store(large('a'))
     expect(await removeParts(store, 'a')).toBe(0)
@@ -99,7 +99,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
     expect(await database.sql('select part from response_parts')).toEqual([])
   })
 
-  test('a large content that no response refers to is pruned after an hour, and that of a deleted user is removed at once', async () => {
+  test('large content without a response is pruned after an hour, and that of a deleted user is removed at once', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const contents = new LargeContents(store)
     await contents.store(large('live'))
@@ -121,7 +121,7 @@ describe.each(ENGINES)('a large content on $name', (engine) => {
   })
 })
 
-test('charges are settled while a content of 32 MiB is stored', async () => {
+test('charges are settled while a response content of 32 MiB is being stored', async () => {
   const { store, who } = await storeWithAccount()
   const content = { input: `"${'x'.repeat(32 * MIB)}"`, response: '{}' }
   const stored = { yet: false }

@@ -24,7 +24,7 @@ test('a message of a node with the same secret is received unchanged', () => {
   )
 })
 
-test('any other message is dropped, and counted', () => {
+test('a message between nodes that was changed or signed with another secret is dropped, and counted', () => {
   const message = new NodeMessages(SECRETS).seal('recall t:5 node')
   fc.assert(
     fc.property(fc.nat(message.length - 1), fc.integer({ min: 1, max: 255 }), (at, by) => {
@@ -38,7 +38,7 @@ test('any other message is dropped, and counted', () => {
   expect(opened(new NodeMessages(OTHERS).seal('changed n anything')).text).toBeUndefined()
 })
 
-test('a message of more than 7,999 bytes is neither sent nor read', () => {
+test('a message between nodes of more than 7,999 bytes is neither sent nor read', () => {
   const messages = new NodeMessages(SECRETS)
   const longest = 'x'.repeat(7_999 - 33)
   expect(opened(messages.seal(longest)).text).toBe(longest)
@@ -48,7 +48,7 @@ test('a message of more than 7,999 bytes is neither sent nor read', () => {
   expect(opened(`${mac} ${longest}x`)).toEqual({ text: undefined, dropped: 1 })
 })
 
-test('a message about an account counts only if it is signed with the key that is in the database', () => {
+test('a message signed with the key in the database is accepted only if it is about an account', () => {
   const signed = (text: string): string =>
     `${createHmac('sha256', databaseMessageKey(SECRETS)).update(text).digest('hex').slice(0, 32)} ${text}`
   expect(opened(signed('account u:3')).text).toBe('account u:3')

@@ -51,7 +51,7 @@ test('usage rows older than the configured days are deleted, and younger rows an
   expect(await pruneUsage(store, 90, NOW_MS)).toBe(0)
 })
 
-test('a call that began before the limit and ended after it is kept, and does not hide old ones', async () => {
+test('pruning of the usage log keeps a call that ended after the limit, and removes shorter calls that began later', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store, who } = await storeWithAccount(path)
   await store.write('settle', settledCall(who, `${idAt(1)}-long`, { ended_ms: NOW_MS }))
@@ -66,7 +66,7 @@ test('pruning reads a limited number of usage rows in one batch', async () => {
   expect(rowsIn(path).log).toBe(30)
 })
 
-test('an abort signal stops the pruning between two batches', async () => {
+test('an abort signal stops the pruning of the usage log between two batches', async () => {
   const { store, path } = await storeWithCalls(Array.from({ length: 400 }, () => 100))
   const stop = new AbortController()
   const pruning = pruneUsage(store, 90, NOW_MS, stop.signal)
@@ -78,7 +78,7 @@ test('an abort signal stops the pruning between two batches', async () => {
   expect(rowsIn(path).log).toBe(400 - removed)
 })
 
-test('a large backlog is pruned in batches that grow until each holds the writer for a millisecond', async () => {
+test('a large backlog of usage rows is pruned in batches that grow until each takes the database a millisecond', async () => {
   const { store, path } = await storeWithCalls(
     Array.from({ length: 12_000 }, (_, index) => 200 - index / 200),
   )

@@ -6,12 +6,12 @@ const OTHER = deriveSecrets('another secret of enough letters')
 const PLACE = { table: 'tokens', row: 7 }
 
 describe('the secret', () => {
-  test('the secret needs 16 characters, and the error says so', () => {
+  test('the gateway secret needs at least 16 characters, and the error says so', () => {
     expect(() => deriveSecrets('fifteen letters')).toThrow(/15 characters.*at least 16/)
     expect(() => deriveSecrets('')).toThrow(/at least 16/)
   })
 
-  test('the secret gives the same keys each time, and each purpose its own', () => {
+  test('the same gateway secret always gives the same keys, with one key for encryption and another one for look-ups', () => {
     const keysOf = ({ encryptionKey, lookupKey }: Secrets) =>
       [encryptionKey, lookupKey].map((key) => key.export().toString('hex'))
     const keys = keysOf(SECRETS)
@@ -22,14 +22,14 @@ describe('the secret', () => {
 })
 
 describe('lookup', () => {
-  test('a key is found by an HMAC that depends on the secret', () => {
+  test('an API key is looked up by an HMAC that depends on the gateway secret', () => {
     expect(hashKey(SECRETS, 'abc')).toMatch(/^[0-9a-f]{64}$/)
     expect(hashKey(SECRETS, 'abc')).toBe(hashKey(SECRETS, 'abc'))
     expect(hashKey(SECRETS, 'abc')).not.toBe(hashKey(SECRETS, 'abd'))
     expect(hashKey(SECRETS, 'abc')).not.toBe(hashKey(OTHER, 'abc'))
   })
 
-  test('an access token never has the hash of a key of the same letters', () => {
+  test('an access token and an API key of the same letters have different hashes', () => {
     expect(hashAccessToken(SECRETS, 'abc')).not.toBe(hashKey(SECRETS, 'abc'))
   })
 })
@@ -61,7 +61,7 @@ describe('encryption', () => {
     expect(() => unseal(SECRETS, 'key', PLACE)).toThrow(/form/)
   })
 
-  test('the wrong secret is reported, not tried', () => {
+  test('a value encrypted with another gateway secret is refused with the ids of both secrets', () => {
     expect(() => unseal(OTHER, seal(SECRETS, 'key', PLACE), PLACE)).toThrow(
       new RegExp(`needs the secret ${SECRETS.keyId}, not ${OTHER.keyId}`),
     )

@@ -4,7 +4,7 @@ import { firstIdOf, startMsOfCall } from './usage-id.ts'
 
 const MS = fc.integer({ min: 0, max: 2 ** 48 - 2 })
 
-test('ids sort by time', () => {
+test('ids of calls sort by the time at which the calls began', () => {
   fc.assert(
     fc.property(MS, MS, (a, b) => {
       expect(Math.sign(a - b)).toBe(firstIdOf(a) === firstIdOf(b) ? 0 : firstIdOf(a) < firstIdOf(b) ? -1 : 1)
@@ -12,7 +12,7 @@ test('ids sort by time', () => {
   )
 })
 
-test('an id contains when its call began, and is after the first id of that moment', () => {
+test('the id of a call contains when the call began, and sorts after the first possible id of that millisecond', () => {
   fc.assert(
     fc.property(MS, fc.uuid({ version: 7 }), (ms, uuid) => {
       const id = `${firstIdOf(ms)}${uuid.slice(13)}`

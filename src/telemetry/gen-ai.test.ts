@@ -35,7 +35,7 @@ const usages: fc.Arbitrary<Usage> = fc
 const sum = (counts: object): number =>
   Object.values(counts).reduce<number>((all, one) => all + Number(one), 0)
 
-test('tokens by modality add up to the tokens that are charged', () => {
+test('the tokens that telemetry reports by modality add up to the tokens that are charged', () => {
   fc.assert(
     fc.property(usages, fc.boolean(), (usage, mayHaveMedia) => {
       const counts = tokenCounts(usage, mayHaveMedia)

@@ -3,7 +3,7 @@ import { addGuardSums, delayP95, GuardFigures, NO_GUARDED_CALLS } from './guard-
 
 const HOUR_MS = 3_600_000
 
-test('the statistics of a guard cover the calls of the last 24 hours', () => {
+test('the statistics of a guard cover only the calls of the last 24 hours', () => {
   let nowMs = 1_000 * HOUR_MS
   const figures = new GuardFigures(() => nowMs)
   figures.note('a', { verdict: 'blocked', matches: 2, delayMs: 1 })
@@ -17,7 +17,7 @@ test('the statistics of a guard cover the calls of the last 24 hours', () => {
   expect(figures.of('a')).toMatchObject({ calls: 0 })
 })
 
-test('the p95 delay of a guard is right to within a tenth', () => {
+test("the 95th percentile of a guard's delay has an error of at most a tenth", () => {
   const figures = new GuardFigures(() => 0)
   for (let call = 1; call <= 100; call += 1)
     figures.note('a', { verdict: 'allowed', matches: 0, delayMs: call })

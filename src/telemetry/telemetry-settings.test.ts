@@ -92,7 +92,7 @@ test('unknown values of OTEL_ variables are reported and ignored', () => {
   expect(settings.signals.get('TRACES')?.protocol).toBe('http/protobuf')
 })
 
-test('the export timeout of metrics is at most their interval, and a batch at most as large as the queue', () => {
+test('the OTEL_ export timeout of metrics is at most their interval, and a span batch at most as large as the queue', () => {
   expect(read({ OTEL_METRIC_EXPORT_INTERVAL: '200', OTEL_BSP_MAX_QUEUE_SIZE: '4' })).toMatchObject({
     metricIntervalMs: 200,
     metricTimeoutMs: 200,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { Counter, Histogram, type Metric, metricsText } from './series.ts'
 
-test('counters, gauges and histograms are written in the text format', () => {
+test('counters, gauges and histograms are written in the Prometheus text format', () => {
   const calls = new Counter('calls_total', 'Calls.', ['model', 'channel'])
   calls.add(2, 'm', 'a')
   calls.add(1, 'm', 'b"\\\n')

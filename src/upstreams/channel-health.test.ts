@@ -27,7 +27,7 @@ describe('the health of a channel', () => {
     expect(health.openBreakers(0)).toBe(1)
   })
 
-  test('a channel is tried by one attempt after its circuit breaker was open for five seconds', () => {
+  test("once a channel's circuit breaker has been open for five seconds, a single attempt tries the channel", () => {
     fail(5, 0)
     expect(health.isOpen(ill, 4_999)).toBe(true)
     expect(health.isOpen(ill, 5_000)).toBe(false)

@@ -16,7 +16,7 @@ beforeEach(() => {
 const measured = (balance: 'least_busy' | 'latency', calls = CALLS): number[] =>
   [a, b].map((channel) => load.measure(balance, calls, () => 0.5)?.(channel) ?? Number.NaN)
 
-test('calls in flight are counted until their end', () => {
+test("a channel's calls in flight are counted until they end, for the choice of the least busy channel", () => {
   load.begin(a)
   load.begin(a)
   load.begin(b)
@@ -27,7 +27,7 @@ test('calls in flight are counted until their end', () => {
 })
 
 describe('the time to the first byte', () => {
-  test('the time to the first byte is the median of the last minute, and infinite without a value', () => {
+  test("a channel's time to the first byte is the median of the last minute, and infinite without a measurement", () => {
     for (const ms of [30, 500, 20]) load.noteFirstByte(a, CALLS, ms)
     expect(measured('latency')).toEqual([30, Number.POSITIVE_INFINITY])
     nowMs += 59_999
@@ -39,13 +39,13 @@ describe('the time to the first byte', () => {
     expect(measured('latency')[0]).toBe(Number.POSITIVE_INFINITY)
   })
 
-  test('the time to the first byte is separate for each model, for streams and for whole responses', () => {
+  test("a channel's time to the first byte is measured separately by model, for streams and for whole responses", () => {
     load.noteFirstByte(a, CALLS, 10)
     expect(measured('latency', { model: 'm', stream: false })[0]).toBe(Number.POSITIVE_INFINITY)
     expect(measured('latency', { model: 'n', stream: true })[0]).toBe(Number.POSITIVE_INFINITY)
   })
 
-  test('the time to the first byte drops the oldest of many values', () => {
+  test("the oldest measurements of a channel's time to the first byte are dropped when there are too many", () => {
     for (let i = 0; i < 101; i++) load.noteFirstByte(a, CALLS, 1_000)
     for (let i = 0; i < 51; i++) load.noteFirstByte(a, CALLS, 1)
     expect(measured('latency')[0]).toBe(1)

@@ -7,7 +7,7 @@ const CHANNEL = channelOf({ name: 'a' })
 const MINUTE_MS = 60_000
 
 describe('the minutes of a channel', () => {
-  test('the minutes of a channel are sixty, the oldest first, and end with the current one', () => {
+  test('the statistics of a channel cover the last sixty minutes, the oldest first', () => {
     let nowMs = 1_000 * MINUTE_MS
     const minutes = new ChannelMinutes(() => nowMs)
     minutes.note(CHANNEL, 100, undefined)
@@ -25,7 +25,7 @@ describe('the minutes of a channel', () => {
     expect(minutes.of('another').every(({ requests }) => requests === 0)).toBe(true)
   })
 
-  test('the minutes of a channel are dropped after an hour, however many passed meanwhile', () => {
+  test('the statistics of a channel drop a minute after an hour, however much time has passed since', () => {
     let nowMs = 1_000 * MINUTE_MS
     const minutes = new ChannelMinutes(() => nowMs)
     const requests = (): number => minutes.of('a').reduce((sum, minute) => sum + minute.requests, 0)
@@ -40,7 +40,7 @@ describe('the minutes of a channel', () => {
     expect(requests()).toBe(0)
   })
 
-  test('the minutes of a channel have percentiles with an error of a tenth at most', () => {
+  test('the statistics of a channel have latency percentiles for each minute with an error of at most a tenth', () => {
     fc.assert(
       fc.property(fc.array(fc.integer({ min: 1, max: 600_000 }), { minLength: 1 }), (durations) => {
         const minutes = new ChannelMinutes(() => MINUTE_MS)

@@ -38,7 +38,7 @@ const left = (remaining: number) => ({
 })
 
 describe('a channel is low on a model', () => {
-  test('a channel is reported as low once all of its keys have less than 5 per cent left, and only once', () => {
+  test('a channel is reported once as low when all its keys have less than 5 per cent of their provider limit left', () => {
     const { low, state } = started()
     state('one', 49)
     expect(low.due(0)).toEqual([])
@@ -53,7 +53,7 @@ describe('a channel is low on a model', () => {
     expect(low.due(18_000)).toEqual([{ ...LOW, isNew: false, low: left(40) }])
   })
 
-  test('a low channel is first reported by the node to which the provider stated the limit, and then by every node that knows it', () => {
+  test('a channel low on provider limits is first reported by the node that saw the limit, and later by other nodes', () => {
     const { low, state, hear } = started()
     expect(low.due(-1_000)).toEqual([])
     for (const key of CHANNEL.keys) hear(key, 10)
@@ -70,7 +70,7 @@ describe('a channel is low on a model', () => {
     expect(low.due(20_000)).toEqual([{ ...LOW, low: left(9) }])
   })
 
-  test('a low channel is reported again only after one of its keys had more than 10 per cent', () => {
+  test('a channel low on provider limits is reported again only after one of its keys had more than 10 per cent left', () => {
     const { low, state } = started()
     for (const key of CHANNEL.keys) state(key, 10)
     expect(low.due(0)).toHaveLength(1)
@@ -84,7 +84,7 @@ describe('a channel is low on a model', () => {
     expect(low.due(3_000)).toEqual([{ ...LOW, hadEnough: true, low: undefined, isNew: false }])
   })
 
-  test('a channel is reported as low even if that lasted for less than the interval of reports', () => {
+  test('a channel is reported as low on provider limits even if it was low for less than the reporting interval', () => {
     const { low, state } = started()
     low.due(0)
     for (const key of CHANNEL.keys) state(key, 10)
@@ -92,7 +92,7 @@ describe('a channel is low on a model', () => {
     expect(low.due(1_000)).toEqual([{ ...LOW, low: left(10), hasEnough: true }])
   })
 
-  test('a channel is low until the limit of one of its keys is reset', () => {
+  test('a channel is low on provider limits until the limit of one of its keys is reset', () => {
     const { clock, low, state } = started()
     for (const key of CHANNEL.keys) state(key, 10)
     expect(low.due(0)).toHaveLength(1)
@@ -103,7 +103,7 @@ describe('a channel is low on a model', () => {
   })
 })
 
-test('a low channel is reported again when its report could not be stored, or no report was requested for a minute', () => {
+test('a channel low on provider limits is reported again if its report was not stored or none was read for a minute', () => {
   const { low, state } = started()
   for (const key of CHANNEL.keys) state(key, 10)
   expect(low.due(0)).toHaveLength(1)

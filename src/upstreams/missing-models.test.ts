@@ -26,7 +26,7 @@ describe('a model that a channel answered 404 for', () => {
     expect(missing.isMissing(channel, 'm', 109_999)).toBe(true)
   })
 
-  test('a missing model is called again once its channel answered for it or was reconfigured', () => {
+  test('a model skipped after a 404 is called again once its channel has answered for it or was reconfigured', () => {
     missing.add(channel, 'm', 0)
     missing.remove(channel, 'm')
     expect(missing.isMissing(channel, 'm', 1)).toBe(false)
@@ -34,7 +34,7 @@ describe('a model that a channel answered 404 for', () => {
     expect(missing.isMissing(channelOf({ name: 'a' }), 'm', 1)).toBe(false)
   })
 
-  test('at most a thousand missing models are remembered', () => {
+  test('at most a thousand models that channels answered with 404 are remembered', () => {
     missing.add(channel, 'first', 0)
     for (let i = 0; i < 999; i++) missing.add(channel, `m${i}`, 0)
     expect(missing.isMissing(channel, 'first', 1)).toBe(true)

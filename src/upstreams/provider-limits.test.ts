@@ -19,7 +19,7 @@ function stating(requests: number, tokens: number) {
   return { clock, limits, canTake: (tokens: number) => limits.canTake(CHANNEL, KEY, 'm', { tokens }) }
 }
 
-test("a key can take a call whose bound is within the provider's remaining limit, and any call after the reset", () => {
+test("an upstream key can take a call whose maximum tokens fit the provider's remaining limit, and any after the reset", () => {
   const { clock, canTake } = stating(1, 100)
   expect(canTake(100)).toBe(true)
   expect(canTake(101)).toBe(false)
@@ -27,7 +27,7 @@ test("a key can take a call whose bound is within the provider's remaining limit
   expect(canTake(101)).toBe(true)
 })
 
-test('an upstream key without remaining requests is spent only for that model', () => {
+test('an upstream key without remaining requests for a model can still be used for other models', () => {
   const { limits, canTake } = stating(0, 100)
   expect(canTake(1)).toBe(false)
   expect(limits.canTake(CHANNEL, KEY, 'other', { tokens: 1 })).toBe(true)
@@ -72,7 +72,7 @@ test.each([
   expect(limits.ofChannel('main').size).toBe(0)
 })
 
-test('the shown limit of an upstream key is that of the model with the least left', () => {
+test('the provider limit shown for an upstream key is that of the model with the least left', () => {
   const limits = new ProviderLimits(() => NOW)
   for (const [model, remaining] of [
     ['a', 50],
@@ -88,7 +88,7 @@ test('the shown limit of an upstream key is that of the model with the least lef
   ])
 })
 
-test('limits of at most 10,000 keys and models are kept, and the oldest are forgotten first', () => {
+test('provider limits of at most 10,000 pairs of key and model are kept, and the oldest are forgotten first', () => {
   const limits = new ProviderLimits(() => NOW)
   const head = { retryAfter: undefined, headers: { 'x-ratelimit-remaining-requests': '5' } }
   for (let index = 0; index < 10_002; index += 1) limits.begin(CHANNEL, KEY, `m${index}`, { tokens: 1 })(head)
@@ -114,7 +114,7 @@ test('the metrics of provider limits have the 1,000 pairs of key and model with 
   expect(limits.samples([{ ...CHANNEL, keys: ['two'] }])).toEqual([])
 })
 
-test('a limit announced by another node holds 31 days at most, and a pause five minutes', () => {
+test('a provider limit that another node announces holds for 31 days at most, and a pause for five minutes', () => {
   const clock = { ms: NOW }
   const limits = new ProviderLimits(() => clock.ms)
   const far = NOW + 400 * 86_400_000

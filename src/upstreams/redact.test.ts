@@ -39,7 +39,7 @@ describe.each(Object.keys(ENCODINGS))('a secret that an upstream quotes, %s', (e
     expect(found).toBe('refused: [redacted] is unknown')
   })
 
-  test('a quoted secret is removed at every alignment, whatever is around it', () => {
+  test('an upstream key that a provider quotes in any encoding is removed, whatever text is around it', () => {
     const around = fc.string({ unit: 'grapheme-ascii', maxLength: 12 })
     fc.assert(
       fc.property(around, around, (before, after) => {
@@ -59,7 +59,7 @@ describe.each(Object.keys(ENCODINGS))('a secret that an upstream quotes, %s', (e
   })
 })
 
-test('credentials of Basic authentication are removed: of a proxy, and of a key with any user', () => {
+test('Basic authentication credentials of a proxy or an upstream key are removed from an error text', () => {
   const basic = (text: string): string =>
     `Proxy-Authorization: Basic ${Buffer.from(text).toString('base64')}!`
   expect(redact(basic('gate-keeper:p@ss:word-2'), CHANNEL)).toBe('Proxy-Authorization: Basic [redacted]!')
@@ -69,7 +69,7 @@ test('credentials of Basic authentication are removed: of a proxy, and of a key 
     )
 })
 
-test('a long key is removed in every encoding, in pieces', () => {
+test('a long upstream key in an error text is removed in every encoding, in pieces', () => {
   const long = Array.from({ length: 700 }, (_, i) =>
     String.fromCharCode(97 + ((i * 7 + (i >> 4)) % 26)),
   ).join('')
@@ -78,7 +78,7 @@ test('a long key is removed in every encoding, in pieces', () => {
     expect(redact(`<${encode(Buffer.from(long))}>`, channel)).toMatch(/^<(?:.{0,2}\[redacted\].{0,2})+>$/)
 })
 
-test('a service account is removed by the lines of its private key', () => {
+test('a quoted Google service account is removed from an error text by the lines of its private key', () => {
   const line = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj'
   const key = JSON.stringify({
     private_key: `-----BEGIN PRIVATE KEY-----\n${line}\n-----END PRIVATE KEY-----\n`,
@@ -88,7 +88,7 @@ test('a service account is removed by the lines of its private key', () => {
     expect(redact(encode(Buffer.from(line)), channel)).toBe('[redacted]')
 })
 
-test('a text without secrets is unchanged', () => {
+test("an upstream's error text without secrets is forwarded unchanged", () => {
   const text = 'Basic authentication failed: 6f6464 b2Rk odd key of the channel, 100% + more'
   expect(redact(text, CHANNEL)).toBe(text)
 })
@@ -96,14 +96,14 @@ test('a text without secrets is unchanged', () => {
 const QUOTED = channelOf({ keys: ['very"secret\\key'], base_url: 'http://inner.test:8080/v1' })
 const redacted = (text: string): string => redactFrame(Buffer.from(text), QUOTED).toString()
 
-test('the bytes themselves are returned where they contain no secret', () => {
+test('a stream event without secrets is forwarded as the same bytes', () => {
   const bytes = Buffer.from(
     'event: error\ndata: { "error":{"message":"n\\u006f", "x":9007199254740993} }\n\n',
   )
   expect(redactFrame(bytes, QUOTED)).toBe(bytes)
 })
 
-test('only the strings with keys or the address are changed, however they are escaped', () => {
+test("only JSON strings that contain upstream keys or the upstream's address are changed, however they are escaped", () => {
   expect(
     redacted(
       'data: {"a":1.0,"m":"key very\\"secret\\\\key at http:\\/\\/inner.test:8080\\/v1, \\"so\\"","u":"\\u00e9"}\n\n',
@@ -111,16 +111,16 @@ test('only the strings with keys or the address are changed, however they are es
   ).toBe('data: {"a":1.0,"m":"key [redacted] at [upstream], \\"so\\"","u":"\\u00e9"}\n\n')
 })
 
-test('text that looks like a key is removed, and the text around it stays JSON', () => {
+test("text that looks like a key is removed from an upstream's error, and the text around it stays valid JSON", () => {
   const text = redacted('data: {"m":"Bearer abc\\"def","n":"sk-abcdefgh\\n"}\n\n')
   expect(JSON.parse(text.slice(6))).toEqual({ m: '[redacted]"def', n: '[redacted]\n' })
 })
 
-test('bytes that are not JSON are redacted as text', () => {
+test("an upstream's stream event that is not JSON is redacted as plain text", () => {
   expect(redacted('data: failed at inner.test, "odd\n\n')).toBe('data: failed at [upstream], "odd\n\n')
 })
 
-test('redaction takes time in proportion to the bytes, whatever the quotes', () => {
+test("redaction of an upstream's error takes time in proportion to its bytes, however many quotes it contains", () => {
   for (const piece of ['\\"', '"', '"\\']) {
     const from = cpuMs()
     redacted(piece.repeat(200_000))

@@ -11,7 +11,7 @@ import { destinationOf, isConfigured, UpstreamClient, withoutRefusedMembers } fr
 const HOLD = { isSettled: false } as Hold
 const ANSWER = 'HTTP/1.1 200 OK\r\nkeep-alive: timeout=60\r\ncontent-length: 2\r\n\r\n{}'
 
-test('the connections of a channel stay open when its settings change, and are closed when its key does', async () => {
+test('the connections of a channel stay open when its settings change, and are closed when its key changes', async () => {
   const sockets: Socket[] = []
   const server = createServer((socket) => {
     sockets.push(socket.on('error', () => {}).on('data', () => socket.write(ANSWER)))
@@ -54,7 +54,7 @@ test.each([
   expect(withoutRefusedMembers(ASKED, { protocol: 'chat' }, { base_url: baseUrl }).toString()).toBe(expected)
 })
 
-test('members that a provider refuses are removed from chat requests only', () => {
+test('request fields that a provider refuses are removed from chat requests only', () => {
   const channel = { base_url: 'https://api.mistral.ai/v1' }
   expect(withoutRefusedMembers(ASKED, { protocol: 'messages' }, channel)).toBe(ASKED)
 })
@@ -63,7 +63,7 @@ const channel = channelOf({ name: 'a', base_url: 'https://x.example/v1', keys: [
 const destination = destinationOf(channel, 'sk-one')
 
 describe('a destination', () => {
-  test('connections are shared by calls with the same channel, origin and key, also after a reload', () => {
+  test('connections to upstreams are shared by calls with the same channel, origin and key, also after a reload', () => {
     const again = channelOf({ name: 'a', base_url: 'https://x.example/v2', keys: ['sk-three', 'sk-one'] })
     expect(destinationOf(again, 'sk-one').id).toBe(destination.id)
   })
@@ -77,7 +77,7 @@ describe('a destination', () => {
     expect(destinationOf(other, key).id).not.toBe(destination.id)
   })
 
-  test('the name under which connections are shared does not contain the key', () => {
+  test('the internal name of a shared upstream connection does not contain the key', () => {
     expect(JSON.stringify(destination)).not.toContain('sk-one')
   })
 

@@ -34,7 +34,7 @@ beforeAll(async () => {
 afterAll(() => fixture.close())
 
 describe.each(GATEWAY_STATES)('a command, %s', (manner) => {
-  test('a command is in the audit log, with the operator as its actor', async () => {
+  test('a change made by a sluice command is in the audit log, with the operator as its actor', async () => {
     const before = embeddedRows(fixture.gateway.dataDir, QUERY).length
     const name = manner.endsWith('not') ? 'kim' : 'bob'
     await inGatewayState(manner, fixture.gateway, async () => {
@@ -54,7 +54,7 @@ describe.each(GATEWAY_STATES)('a command, %s', (manner) => {
   })
 })
 
-test('a change of the file is in the audit log, when it applies or at the next start', async () => {
+test('a change of gateway.yaml is in the audit log when it is applied or at the next start', async () => {
   await untilItRuns(fixture.gateway)
   const since = async (act: () => Promise<void>) => {
     const before = embeddedRows(fixture.gateway.dataDir, QUERY_OF_FILE).length
@@ -116,7 +116,7 @@ test('a change of the file is in the audit log, when it applies or at the next s
   ])
 })
 
-test('an import is in the audit log, without the keys that it brought', async () => {
+test('the audit log has an entry for an import, without the imported keys', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'sluice-audit-'))
   onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
   const source = await familyDatabase('new-api', 'SQLite')

@@ -62,7 +62,7 @@ function restored(copy: string, env: Record<string, string> = ENV): Promise<Runn
   })
 }
 
-test('a copy that is made under load can be restored: its keys work, and its accounts add up', async () => {
+test('a backup made under load can be restored: its keys work, and its charges add up', async () => {
   const load = { over: false }
   const statuses: number[] = []
   const answered: string[] = []
@@ -115,7 +115,7 @@ test('a copy that is made under load can be restored: its keys work, and its acc
   }
 })
 
-test('a copy cannot be used with another secret, and is not damaged by the attempt', async () => {
+test('a gateway with another secret refuses to start on a restored backup, with a message', async () => {
   const file = join(folder, 'secret.db')
   expect((await backup(file)).code).toBe(0)
   const other = { GATEWAY_SECRET: 'another-secret-than-that-one' }
@@ -157,7 +157,7 @@ describe.each(GATEWAY_STATES)('sluice backup, %s', (manner) => {
     expect((await fixture.chat('ann', ask('m'))).status).toBe(200)
   })
 
-  test('sluice backup never replaces a file of the data folder, or uses the name of a future one', async () => {
+  test('sluice backup never replaces a file in the data folder, and refuses names that the gateway uses there', async () => {
     const { dataDir } = fixture.gateway
     const secret = join(dataDir, 'secret')
     writeFileSync(join(dataDir, 'notes.txt'), 'kept')

@@ -48,7 +48,7 @@ async function laneOfCall(): Promise<string[]> {
 describe.each(GATEWAY_STATES)('sluice channel, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
-  test('sluice channel lists all channels, and where they are managed, without keys', async () => {
+  test('sluice channel list shows all channels and whether gateway.yaml or HTTP manages them, without their keys', async () => {
     const { code, out, err } = await during(() => run('list'))
     expect({ code, err }).toEqual({ code: 0, err: '' })
     expect(out).toMatch(/^NAME .* MANAGED BY\nspare .* HTTP\nm .* gateway\.yaml\n$/)

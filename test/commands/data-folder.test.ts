@@ -166,7 +166,7 @@ describe('a data folder', () => {
     ])
   })
 
-  test('a data folder locked by another command is waited for, by commands and by a starting gateway', async () => {
+  test('commands and a starting gateway wait for a data folder that another command has locked', async () => {
     await shared.stop()
     const lock = lockDataFolder(shared.dataDir, 'command')
     const waiting = Promise.all([processOn(shared, 'user', 'list'), shared.restart()])
@@ -178,7 +178,7 @@ describe('a data folder', () => {
     expect(shared.isRunning).toBe(true)
   })
 
-  test('a data folder locked by a process that does not listen is reported', async () => {
+  test('a command reports that the process that locks the data folder does not listen for commands', async () => {
     const dataDir = join(folder, 'held')
     const lock = lockDataFolder(dataDir, 'gateway')
     try {
@@ -190,7 +190,7 @@ describe('a data folder', () => {
     }
   })
 
-  test('the data folder of a gateway that hangs is reported', async () => {
+  test('a command reports that the gateway on the data folder does not respond', async () => {
     const stuck = await running()
     process.kill(stuck.pid, 'SIGSTOP')
     try {
@@ -211,7 +211,7 @@ describe('a data folder', () => {
     expect(err).toMatch(/^sluice: [^\n]*another secret[^\n]*\n$/)
   })
 
-  test('a data folder has files for its owner only, also if it was created otherwise', async () => {
+  test('the files in a data folder are accessible to its owner only, even if the folder was created with other access', async () => {
     const place = stopped()
     chmodSync(join(place.dataDir, 'lock.db'), 0o644)
     expect((await commandOn(place, 'user', 'top-up', 'ann', '5')).code).toBe(0)
@@ -222,7 +222,7 @@ describe('a data folder', () => {
       expect([name, statSync(join(place.dataDir, name)).mode & 0o077]).toEqual([name, 0])
   })
 
-  test('a data folder that others may write to is refused, and there is a warning if they may enter it', async () => {
+  test('a data folder that other users may write to is refused, and one that they may enter causes a warning', async () => {
     const start = (mode: number) => {
       const dataDir = mkdtempSync(join(folder, 'shared-'))
       chmodSync(dataDir, mode)

@@ -45,7 +45,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('a copy to $n
     },
   )
 
-  test('a copy to a read-only target ends with a message, and nothing is written', async () => {
+  test('sluice migrate to a read-only database ends with a message, and writes nothing', async () => {
     const folder = await filledFolder(FEW)
     const database = await engine.database()
     await database.sql(

@@ -103,7 +103,7 @@ describe('a copy that is restored', () => {
     return { folder, copy }
   }
 
-  test('a restored copy next to the write-ahead log of the former database is refused, and not damaged', async () => {
+  test('a restored backup next to the write-ahead log of the former database is refused, and not damaged', async () => {
     const { folder, copy } = await unclosed()
     const path = join(folder, 'sluice.db')
     copyFileSync(copy, path)
@@ -121,7 +121,7 @@ describe('a copy that is restored', () => {
     expect(existsSync(`${path}-wal`)).toBe(true)
   })
 
-  test('a restored copy without the write-ahead log of the former database works', async () => {
+  test('a restored backup works once the write-ahead log of the former database is removed', async () => {
     const { folder, copy } = await unclosed()
     copyFileSync(copy, join(folder, 'sluice.db'))
     rmSync(join(folder, 'sluice.db-wal'))
@@ -129,7 +129,7 @@ describe('a copy that is restored', () => {
     expect(embeddedRows(folder, "select 1 from users where remark = 'later'")).toEqual([])
   })
 
-  test('a database that was not closed properly is not mistaken for a restored copy', async () => {
+  test('a database that was not closed properly is not mistaken for a restored backup', async () => {
     const { folder } = await unclosed()
     expect(await run(folder, 'user', 'list')).toMatchObject({ code: 0, err: '' })
   })

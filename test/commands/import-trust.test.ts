@@ -61,7 +61,7 @@ describe('a local user with the name of an imported one', () => {
   const tokens = (dataDir: string) =>
     embeddedRows(dataDir, "SELECT user_id FROM tokens WHERE name = 'foreign'")
 
-  test('a local user with the name of an imported one gets no keys, unless the operator states the name', async () => {
+  test('keys of an imported user go to a local user of the same name only if the operator states the name with --merge', async () => {
     const { dataDir, place } = await withRootHere()
     const report = await imported(dataDir, place)
     expect(linesOf(report, 'user')).toEqual([{ name: 'boss', fate: 'there', notes: [] }])
@@ -86,7 +86,7 @@ describe('a local user with the name of an imported one', () => {
     expect(linesOf(again, 'token')).toEqual([{ name: 'foreign', fate: 'there', notes: [] }])
   })
 
-  test('an import that names a user who is not in the source is refused, also if a local user has the name', async () => {
+  test('an import with --merge or --role is refused if the source has no user of that name', async () => {
     const { dataDir, place } = await withRootHere()
     for (const option of ['merge', 'role']) {
       const outcome = await inFolder(dataDir, 'import', place, `--${option}`, 'bos', '--apply')
@@ -99,7 +99,7 @@ describe('a local user with the name of an imported one', () => {
   })
 })
 
-test('a role above a common user is imported only for the names that the operator states', async () => {
+test('an admin or root role is imported only for users that the operator names with --role', async () => {
   const dataDir = folder()
   const source = await newApi()
   await source.insert('users', { ...user, id: 2, username: 'ann', role: 100 })
@@ -124,7 +124,7 @@ describe('ids and amounts whose sums could exceed the safe integers', () => {
     `${column}: expected an amount that, with all others, is at most ${2 ** 52}`,
   ]
 
-  test('ids and amounts whose sums could exceed the safe integers are refused row by row, and the gateway continues with the others', async () => {
+  test('an import refuses rows whose ids or amounts could exceed the safe integers in sum, and imports the other rows', async () => {
     const fixture = await startFixture(() => ({ users: [ROOT] }), { env: { GATEWAY_SECRET: SECRET } })
     onTestFinished(() => fixture.close())
     const { gateway } = fixture
@@ -201,7 +201,7 @@ function byName(a: object, b: object): number {
   return (a as Line).name < (b as Line).name ? -1 : 1
 }
 
-test('bytes that are not UTF-8 are refused, row by row', async () => {
+test('an import refuses each row that contains bytes other than UTF-8, and imports the other rows', async () => {
   const dataDir = folder()
   const source = await newApi()
   const insert = (id: number, name: string) =>
@@ -228,7 +228,7 @@ test('bytes that are not UTF-8 are refused, row by row', async () => {
 describe('a text of a database', () => {
   const COMMANDS = '\u001b]0;owned\u0007\u001b[8m\u009b31m\u202e\u2066'
 
-  test("a text of a database does not control the operator's terminal, in the report and in its JSON", async () => {
+  test('terminal control characters in an imported database are removed from the report and from its JSON', async () => {
     const dataDir = folder()
     const source = await newApi()
     await source.insert('users', { ...user, id: 2, username: `ann${COMMANDS}` })
@@ -250,7 +250,7 @@ describe('a text of a database', () => {
     }
   })
 
-  test("a server's error does not control the operator's terminal, and is printed up to a maximum length", async () => {
+  test("an import prints a server's error without terminal control characters, and up to a maximum length", async () => {
     const port = await serverThat((socket) => {
       const fields = `SFATAL\0VFATAL\0C42601\0M${COMMANDS}${'x'.repeat(20_000)}\0\0`
       const body = Buffer.from(fields)

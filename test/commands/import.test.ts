@@ -475,7 +475,7 @@ describe('a one-api', () => {
 })
 
 describe('conversions of an import', () => {
-  test("channels of new-api's type 24 speak the Gemini API, at an address with its version", async () => {
+  test("imported channels of new-api's type 24 get the Gemini protocol and an address with the API version", async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     for (const [id, base_url] of [
       [1, ''],
@@ -499,7 +499,7 @@ describe('conversions of an import', () => {
     ])
   })
 
-  test('amounts in other units are converted exactly, and rounded where they are not whole numbers', async () => {
+  test('imported amounts in other quota units are converted exactly, and rounded to whole units', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('options', { key: 'QuotaPerUnit', value: '300000' })
     await source.insert('users', { ...user, id: 2, username: 'ben', quota: 300_000, used_quota: 3 })
@@ -559,7 +559,7 @@ describe('conversions of an import', () => {
     for (const option of options) expect(plain.out).toContain(option)
   })
 
-  test('one channel that serves chat completions and ranks documents becomes two', async () => {
+  test('an imported channel for both chat completions and reranking becomes two channels', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const channel = { key: 'k', status: 1, group: 'default', base_url: '' }
     await source.insert('channels', {
@@ -655,7 +655,7 @@ describe('conversions of an import', () => {
     expect(fateOf(done, 'price', 'jina-reranker-v9')).toMatchObject({ fate: 'left' })
   })
 
-  test('imported rows keep their ids where these are free; otherwise they get others, which the report lists', async () => {
+  test('imported rows keep their ids if these are free, and otherwise get new ids, which the report lists', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('users', { ...user, id: 1, username: 'ben', quota: 1, used_quota: 0 })
     await source.insert('users', { ...user, id: 9, username: 'cyd', quota: 1, used_quota: 0, inviter_id: 1 })
@@ -686,7 +686,7 @@ describe('conversions of an import', () => {
   })
 })
 
-test('a user that the database refuses is named, and all others are imported', async () => {
+test('an import names a user that the database refuses, and imports all others', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   for (const [id, username] of ['ann', 'ben', 'cyd'].entries()) {
     await source.insert('users', { ...user, id: id + 11, username, quota: 5, used_quota: 0 })
@@ -717,7 +717,7 @@ test('a user that the database refuses is named, and all others are imported', a
 })
 
 describe('invalid values', () => {
-  test('invalid values in any column are a line in the report, and the other rows are imported', async () => {
+  test('an import reports invalid values in any column with a line each, and imports the other rows', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     const bytes = Uint8Array.from([0xff, 0xfe, 0x00])
     await source.insert('options', {
@@ -901,7 +901,7 @@ describe('invalid values', () => {
   })
 })
 
-test('a source with a write-ahead log is read, and its folder stays unchanged', async () => {
+test('an import reads a SQLite source with its write-ahead log, and leaves the folder unchanged', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   await source.sql('PRAGMA journal_mode = WAL')
   await source.insert('users', { ...user, id: 2, username: 'ben', quota: 5, used_quota: 0 })
@@ -966,7 +966,7 @@ test('an import that is killed and run again has the same result: no user is imp
 }, 300_000)
 
 describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('into a database on $name', (engine) => {
-  test('the same rows are imported, and new tokens get ids after the imported ones', async () => {
+  test('an import into PostgreSQL imports the same rows as into SQLite, and new tokens get ids after the imported ones', async () => {
     const source = await familyDatabase('new-api', 'SQLite')
     await source.insert('users', { ...user, id: 4, username: 'ben', quota: 50, used_quota: 6 })
     await source.insert('tokens', { ...token, id: 8, user_id: 4, key: KEY, name: 'a', used_quota: 2 })
@@ -997,7 +997,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('into a datab
   })
 })
 
-test('a table that is an endless view is refused with an error message, and not read', async () => {
+test('an import refuses a source whose table is an endless view with an error message, and does not read it', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   await source.sql('drop table channels')
   await source.sql(
@@ -1009,7 +1009,7 @@ test('a table that is an endless view is refused with an error message, and not 
   expect(err).toContain('"channels" is a view, and nothing but plain tables is read')
 })
 
-test('of several users with confusable names one is imported', async () => {
+test('of several users in the source with confusable names, an import takes only one', async () => {
   const source = await familyDatabase('new-api', 'SQLite')
   const names = ['ben', 'Ben', 'ｂen', 'b\u200Ben', 'bеn', 'Ben 本']
   for (const [index, username] of names.entries()) {

@@ -151,7 +151,7 @@ describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('sluice migra
     expect(await database.sql('SELECT remain_quota FROM tokens WHERE id = 2')).toEqual([{ remain_quota: 1 }])
   })
 
-  test('sluice migrate reports a copy that differs as failed, and leaves the source unchanged', async () => {
+  test('sluice migrate fails with the differences if the copy differs from the source, and leaves the source unchanged', async () => {
     const folder = await filledFolder({ ...FEW, openHolds: 0 })
     const database = await engine.database()
     expect((await migrate(folder, database.place)).code).toBe(0)

@@ -31,7 +31,7 @@ const logIn = async (given: string): Promise<number> =>
 describe.each(GATEWAY_STATES)('sluice user password, %s', (manner) => {
   const secret = `pässword of ${manner}`
 
-  test('sluice user password reads it from standard input, and the user can log in with it', async () => {
+  test('sluice user password reads the password from standard input, and the user can log in with it', async () => {
     const [plain, json] = await inGatewayState(
       manner,
       gateway,
@@ -47,7 +47,7 @@ describe.each(GATEWAY_STATES)('sluice user password, %s', (manner) => {
     expect([await logIn(secret), await logIn('the one before')]).toEqual([200, 401])
   })
 
-  test('the password is stored nowhere in plain text, neither in the database nor in the log', async () => {
+  test('a password set by sluice user password is in plain text neither in the database nor in the log', async () => {
     await gateway.stop()
     const file = readFileSync(join(gateway.dataDir, 'sluice.db'), 'latin1')
     expect(file.includes('word of while')).toBe(false)
@@ -70,7 +70,7 @@ test.each([
   },
 )
 
-test('a password as an argument is refused', async () => {
+test('sluice user password refuses a password as an argument', async () => {
   await untilItRuns(gateway)
   const { code, err } = await password('', 'ann', 'a good password')
   expect(code).toBe(1)

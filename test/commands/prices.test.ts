@@ -104,7 +104,7 @@ describe.each(GATEWAY_STATES)('sluice prices, %s', (manner) => {
   })
 })
 
-test('sluice prices --outdated names the entries that apply and are older than 90 days, with source and day', async () => {
+test('sluice prices --outdated names the built-in price entries in use that are older than 90 days, with source and date', async () => {
   const clock = dateClock()
   clock.move(100 * 86_400)
   const config = join(folder, 'old.yaml')
@@ -144,7 +144,7 @@ test('sluice prices --outdated names the entries that apply and are older than 9
   expect(shown.out).toMatch(/^gpt-4o .* ends on 2027-01-14$/m)
 })
 
-test('sluice prices reads the files alone where no gateway was started yet', async () => {
+test('sluice prices reads gateway.yaml and the prices file alone if no gateway was started yet', async () => {
   const config = join(folder, 'gateway.yaml')
   const channels = [channel('one', 'http://127.0.0.1:9', { models: ['gpt-4.1', 'listed'] })]
   writeFileSync(

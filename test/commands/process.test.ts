@@ -16,7 +16,7 @@ afterAll(() => rmSync(folder, { recursive: true }))
 const run = (args: readonly string[], input?: string) =>
   sluiceProcess(args, { DATA_DIR: join(folder, 'data'), GATEWAY_SECRET: SECRET }, input)
 
-test('commands write their result to standard output, and messages to standard error', async () => {
+test('sluice commands write their result to standard output, and messages to standard error', async () => {
   const made = await run(['user', 'create', 'ann', '--json'])
   expect([made.code, made.json()]).toEqual([0, expect.objectContaining({ username: 'ann' })])
   expect(made.err).toContain('The database is new')
@@ -28,13 +28,13 @@ test('commands write their result to standard output, and messages to standard e
   expect(existsSync(copy)).toBe(true)
 })
 
-test('a password comes from standard input', async () => {
+test('sluice user password reads the password from standard input', async () => {
   expect(await run(['user', 'create', 'bob'])).toMatchObject({ code: 0 })
   const set = await run(['user', 'password', 'bob'], 'correct horse battery\n')
   expect(set).toMatchObject({ code: 0, out: expect.stringMatching(/^bob .* has a new password\.\n$/) })
 })
 
-test('a refusal is one sentence and exit code 1, and so is an unknown command', async () => {
+test('a refused or unknown sluice command ends with one sentence on standard error and exit code 1', async () => {
   const refused = await run(['user', 'disable', 'nobody'])
   expect(refused).toMatchObject({ code: 1, out: '', err: 'sluice: there is no user "nobody"\n' })
   const misunderstood = await run(['user', 'lisst'])
@@ -42,7 +42,7 @@ test('a refusal is one sentence and exit code 1, and so is an unknown command', 
   expect(misunderstood.err).toContain('run it with --help')
 })
 
-test('help is on standard output, with exit code 0', async () => {
+test('sluice --help prints the help to standard output, with exit code 0', async () => {
   const help = await run(['token', 'create', '--help'])
   expect(help).toMatchObject({ code: 0, err: '' })
   expect(help.out).toContain('Usage: sluice token create')
@@ -51,7 +51,7 @@ test('help is on standard output, with exit code 0', async () => {
   )
 })
 
-test('a reader that closes the output early ends a command without an error message', async () => {
+test('a sluice command whose output is closed early ends without an error message, with exit code 141', async () => {
   const child = spawn(process.execPath, ['bin/sluice.mjs', '--help'], { stdio: ['ignore', 'pipe', 'pipe'] })
   child.stdout.destroy()
   let errors = ''

@@ -239,7 +239,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     })
   })
 
-  test('of several simultaneous creations at max_user_tokens, exactly one succeeds', async () => {
+  test('of several simultaneous token creations one below max_user_tokens, exactly one succeeds', async () => {
     // While a gateway is running, a command is a request to it, in this process or in a separate one.
     const create = manner === 'while the gateway runs' ? commandOn : processOn
     const outcomes = await during(() =>
@@ -261,7 +261,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     ).toHaveLength(3)
   })
 
-  test('a closed group is available to users whose own group it is', async () => {
+  test('token create accepts a closed group only for users whose own group it is', async () => {
     const [own, other, route] = await during(async () => [
       await run('create', '--user', 'star', '--name', 'a', '--unlimited', '--group', 'vip', '--json'),
       await run('create', '--user', 'ann', '--name', 'b', '--unlimited', '--group', 'vip'),
@@ -278,7 +278,7 @@ describe.each(GATEWAY_STATES)('sluice token, %s', (manner) => {
     ])
   })
 
-  test('a key that has expired already is created, with a warning', async () => {
+  test('token create creates a key whose expiry has passed, with a notice that it has expired', async () => {
     const made = await during(() =>
       run('create', '--user', 'star', '--name', 'old', '--quota', '5', '--expires', '30'),
     )

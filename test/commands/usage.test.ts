@@ -35,7 +35,7 @@ afterAll(() => fixture.close())
 describe.each(GATEWAY_STATES)('sluice usage, %s', (manner) => {
   const during = <T>(work: () => Promise<T>): Promise<T> => inGatewayState(manner, fixture.gateway, work)
 
-  test('sluice usage has the charges of the log by each dimension, to the unit', async () => {
+  test('sluice usage sums up the charges of the usage log exactly by model, user, key, channel and day', async () => {
     const rows = databaseOf(fixture.gateway.dataDir).usage()
     const names: Record<string, (row: (typeof rows)[number]) => string> = {
       model: ({ model }) => model,

@@ -139,7 +139,7 @@ function smallestDifference(colours: readonly string[], sight: string): number {
 }
 
 describe('colours of series', () => {
-  test('97: the computed colour differences equal those of the published examples', () => {
+  test('97: the computed ΔE2000 colour differences equal those of the published examples', () => {
     expect(difference([50, 2.6772, -79.7751], [50, 0, -82.7485])).toBeCloseTo(2.0425, 4)
     expect(difference([50, 2.5, 0], [73, 25, -18])).toBeCloseTo(27.1492, 4)
     expect(difference([60.2574, -34.0099, 36.2677], [60.4626, -34.1751, 39.4387])).toBeCloseTo(1.2644, 4)
@@ -168,7 +168,7 @@ describe('colours of series', () => {
     },
   )
 
-  test('97: the colours of the light theme are unchanged', () => {
+  test('97: the chart colours of the light theme are the fixed ones', () => {
     expect(seriesOf('light')).toEqual(LIGHT)
   })
 })

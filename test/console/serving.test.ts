@@ -64,7 +64,7 @@ describe('a page of the console', () => {
     expect(text()).toContain('csp-nonce')
   })
 
-  test('a page of the console has the headers that confine it, and is never stored', async () => {
+  test('a page of the console has a Content-Security-Policy and other security headers, and is never cached', async () => {
     const { headers, text } = await get('/')
     const nonce = /nonce="([^"]+)"/.exec(text())?.[1] ?? ''
     expect(Buffer.from(nonce, 'base64')).toHaveLength(16)
@@ -79,7 +79,7 @@ describe('a page of the console', () => {
     expect(text()).not.toContain('{{')
   })
 
-  test('a page of the console has a new nonce each time', async () => {
+  test('each response with a page of the console has a new Content-Security-Policy nonce', async () => {
     const [one, other] = await Promise.all([get('/'), get('/')])
     expect(one.text()).not.toBe(other.text())
   })
@@ -154,7 +154,7 @@ test('options.console: false removes the console, and true restores it, while th
   expect((await get('/')).status).toBe(200)
 })
 
-test('without the build, / says how to get it, the API works, and a later build is found', async () => {
+test('if the console is not built, / says how to build it, and the API works; a later build is served without a restart', async () => {
   const bare = await programWith(() => {})
   const other = await startGateway({ config: {}, root: bare.root })
   try {
@@ -172,7 +172,7 @@ test('without the build, / says how to get it, the API works, and a later build 
   }
 })
 
-test('the paths of the console are those that its router knows', () => {
+test("the gateway serves the console at every path that the console's router knows", () => {
   const routes = [...readFileSync(join(ROOT, 'console/app/router.tsx'), 'utf8').matchAll(/path: '([^']+)'/g)]
   // The path of a child continues that of its parent.
   const known = routes.map(([, path = '']) => path.replace(/^\$id$/, '/logs/$id').replace('$id', '1'))

@@ -88,7 +88,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     expect(response.headers.get('x-request-id')).toBeTypeOf('string')
   })
 
-  test('the Anthropic client gets a stream through its helper, which assembles it', async () => {
+  test('the Anthropic client assembles a complete message from a stream through its stream helper', async () => {
     const stream = client.messages.stream({
       model: scriptModel(mode, 'thoughts', true),
       max_tokens: 100,
@@ -132,7 +132,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
   })
 
   test.each([false, true])(
-    'the Anthropic client runs its tools until there is a final answer (stream: %j)',
+    "the Anthropic client's tool runner calls its tools until the model gives a final answer (stream: %j)",
     async (stream) => {
       const model = scriptModel(mode, 'calls', stream)
       const behaviours =
@@ -194,7 +194,7 @@ describe.each(MODES)('the official Anthropic client, %s', (mode) => {
     expect(seen).not.toContain('message_stop')
   })
 
-  test("the Anthropic client gets the upstream's refusals in its own envelope, with an id", async () => {
+  test("the Anthropic client gets an upstream's 429 as an Anthropic error envelope, with a request id", async () => {
     const model = scriptModel(mode, 'text', false)
     const body =
       mode === 'native'

@@ -44,7 +44,7 @@ const shuffledFrames = (from: 'chat' | 'messages'): fc.Arbitrary<string> =>
     .map((frames) => frames.join(''))
 
 describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
-  test('for events in any order, the stream follows the rules or ends with an error', () => {
+  test("upstream events in any order are converted to a valid stream of the client's protocol, or one that ends with an error", () => {
     fc.assert(
       fc.property(shuffledFrames(from), fc.boolean(), (text, startsWell) => {
         const bytes = Buffer.from((startsWell ? (FRAMES[from](STARTED)[0] ?? '') : '') + text)
@@ -58,7 +58,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
     )
   })
 
-  test('for any bytes of an upstream, the response is an error', () => {
+  test('arbitrary bytes of an upstream are converted to a response that ends with an error', () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
         const { writes, complete } = convertStream(from, [Buffer.from(bytes)])
@@ -69,7 +69,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
     )
   })
 
-  test('any JSON as a whole response is read, or refused', () => {
+  test('any JSON as a whole response of an upstream is either converted or refused with an error', () => {
     fc.assert(
       fc.property(fc.json({ maxDepth: 4 }), fc.json({ maxDepth: 3 }), (json, part) => {
         const candidates = [
@@ -91,7 +91,7 @@ describe.each(PROTOCOLS)('a %s upstream that sends invalid data', (from) => {
     )
   })
 
-  test('a line of more than 32 MiB is refused as soon as the limit is exceeded', () => {
+  test("a line of more than 32 MiB in an upstream's stream is refused as soon as the limit is exceeded", () => {
     const line = Buffer.from(`data: {"x":"${'x'.repeat(40_000_000)}"}\n\n`)
     const decoder = CODECS[from].streamDecoder()
     let taken = 0

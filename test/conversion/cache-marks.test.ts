@@ -26,7 +26,7 @@ test.each([
   expect(rules && (rules.field ?? 'cache_control')).toBe(field)
 })
 
-test('a channel that allows cache_control gets it on chat, and breakpoints on responses', () => {
+test('a channel that allows cache_control gets cache_control in chat requests and breakpoints in Responses requests', () => {
   const channel = channelOf({ base_url: 'https://llm.example/v1', allow: ALLOWED })
   const rulesOf = (protocol: ConversionProtocol) =>
     upstreamDialect(protocol).cacheMarks(channel, capabilitiesOf('acme-1', 'acme-1'))
@@ -60,7 +60,7 @@ const marked = (text: string): object => ({
 })
 
 describe('breakpoints of a chat client', () => {
-  test('a breakpoint has the lifetime of the request, and a lifetime that is shortened is listed in x-gateway-dropped', () => {
+  test('a cache breakpoint gets the lifetime of the request, and x-gateway-dropped lists a lifetime that is shortened', () => {
     const body = {
       model: 'acme-1',
       messages: [{ role: 'user', content: [marked('hi')] }],
@@ -76,7 +76,7 @@ describe('breakpoints of a chat client', () => {
     expect(dropped).toEqual(['prompt_cache_breakpoint.ttl', 'prompt_cache_options'])
   })
 
-  test('of six breakpoints the last four reach Converse', () => {
+  test('of six cache breakpoints in a chat request the last four reach Converse', () => {
     const content = ['a', 'b', 'c', 'd', 'e', 'f'].map(marked)
     const body = { model: 'anthropic.claude-opus-5-v1:0', messages: [{ role: 'user', content }] }
     const { request, dropped } = converted('chat', 'converse', body)
@@ -85,7 +85,7 @@ describe('breakpoints of a chat client', () => {
   })
 })
 
-test('prompt_cache_options passes between chat and responses, in place of prompt_cache_retention', () => {
+test('prompt_cache_options is converted between chat and Responses requests, and replaces prompt_cache_retention', () => {
   const prompt_cache_options = { mode: 'implicit', ttl: '30m' }
   const more = { prompt_cache_retention: '24h', prompt_cache_options }
   const messages = [{ role: 'user', content: 'hi' }]
@@ -113,7 +113,7 @@ describe('the billing header of Claude Code', () => {
   const header = 'x-anthropic-billing-header: cc_version=2.1; cch=0a1b2;'
 
   test.each(['chat', 'responses', 'gemini', 'converse'] as const)(
-    'the billing header is left out for %s, and listed',
+    "Claude Code's billing header is left out of a request converted to %s, and listed in x-gateway-dropped",
     (to) => {
       const system = [
         { type: 'text', text: header },
@@ -149,7 +149,7 @@ describe('the billing header of Claude Code', () => {
 
   // Another gateway may have converted the request of Claude Code before.
   test.each(PAIRS)(
-    'the billing header of a client of $from is left out for $to, and listed',
+    "Claude Code's billing header is left out of a request converted from $from to $to, and listed as dropped",
     ({ from, to }) => {
       const given = { model: 'acme-1', ...SYSTEMS[from]([header, 'Rules.']) }
       const { request, dropped } = converted(from, to, given)
@@ -162,7 +162,7 @@ describe('the billing header of Claude Code', () => {
     },
   )
 
-  test('only the first line of a block with other lines is left out', () => {
+  test('a billing header that is the first line of a system text is left out, and the other lines stay', () => {
     const system = `${header}\nRules.`
     const { request } = converted('messages', 'chat', { ...body, system })
     expect(request['messages']).toEqual([

@@ -39,7 +39,7 @@ function script(): void {
 }
 
 describe('a model behind channels of both protocols', () => {
-  test("a model behind both protocols is served by the channel of the client's own dialect", async () => {
+  test("a model with a chat channel and a Messages channel is served by the channel of the client's own protocol", async () => {
     for (let i = 0; i < 5; i++) {
       script()
       expect((await chat('both', { seed: 7 })).text).toContain('from chat')
@@ -49,7 +49,7 @@ describe('a model behind channels of both protocols', () => {
     }
   })
 
-  test('a model behind both protocols falls back to the other channel, and reports the conversion', async () => {
+  test('a model falls back to a channel of another protocol, and x-gateway-dropped lists what the conversion dropped', async () => {
     script()
     fixture.upstream.script('by-chat', { kind: 'status', status: 500, body: '{}' })
     const fallen = await chat('both', { seed: 7 })
@@ -79,7 +79,7 @@ describe('a model behind channels of both protocols', () => {
     expect(answer.text).toContain('from chat')
   })
 
-  test('a native channel accepts what cannot be converted: five stop sequences', async () => {
+  test("a channel of the client's own protocol accepts five stop sequences, which cannot be converted", async () => {
     script()
     expect((await message('both', { stop_sequences: ['a', 'b', 'c', 'd', 'e'] })).text).toContain(
       'from messages',
@@ -88,7 +88,7 @@ describe('a model behind channels of both protocols', () => {
 })
 
 describe('pass-through mode', () => {
-  test('pass-through mode has no effect on a conversion', async () => {
+  test('a channel in pass-through mode still converts requests of another protocol without gated fields', async () => {
     fixture.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
     const answer = await chat('passed', { service_tier: 'flex', max_tokens: 9 })
     expect(answer.json().choices[0]?.message.content).toBe('Hello.')
@@ -99,14 +99,14 @@ describe('pass-through mode', () => {
     })
   })
 
-  test('pass-through mode forwards gated fields natively', async () => {
+  test('a channel in pass-through mode forwards gated fields of requests in its own protocol', async () => {
     fixture.upstream.script('passed', wholeMessage([{ text: 'Hello.' }]))
     await message('passed', { speed: 'fast' })
     expect(JSON.parse(fixture.upstream.only('passed').text)).toMatchObject({ speed: 'fast' })
   })
 })
 
-test('the upstream gets its own name of the model in a conversion, and the client gets the requested name', async () => {
+test('a converted call sends the model name of model_mapping, and returns the model that the upstream states', async () => {
   fixture.upstream.script('mapped', wholeMessage([{ text: 'Hello.' }]))
   expect((await chat('mapped')).json().model).toBe('upstream-model')
   expect((await chat('mapped-thinking')).status).toBe(200)
@@ -116,7 +116,7 @@ test('the upstream gets its own name of the model in a conversion, and the clien
   ])
 })
 
-test('a query string on messages does not change the endpoint', async () => {
+test('a query string after /v1/messages does not change the endpoint', async () => {
   script()
   const answer = await fixture.chat(
     'ann',

@@ -69,7 +69,7 @@ describe('the charge by reported usage', () => {
     expect(before.user.quota - after.user.quota).toBe(quota)
   })
 
-  test('a converted call costs nothing where no response arrived', async () => {
+  test('a converted call costs nothing if the upstream refuses it or sends no response', async () => {
     const before = database.token('token-ann')
     fixture.upstream.script(MODEL.messages, {
       kind: 'status',
@@ -86,7 +86,7 @@ describe('the charge by reported usage', () => {
     })
   })
 
-  test('a converted call costs the local count where a broken stream reported no output', async () => {
+  test('a converted call is charged by locally counted tokens if its stream breaks off without reporting usage', async () => {
     fixture.upstream.script(MODEL.messages, {
       ...streamedMessage([]),
       frames: messageFrames([{ text: 'apple banana cherry'.repeat(20) }]).slice(0, 5),
@@ -117,7 +117,7 @@ describe('the charge of a converted call', () => {
     }
   })
 
-  test('the charge of a converted call is counted locally where the upstream reports nothing', async () => {
+  test('a converted call is charged by locally counted tokens if the upstream reports no usage', async () => {
     const words = ' banana'.repeat(200)
     fixture.upstream.script(MODEL.chat, {
       ...streamedChat({ text: words }),
@@ -131,7 +131,7 @@ describe('the charge of a converted call', () => {
     expect(row?.output_tokens).toBeLessThan(230)
   })
 
-  test('the charge of a converted call is the delivered part where the client leaves, and the upstream is aborted', async () => {
+  test('a converted call whose client leaves is charged for the delivered part, and its upstream request is aborted', async () => {
     fixture.upstream.script(MODEL.chat, {
       kind: 'stream',
       events: Number.POSITIVE_INFINITY,

@@ -109,7 +109,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
   const form = FORMS[protocol]
   const member = HISTORY[protocol]
 
-  test('any continued conversation has at its earlier turn the digest of the earlier conversation', () => {
+  test('a continued conversation has the same digest at its earlier turn as the conversation that ended there', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), fc.nat(), (request, cut) => {
         const history = historyOf(protocol, request) ?? []
@@ -124,7 +124,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
     )
   })
 
-  test('a change in any earlier turn, or in what precedes the turns, is no continuation', () => {
+  test('a change in a turn, the system prompt or the tools changes the digests of all turns from there on', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), fc.nat(), fc.nat(), (request, where, leaf) => {
         const history = historyOf(protocol, request) ?? []
@@ -146,7 +146,7 @@ describe.each(ALL_PROTOCOLS)('conversations of %s', (protocol) => {
     )
   })
 
-  test('the bound of a continued conversation counts every byte that the digest does not cover', () => {
+  test('the token bound of a continued conversation counts every byte that its known digest does not cover', () => {
     fc.assert(
       fc.property(parsedRequests(protocol), (request) => {
         if (/"(?:image|video|file|input_|document|inline)/i.test(JSON.stringify(request))) return

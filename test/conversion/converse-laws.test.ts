@@ -41,7 +41,7 @@ const MODELS = [
 ]
 
 describe.each(ALL_PROTOCOLS)('any valid request of %s for the Converse API', (from) => {
-  test('any valid request becomes a valid Converse request for the model, or is refused with a reason; and the same each time', () => {
+  test('any valid request is converted to a Converse request, always the same, or refused with a reason', () => {
     fc.assert(
       fc.property(REQUESTS[from](), fc.constantFrom(...MODELS), (text, model) => {
         const converted = requestAs(from, 'converse', Buffer.from(text), model)
@@ -55,7 +55,7 @@ describe.each(ALL_PROTOCOLS)('any valid request of %s for the Converse API', (fr
   })
 })
 
-test('a converted Converse request begins with the bytes of the earlier turns, at every turn of the user', () => {
+test('a request converted to Converse begins with the same bytes as the request of each earlier turn of the user', () => {
   const any = fc.oneof(conversations(), thoughtfulConversations())
   fc.assert(
     fc.property(any, fc.constantFrom(...MODELS), (conversation, model) => {
@@ -82,7 +82,7 @@ function folded(stream: string): Reply | undefined {
   return foldReply([...decoder.push(Buffer.from(stream)), ...decoder.end()])
 }
 
-test('a Converse response has the same content, whole and streamed', () => {
+test('a Converse response is read with the same content, whether it is whole or streamed', () => {
   fc.assert(
     fc.property(answers(), (answer) => {
       const whole = converseCodec.decodeReply(Buffer.from(converseReply(answer)))
@@ -93,7 +93,7 @@ test('a Converse response has the same content, whole and streamed', () => {
 })
 
 describe.each(ALL_PROTOCOLS)('an answer of the Converse API as one of %s', (to) => {
-  test('a converted Converse response has the same content, whole and streamed, by the rules of its stream', () => {
+  test('a converted Converse response has the same content whole and streamed, and its stream is valid in the protocol', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const stream = converseFrames(answer).join('')
@@ -117,7 +117,7 @@ describe.each(ALL_PROTOCOLS)('an answer of the Converse API as one of %s', (to) 
     )
   })
 
-  test('a converted Converse response is the same however the network divides it, and never ends well where it was cut', () => {
+  test('a converted Converse stream is the same however its bytes are divided, and never complete if it was cut', () => {
     fc.assert(
       fc.property(
         answers(),

@@ -61,7 +61,7 @@ if (FOLDER === undefined) replayNothing()
 else replay()
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('no recorded Converse stream is replayed if RECORDINGS names no folder', () => {
     expect(streams).toEqual([])
   })
 }
@@ -70,7 +70,7 @@ function replay(): void {
   describe.each(streams)('the recorded stream %s', (name) => {
     const bytes = readFileSync(join(folder, name))
 
-    test('the recorded Converse stream is read completely, to the token that its provider counts, however it is divided', () => {
+    test("a recorded Converse stream is read completely, with the provider's token count, however its bytes are divided", () => {
       const recorded = payloads(bytes)
       const stream = framed([bytes])
       expect(framed(chopped(bytes, 7))).toEqual(stream)
@@ -85,8 +85,11 @@ function replay(): void {
       expect(usage && promptTokens(usage) + usage.output).toBe(recorded.at(-1)?.usage?.totalTokens)
     })
 
-    test.each(ALL_PROTOCOLS)('the recorded Converse stream is a complete stream of %s', (to) => {
-      expect(streamAs('converse', to, [framed([bytes])]).complete).toBe(true)
-    })
+    test.each(ALL_PROTOCOLS)(
+      'the recorded Converse stream is converted to a complete stream of the protocol %s',
+      (to) => {
+        expect(streamAs('converse', to, [framed([bytes])]).complete).toBe(true)
+      },
+    )
   })
 }

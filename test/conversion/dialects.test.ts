@@ -23,7 +23,7 @@ const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
 
 describe('x-gateway-dropped', () => {
-  test('x-gateway-dropped names the dropped fields, and is absent otherwise', async () => {
+  test('the header x-gateway-dropped names the fields that a conversion dropped, and is absent if it dropped none', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const { headers } = await chat({ seed: 7, logit_bias: { 1: 2 }, secret_thing: 'my secret' })
     expect(String(headers['x-gateway-dropped']).split(', ').sort()).toEqual(['logit_bias', 'seed', 'unknown'])
@@ -35,14 +35,14 @@ describe('x-gateway-dropped', () => {
     ).toBeUndefined()
   })
 
-  test('x-gateway-dropped is sent with streams too', async () => {
+  test('the header x-gateway-dropped is sent with streamed responses too', async () => {
     fixture.upstream.script(MODEL.messages, streamedMessage([{ text: 'Hello.' }]))
     expect((await chat({ stream: true, seed: 7 })).headers['x-gateway-dropped']).toBe('seed')
   })
 })
 
 describe('POST /v1/completions', () => {
-  test('POST /v1/completions is chat completions at a legacy address, native and converted', async () => {
+  test('POST /v1/completions is served like chat completions, by chat channels and by converting Messages channels', async () => {
     fixture.upstream.script(MODEL.chat, wholeChat({ text: 'Hello.' }))
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     for (const model of [MODEL.chat, MODEL.messages]) {
@@ -55,7 +55,7 @@ describe('POST /v1/completions', () => {
 })
 
 describe('the -thinking suffix', () => {
-  test('the -thinking suffix requests 80 percent of the tokens as thinking from a messages upstream, with the plain name', async () => {
+  test('the -thinking suffix of a model name requests 80 percent of max_tokens as thinking budget from a Messages upstream', async () => {
     fixture.upstream.script(
       MODEL.messages,
       wholeMessage([{ thinking: 'hm', signature: 'c2ln' }, { text: 'Hello.' }]),
@@ -79,7 +79,7 @@ describe('the -thinking suffix', () => {
     expect(row?.quota).toBe(10 + 5 * 4)
   })
 
-  test('the -thinking suffix lets opus-4-7 choose its budget', async () => {
+  test('the -thinking suffix of an opus-4-7 model requests adaptive thinking, without a budget', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await chat({ model: 'a-opus-4-7-thinking', max_tokens: 500, temperature: 0.2, top_p: 0.5, top_k: 3 })
     const sent = sentTo(fixture, MODEL.messages)

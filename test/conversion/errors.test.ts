@@ -30,7 +30,7 @@ const TYPES = [
 
 describe("an upstream error in the envelope of the client's dialect", () => {
   test.each(TYPES)(
-    'a status %i of a messages upstream, to a chat client: an error type that chat lacks is the code of a %s',
+    'a status %i of a Messages upstream reaches a chat client with that status, and its error type as code of a %s',
     async (status, type) => {
       fixture.upstream.script(MODEL.messages, {
         kind: 'status',
@@ -48,7 +48,7 @@ describe("an upstream error in the envelope of the client's dialect", () => {
   )
 
   test.each(TYPES)(
-    'a status %i of a chat upstream, to a messages client: an error type that messages lacks is the code of a %s',
+    'a status %i of a chat upstream reaches a Messages client with that status, and its error type as code of a %s',
     async (status, type) => {
       fixture.upstream.script(MODEL.chat, {
         kind: 'status',
@@ -65,7 +65,7 @@ describe("an upstream error in the envelope of the client's dialect", () => {
     },
   )
 
-  test('natively the envelope of a messages upstream passes byte for byte', async () => {
+  test('a Messages client gets the error envelope of a Messages upstream byte for byte', async () => {
     const body = `{ "type":"error", "error": {"type":"overloaded_error","message":"Overloaded"},"request_id":"req_1", "x": 9007199254740993}`
     fixture.upstream.script(MODEL.messages, { kind: 'status', status: 529, body })
     const answer = await message({ model: MODEL.messages })
@@ -73,7 +73,7 @@ describe("an upstream error in the envelope of the client's dialect", () => {
     expect(answer.text).toBe(body)
   })
 
-  test('a refused upstream key is never disclosed: 500 in either envelope', async () => {
+  test("an upstream's 401 for its key becomes a 500 in the client's error envelope, which does not contain the key", async () => {
     fixture.upstream.script(MODEL.messages, {
       kind: 'status',
       status: 401,
@@ -90,7 +90,7 @@ describe("an upstream error in the envelope of the client's dialect", () => {
     expect(answer.text).not.toContain('upstream-key')
   })
 
-  test('a response of the wrong content type is a 500', async () => {
+  test("an upstream's whole response that does not have the form of its protocol is a 500 for the client", async () => {
     fixture.upstream.script(MODEL.messages, { kind: 'whole', body: '{"hello":"world"}' })
     expect((await chat()).status).toBe(500)
     fixture.upstream.script(MODEL.chat, { kind: 'whole', body: '{"type":"message","content":[]}' })
@@ -99,7 +99,7 @@ describe("an upstream error in the envelope of the client's dialect", () => {
 })
 
 describe('an error in the middle of a stream', () => {
-  test('an error in the middle of a messages stream ends a chat stream without [DONE]', async () => {
+  test("an error in the middle of a Messages upstream's stream ends the converted chat stream without [DONE]", async () => {
     const frames = [
       ...messageFrames([{ text: 'Hello.' }]).slice(0, 4),
       eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } }),
@@ -112,7 +112,7 @@ describe('an error in the middle of a stream', () => {
     })
   })
 
-  test('an error in the middle of a chat stream ends a messages stream with an error event', async () => {
+  test("an error in the middle of a chat upstream's stream ends the converted Messages stream with an error event", async () => {
     fixture.upstream.script(MODEL.chat, {
       kind: 'stream',
       frames: [roleFrame(), contentFrame('Hel')],
@@ -123,7 +123,7 @@ describe('an error in the middle of a stream', () => {
     expect(text).toContain('the upstream stumbled')
   })
 
-  test("an error in the middle of a stream is passed on natively in the upstream's words", async () => {
+  test("a Messages client gets an error in the middle of a Messages upstream's stream in the upstream's words", async () => {
     const error = eventFrame('error', { error: { type: 'overloaded_error', message: 'Overloaded' } })
     const frames = [...messageFrames([{ text: 'Hello.' }]).slice(0, 4), error]
     fixture.upstream.script(MODEL.messages, { kind: 'stream', frames, ending: 'no done' })
@@ -148,7 +148,7 @@ describe('an upstream stream that is cut anywhere', () => {
     Array.from({ length: 12 }, (_, i) => Math.floor((text.indexOf(finish) * (i + 0.5)) / 12))
 
   test.each(offsets(messagesText, '"message_stop"'))(
-    'a messages stream cut at %i bytes never ends cleanly',
+    "a Messages upstream's stream that is cut at %i bytes never reaches the client as a complete stream",
     async (size) => {
       const bytes = head + messagesText.slice(0, size)
       for (const stream of [chat, (fields: object) => message({ model: MODEL.messages, ...fields })]) {
@@ -162,7 +162,7 @@ describe('an upstream stream that is cut anywhere', () => {
   )
 
   test.each(offsets(chatText, '"finish_reason":"tool_calls"'))(
-    'a chat stream cut at %i bytes never ends cleanly',
+    "a chat upstream's stream that is cut at %i bytes never reaches the client as a complete stream",
     async (size) => {
       const bytes = head + chatText.slice(0, size)
       for (const stream of [message, (fields: object) => chat({ model: MODEL.chat, ...fields })]) {

@@ -48,7 +48,7 @@ async function converted(from: 'chat' | 'messages', request: object): Promise<st
 }
 
 describe('JSON that a conversion keeps exactly', () => {
-  test('schemas of tools keep their exact text from chat to messages', async () => {
+  test('tool schemas keep their exact text when a chat request is converted to Messages', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const tools = [{ type: 'function', function: { name: 'f', parameters: new Raw(schema) } }]
@@ -59,7 +59,7 @@ describe('JSON that a conversion keeps exactly', () => {
     )
   })
 
-  test('schemas of tools keep their exact text from messages to chat', async () => {
+  test('tool schemas keep their exact text when a Messages request is converted to chat', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const tools = [{ name: 'f', input_schema: new Raw(schema) }]
@@ -70,7 +70,7 @@ describe('JSON that a conversion keeps exactly', () => {
     )
   })
 
-  test('schemas of tools without a type, which messages requires, get it at the front and keep their exact text', async () => {
+  test('tool schemas without a type get one at the front when converted to Messages, and keep their exact text', async () => {
     await fc.assert(
       fc.asyncProperty(object, async (properties) => {
         const schema = `{"10":1,"properties":${properties},"2":0}`
@@ -81,7 +81,7 @@ describe('JSON that a conversion keeps exactly', () => {
     )
   })
 
-  test('schemas of the answer keep their exact text from chat to messages', async () => {
+  test('response schemas keep their exact text when a chat request is converted to Messages', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const format = {
@@ -97,7 +97,7 @@ describe('JSON that a conversion keeps exactly', () => {
     )
   })
 
-  test("schemas of the answer keep their exact text as a tool's schema for models before Claude 4.5", async () => {
+  test('response schemas keep their exact text as input schema of a tool, for models before Claude 4.5', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const format = { type: 'json_schema', json_schema: { name: 'n', schema: new Raw(schema) } }
@@ -107,7 +107,7 @@ describe('JSON that a conversion keeps exactly', () => {
     )
   })
 
-  test('schemas of the answer keep their exact text from messages to chat', async () => {
+  test('response schemas keep their exact text when a Messages request is converted to chat', async () => {
     await fc.assert(
       fc.asyncProperty(schemas, async (schema) => {
         const format = { type: 'json_schema', schema: new Raw(schema) }
@@ -120,7 +120,7 @@ describe('JSON that a conversion keeps exactly', () => {
     )
   })
 
-  test('tool inputs in the history of either dialect keep their exact text', async () => {
+  test('tool inputs in the history keep their exact text in conversions between chat and Messages', async () => {
     await fc.assert(
       fc.asyncProperty(object, async (input) => {
         const call = { id: 'c', type: 'function', function: { name: 'f', arguments: input } }
@@ -136,7 +136,7 @@ describe('JSON that a conversion keeps exactly', () => {
     )
   })
 
-  test('tool inputs in a response keep their exact text, whole and in a stream', () => {
+  test('tool inputs in a converted response keep their exact text, whole and in a stream', () => {
     fc.assert(
       fc.property(object, (input) => {
         const use = { type: 'tool_use', id: 'c', name: 'f', input: new Raw(input) }

@@ -30,7 +30,7 @@ async function promptTokens(fixture: Fixture): Promise<number> {
   return Number(/"message_start".*?"input_tokens":(\d+)/.exec(answer.text)?.[1])
 }
 
-test('the first converted stream of a process counts the prompt like later ones', async () => {
+test('the first converted stream after a start counts the prompt tokens like later streams', async () => {
   const fixture = await started()
   const first = await promptTokens(fixture)
   // One token for each word, in any tokenizer, and a few around the message.

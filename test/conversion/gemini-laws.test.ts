@@ -100,7 +100,7 @@ describe('a conversation that Gemini can express', () => {
     .oneof({ weight: 4, arbitrary: conversations() }, { weight: 1, arbitrary: thoughtfulConversations() })
     .map(expressible)
 
-  test('a conversation that Gemini can express is unchanged after it is encoded and decoded with its signatures', () => {
+  test('a conversation that Gemini can express is unchanged after it is encoded for Gemini and decoded again', () => {
     fc.assert(
       fc.property(any.map(signed), (conversation) => {
         const dropped = new Set<string>()
@@ -151,7 +151,7 @@ describe('a conversation that Gemini can express', () => {
     )
   })
 
-  test('a conversation that Gemini can express begins with the bytes of the earlier turns, at every turn of the user', () => {
+  test('a request converted to Gemini begins with the same bytes as the request of each earlier turn of the user', () => {
     const bodyOf = (conversation: Conversation, turns: readonly Turn[]): string =>
       ALL_CODECS.gemini
         .encodeRequest({ ...conversation, turns }, upstreamOf(NEW), new Set())
@@ -171,7 +171,7 @@ describe('a conversation that Gemini can express', () => {
 })
 
 describe.each(pairsOf('gemini'))('any valid request of $from as $to', ({ from, to }) => {
-  test("any valid request is converted to a request that the other protocol's check accepts, or refused with a reason", () => {
+  test('any valid request is converted to or from Gemini into a valid request, or refused with a reason', () => {
     fc.assert(
       fc.property(REQUESTS[from](), (text) => {
         ALL_CHECKERS[from](scanObject(Buffer.from(text)))
@@ -193,7 +193,7 @@ function folded(protocol: ClientProtocol, text: string): Reply | undefined {
 }
 
 describe.each(OTHERS)('an answer of %s as one of Gemini', (from) => {
-  test('a response converted to Gemini has the same content, whole and streamed, by the rules of its stream', () => {
+  test('a response converted to Gemini has the same content whole and streamed, and its stream is valid', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -210,7 +210,7 @@ describe.each(OTHERS)('an answer of %s as one of Gemini', (from) => {
     )
   })
 
-  test('a response converted to Gemini is the same in one array, however the network divides it, and never ends well where it was cut', () => {
+  test('a stream converted to Gemini is the same as an array and however it is divided, and is incomplete if it was cut', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -239,7 +239,7 @@ describe.each(OTHERS)('an answer of %s as one of Gemini', (from) => {
 })
 
 describe.each(OTHERS)('an answer of Gemini as one of %s', (to) => {
-  test('a converted Gemini response has the same content, whole and streamed, by the rules of its stream', () => {
+  test('a converted Gemini response has the same content whole and streamed, and its stream is valid in the protocol', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const stream = geminiFrames(answer).join('')
@@ -258,7 +258,7 @@ describe.each(OTHERS)('an answer of Gemini as one of %s', (to) => {
     )
   })
 
-  test('a converted Gemini response is the same however the network divides it, and never ends well where it was cut', () => {
+  test('a converted Gemini stream is the same however its bytes are divided, and never complete if it was cut', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -312,7 +312,7 @@ describe('usage of a response', () => {
     })
     .chain((usage) => fc.nat(usage.output).map((reasoning) => ({ ...NO_USAGE, ...usage, reasoning })))
 
-  test('usage is unchanged after it is encoded and decoded, and its total is the sum of its parts', () => {
+  test('usage encoded for Gemini is decoded unchanged, and its totalTokenCount is the sum of its counts', () => {
     fc.assert(
       fc.property(usages, (usage) => {
         const reply: Reply = { id: 'r', model: 'm', parts: [], stop: { reason: 'end' }, usage }

@@ -22,7 +22,7 @@ if (FOLDER === undefined) replayNothing()
 else replay(join(FOLDER, 'gemini'))
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('no recorded Gemini call is replayed if RECORDINGS names no folder', () => {
     expect(FOLDER).toBeUndefined()
   })
 }
@@ -61,7 +61,7 @@ function replay(folder: string): void {
 
   describe('a recorded call', () => {
     test.each(answers.filter(({ name }) => !name.startsWith('error-')))(
-      'the recorded call $name keeps its bytes in both directions, and its total is what is charged',
+      'the recorded Gemini call $name is forwarded byte for byte in both directions, and charged by its totalTokenCount',
       async ({ stream, bytes, request }) => {
         fixture.upstream.script(
           'm',
@@ -82,7 +82,7 @@ function replay(folder: string): void {
     )
 
     test.each(answers.filter(({ stream }) => stream))(
-      'the recorded call $name has the same chunks as one array',
+      'the recorded Gemini stream $name has the same chunks when the client requests one array',
       async ({ bytes, request }) => {
         fixture.upstream.script('m', { kind: 'stream', frames: [bytes.toString()], ending: 'no done' })
         const answer = await ask(request, 'streamGenerateContent')
@@ -97,7 +97,7 @@ function replay(folder: string): void {
   })
 
   test.each(answers.filter(({ name }) => name.startsWith('error-')))(
-    'the recorded error $name is passed on with its details',
+    'the recorded Gemini error $name is forwarded with its details',
     async ({ name, bytes, request }) => {
       const status = Number(/^error-(\d+)/.exec(name)?.[1])
       fixture.upstream.script('m', { kind: 'status', status, body: bytes.toString() })

@@ -75,7 +75,7 @@ if (FOLDER === undefined) replayNothing()
 else replay()
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('no recorded Gemini stream or response is replayed if RECORDINGS names no folder', () => {
     expect(streams).toEqual([])
   })
 }
@@ -117,14 +117,17 @@ function replay(): void {
         },
       )
 
-      test.each(streams)('the recorded Gemini stream $name never ends well where it was cut', ({ bytes }) => {
-        const end = bytes.lastIndexOf('data: ')
-        for (let size = 0; size < end; size += Math.ceil(bytes.length / 60)) {
-          const { text, complete } = streamAs('gemini', to, [bytes.subarray(0, size)])
-          expect(complete, `${size} bytes`).toBe(false)
-          GRAMMARS[to](text, false)
-        }
-      })
+      test.each(streams)(
+        'the recorded Gemini stream $name is never converted to a complete stream if it was cut',
+        ({ bytes }) => {
+          const end = bytes.lastIndexOf('data: ')
+          for (let size = 0; size < end; size += Math.ceil(bytes.length / 60)) {
+            const { text, complete } = streamAs('gemini', to, [bytes.subarray(0, size)])
+            expect(complete, `${size} bytes`).toBe(false)
+            GRAMMARS[to](text, false)
+          }
+        },
+      )
     })
   })
 
@@ -142,7 +145,7 @@ function replay(): void {
   })
 
   test.each([...streams, ...replies])(
-    'the recorded Gemini response $name is charged its total',
+    'the recorded Gemini response $name is charged for as many tokens as its totalTokenCount',
     ({ name, bytes }) => {
       const usage = name.endsWith('.sse') ? tapped(bytes).usage : usageOfAnswer(bytes).usage
       const totals = [...bytes.toString().matchAll(/"totalTokenCount": ?(\d+)/g)].map((match) =>
@@ -155,7 +158,7 @@ function replay(): void {
 
   describe.each(TARGETS)('a recorded request as %s', (to) => {
     test.each(requests)(
-      'the recorded Gemini request $name is converted, or refused for what only its provider has',
+      'the recorded Gemini request $name is converted, or refused for a feature that only Google has',
       ({ bytes }) => {
         readGeminiRequest(scanObject(bytes), 'm')
         const { refused, request } = JSON.parse(requestAs('gemini', to, withModel(bytes))) as {
@@ -168,15 +171,18 @@ function replay(): void {
     )
   })
 
-  test.each(errors)('the recorded $name is an error, and not a response', ({ bytes }) => {
-    expect(usageOfAnswer(bytes)).toMatchObject({ valid: false, error: true })
-    expect(() => ALL_CODECS.gemini.decodeReply(bytes)).toThrow('no answer')
-    const { text, complete } = streamAs('gemini', 'chat', [
-      Buffer.from(`data: ${JSON.stringify(JSON.parse(bytes.toString()))}\r\n\r\n`),
-    ])
-    expect(complete).toBe(false)
-    expect(text).toContain('"message":')
-  })
+  test.each(errors)(
+    'the recorded Gemini error $name is read as an error, and not as a response',
+    ({ bytes }) => {
+      expect(usageOfAnswer(bytes)).toMatchObject({ valid: false, error: true })
+      expect(() => ALL_CODECS.gemini.decodeReply(bytes)).toThrow('no answer')
+      const { text, complete } = streamAs('gemini', 'chat', [
+        Buffer.from(`data: ${JSON.stringify(JSON.parse(bytes.toString()))}\r\n\r\n`),
+      ])
+      expect(complete).toBe(false)
+      expect(text).toContain('"message":')
+    },
+  )
 
   describe.each(TARGETS)('a recorded response of %s as one of Gemini', (from) => {
     const ofOther = (ending: string) => (name: string) =>

@@ -47,7 +47,7 @@ describe('signatures of Gemini', () => {
       ({ thoughtSignature }: { thoughtSignature?: string }) => thoughtSignature,
     )
 
-  test('signatures of Gemini are returned at the first of parallel calls, 200 KB or not; without one the placeholder is', () => {
+  test('a Gemini thought signature is restored at the first of parallel tool calls; if none is known a placeholder is sent', () => {
     const { parts } = geminiCodec.decodeReply(bytes)
     const turns = new SignedTurns(came)
     const runs = signedPartsOfReply(parts, { context: '' })

@@ -62,7 +62,7 @@ function answerHi(): number {
 
 describe.each(MODES)('%s', (mode) => {
   test.each(['chat', 'messages'] as const)(
-    'the hold of a %s client for "Hi" is at most 20 times its cost',
+    'the hold for a %s client\'s prompt "Hi" is at most 20 times the cost of the call',
     async (client) => {
       const model = MODEL[mode === 'native' ? client : OTHER[client]]
       const cost = answerHi()
@@ -80,13 +80,13 @@ describe('a hold and n', () => {
     (await held('chat', { model, n, max_tokens: 1000 })) -
     (await held('chat', { model, n: 1, max_tokens: 1000 }))
 
-  test('a hold multiplies the output by an n that is sent', async () => {
+  test('a hold multiplies the maximum output by the requested n if the upstream gets n', async () => {
     expect(await outputOf(MODEL.chat, 5)).toBe(4 * 4 * 1000)
   })
-  test('a hold multiplies the output by an n that one of several channels may get', async () => {
+  test('a hold multiplies the maximum output by the requested n if one of several channels may get n', async () => {
     expect(await outputOf(BOTH, 5)).toBe(4 * 4 * 1000)
   })
-  test('a hold does not multiply the output by an n that the conversion drops', async () => {
+  test('a hold does not multiply the maximum output by the requested n if the conversion drops n', async () => {
     expect(await outputOf(MODEL.messages, 5)).toBe(0)
     answerHi()
     const answer = await ask('ann', 'chat', { model: MODEL.messages, n: 5 })
@@ -95,7 +95,7 @@ describe('a hold and n', () => {
 })
 
 describe('max_tokens: 0', () => {
-  test('max_tokens: 0 is forwarded on a native messages call, and its input is held and charged', async () => {
+  test('max_tokens: 0 of a Messages call is forwarded to a Messages upstream, and the input is held and charged', async () => {
     const counts = { input_tokens: 3, cache_creation_input_tokens: 1000, output_tokens: 0 }
     fixture.upstream.script(MODEL.messages, wholeMessage([], { counts }))
     const body = `{"model":"${MODEL.messages}", "max_tokens": 0,"messages":[{"role":"user","content":"Hi"}]}`
@@ -113,7 +113,7 @@ describe('max_tokens: 0', () => {
     expect(nothing).toBeGreaterThan(8)
   })
 
-  test('max_tokens: 0 may be a stream without output', async () => {
+  test('a stream of a Messages call with max_tokens: 0 and without output is complete, and charged for its input', async () => {
     fixture.upstream.script(MODEL.messages, {
       kind: 'stream',
       ending: 'no done',
@@ -131,7 +131,7 @@ describe('max_tokens: 0', () => {
     })
   })
 
-  test('max_tokens: 0 does not raise the hold while its stream continues', async () => {
+  test('the hold of a Messages call with max_tokens: 0 does not rise while its stream continues', async () => {
     const fields = { model: MODEL.messages, max_tokens: 0, stream: true }
     const needed = await held('messages', fields)
     const left = async (): Promise<number> => {

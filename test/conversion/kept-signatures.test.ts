@@ -76,7 +76,7 @@ const WITH = { kinds: ['thinking', 'tool_use'], thinking: { type: 'enabled', bud
 const WITHOUT = { kinds: ['tool_use'], thinking: undefined }
 
 describe('a kept signature', () => {
-  test('a signature is restored for any key of its user, and for no other user', async () => {
+  test('a stored thinking signature is restored for any key of its user, and for no other user', async () => {
     await signedCall('claude', 'toolu_user')
     fixture.upstream.script('claude', wholeMessage([{ text: 'Sunny.' }]))
     expect(await say('claude', history('toolu_user'), 'other')).toBe(200)
@@ -85,7 +85,7 @@ describe('a kept signature', () => {
     expect(sentTurn('claude')).toEqual(WITHOUT)
   })
 
-  test('a signature leads back to its channel, and goes to no other; where it is missing, thinking is turned off', async () => {
+  test("a call with a stored thinking signature goes to the signature's channel; at another one thinking is turned off", async () => {
     for (let round = 0; round < 6; round++) {
       const id = `toolu_round_${round}`
       const blocks = [
@@ -118,7 +118,7 @@ describe('a kept signature', () => {
     await signedCall(lane, id, 'either')
   }
 
-  test('a signature of encrypted reasoning goes to the key that it was made with; another key gets the turn without it', async () => {
+  test('stored encrypted reasoning is sent with the upstream key that made it; another key gets the turn without it', async () => {
     const parts = [{ thought: THOUGHT, signature: SIGNATURE }, { call: 'call_key' }]
     const answer: Behaviour = { kind: 'whole', body: responsesWire.whole(parts, 'one') }
     const after: Behaviour = { kind: 'whole', body: responsesWire.whole([{ text: 'Sunny.' }], 'two') }
@@ -144,7 +144,7 @@ describe('a kept signature', () => {
     ])
   })
 
-  test('a signature of a reply without calls is found by its text, in the same conversation only', async () => {
+  test("a stored thinking signature of a reply without tool calls is found by the reply's text, in that conversation only", async () => {
     const blocks = [{ thinking: THOUGHT, signature: SIGNATURE }, { text: 'Sunny.' }]
     fixture.upstream.script('claude', wholeMessage(blocks))
     expect(await say('claude', [asked])).toBe(200)
@@ -158,7 +158,7 @@ describe('a kept signature', () => {
     expect(sentTurn('claude').kinds).toEqual(['text'])
   })
 
-  test('a signature survives a kill, encrypted; one that was moved to another row is not restored', async () => {
+  test('a stored thinking signature is encrypted and survives a kill; one moved to another row is not restored', async () => {
     await signedCall('claude', 'toolu_kept')
     await signedCall('claude', 'toolu_moved_row')
     await fixture.gateway.kill()
@@ -183,7 +183,7 @@ describe('a kept signature', () => {
     }
   })
 
-  test('a signature is not kept where options.keep_signatures is 0, and expires otherwise', async () => {
+  test('a thinking signature expires after options.keep_signatures, and is not stored if that is 0', async () => {
     const upstream = fixture.upstream
     await fixture.gateway.apply(configure(upstream, { keep_signatures: '1s' }))
     await signedCall('claude', 'toolu_short')

@@ -41,7 +41,7 @@ if (FOLDER === undefined) replayNothing()
 else replay(join(FOLDER, 'embeddings'))
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('no recorded transcript or speech is replayed if RECORDINGS names no folder', () => {
     expect(FOLDER).toBeUndefined()
   })
 }
@@ -73,7 +73,7 @@ function replay(folder: string): void {
 
   describe('recorded media responses', () => {
     test.each(TRANSCRIPTS)(
-      'a recorded transcript reaches the client unchanged, and is charged to the unit: %s',
+      'a recorded transcript reaches the client unchanged, and is charged exactly: %s',
       async (name, type, quota) => {
         const stream = type === 'text/event-stream' ? [{ name: 'stream', content: 'true' }] : []
         const form = formBytes(recordingParts('m', waveFile(1), stream))
@@ -99,7 +99,7 @@ function replay(folder: string): void {
       },
     )
 
-    test('recorded speech reaches the client unchanged, and is charged to the unit', async () => {
+    test('recorded speech reaches the client unchanged, and is charged exactly', async () => {
       const asked = JSON.parse(recorded('audio--venice--audio-generation-smoke.request.json').toString())
       const sound = Buffer.from(recorded('audio--venice--audio-generation-smoke.txt').toString(), 'base64')
       const body = JSON.stringify({ ...asked, model: 'characters' })

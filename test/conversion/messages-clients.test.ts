@@ -18,7 +18,7 @@ const MESSAGES = { path: '/v1/messages' }
 const messages = [{ role: 'user', content: 'hi' }]
 
 describe('messages clients', () => {
-  test('messages clients authenticate with x-api-key or a bearer token; x-api-key has precedence', async () => {
+  test('clients of the Messages API authenticate with x-api-key or a bearer token, and x-api-key has precedence', async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const body = { model: MODEL.messages, max_tokens: 5, messages }
     const as = (headers: Record<string, string>): Promise<FullResponse> =>
@@ -36,7 +36,7 @@ describe('messages clients', () => {
     expect(chatOnly.status).toBe(401)
   })
 
-  test('messages clients have their version and beta headers forwarded, under both names', async () => {
+  test('the anthropic-version and anthropic-beta headers of a Messages client are forwarded, the version also as vendor-version', async () => {
     const sent = async (headers: Record<string, string>): Promise<unknown> => {
       fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
       await message({ model: MODEL.messages }, { headers })
@@ -56,7 +56,7 @@ describe('messages clients', () => {
     expect(await sent({ 'vendor-version': '2025-01-01' })).toEqual(['2025-01-01', '2025-01-01', undefined])
   })
 
-  test('messages clients reach the upstream with its own key, in the header of its dialect', async () => {
+  test("a Messages client's call reaches the upstream with the upstream's own key, in the header of its protocol", async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     await chat()
     const { headers, path } = fixture.upstream.only(MODEL.messages)
@@ -66,7 +66,7 @@ describe('messages clients', () => {
     expect(JSON.stringify(headers)).not.toContain('sk-ann')
   })
 
-  test('messages clients get a whole response and a stream byte for byte, including pings', async () => {
+  test('a Messages client gets the whole response or stream of a Messages upstream byte for byte, including pings', async () => {
     const whole = wholeMessage([{ thinking: 'hm', signature: 'c2ln' }, { text: 'Hello.' }])
     fixture.upstream.script(MODEL.messages, whole)
     expect((await message({ model: MODEL.messages })).text).toBe(whole.body)
@@ -75,7 +75,7 @@ describe('messages clients', () => {
     expect((await message({ model: MODEL.messages, stream: true })).text).toBe(stream.frames?.join(''))
   })
 
-  test('messages clients have their request forwarded byte for byte, except for gated fields', async () => {
+  test("a Messages client's request is forwarded byte for byte to a Messages upstream, except for gated fields", async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const body = (gated: string): string =>
       `{ "model": "${MODEL.messages}", "x": 9007199254740993,${gated} "max_tokens": 7, "messages": [{"role":"user","content":[{"type":"text","text":"hi","cache_control": {"type":"ephemeral","ttl":"1h"}}]}] }`
@@ -86,7 +86,7 @@ describe('messages clients', () => {
     expect(JSON.parse(fixture.upstream.only(MODEL.messages).text)).toEqual(JSON.parse(body('')))
   })
 
-  test('messages clients have sampling fields removed while the model thinks', async () => {
+  test("sampling fields of a Messages client's request are removed if thinking is requested", async () => {
     fixture.upstream.script(MODEL.messages, wholeMessage([{ text: 'Hello.' }]))
     const thinking = { type: 'enabled', budget_tokens: 1024 }
     await message({
@@ -104,7 +104,7 @@ describe('messages clients', () => {
     expect(sent).not.toHaveProperty('top_k')
   })
 
-  test('messages clients may count tokens: at an upstream that supports it, otherwise locally', async () => {
+  test('/v1/messages/count_tokens counts at an upstream that supports it, and otherwise locally', async () => {
     const body = (model: string): object => ({
       model,
       messages: [{ role: 'user', content: 'How many tokens are these?' }],
@@ -122,7 +122,7 @@ describe('messages clients', () => {
     expect(fixture.upstream.received(MODEL.chat)).toEqual([])
   })
 
-  test('messages clients leave no usage row and no counted request when they only count tokens', async () => {
+  test('/v1/messages/count_tokens leaves no usage row and does not count as a request', async () => {
     const database = databaseOf(fixture.gateway.dataDir)
     const seen = () => ({
       rows: database.usage().length,

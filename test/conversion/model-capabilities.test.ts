@@ -97,19 +97,22 @@ describe('a chat request for a messages channel', () => {
     },
   )
 
-  test.each(['none', 'minimal'])('a chat request turns thinking off for the effort %s', async (effort) => {
-    const { body } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
-    expect(body['thinking']).toEqual({ type: 'disabled' })
-    const always = await asMessages({ model: 'claude-opus-5-5', reasoning_effort: effort })
-    expect(always.body).toEqual({
-      max_tokens: 8192,
-      thinking: { type: 'adaptive' },
-      output_config: { effort: 'low' },
-    })
-  })
+  test.each(['none', 'minimal'])(
+    'a chat request with reasoning_effort %s turns thinking off at a Messages model, or to low if it always thinks',
+    async (effort) => {
+      const { body } = await asMessages({ model: 'claude-sonnet-4-5', reasoning_effort: effort })
+      expect(body['thinking']).toEqual({ type: 'disabled' })
+      const always = await asMessages({ model: 'claude-opus-5-5', reasoning_effort: effort })
+      expect(always.body).toEqual({
+        max_tokens: 8192,
+        thinking: { type: 'adaptive' },
+        output_config: { effort: 'low' },
+      })
+    },
+  )
 
   test.each(['claude-opus-4-8', 'mapped'])(
-    'a chat request sends %s its effort, where the messages model refuses budgets',
+    "a chat request's reasoning_effort is sent to %s as effort, because the Messages model refuses thinking budgets",
     async (model) => {
       for (const effort of ['low', 'high', 'xhigh', 'max'])
         expect(await asMessages({ model, reasoning_effort: effort, ...SAMPLING })).toEqual({
@@ -124,7 +127,7 @@ describe('a chat request for a messages channel', () => {
     },
   )
 
-  test("a chat request's reasoning.max_tokens overrides the effort and the suffix", async () => {
+  test('reasoning.max_tokens of a chat request overrides reasoning_effort and the -thinking suffix of the model name', async () => {
     const reasoning = { max_tokens: 3000, effort: 'high' }
     for (const model of ['claude-sonnet-4-5', 'claude-sonnet-4-5-thinking'])
       expect((await asMessages({ model, reasoning, reasoning_effort: 'low' })).body).toMatchObject({
@@ -133,7 +136,7 @@ describe('a chat request for a messages channel', () => {
       })
   })
 
-  test('a chat request has no sampling fields that its messages model refuses', async () => {
+  test('a chat request loses the sampling fields that the Messages model it is converted for refuses', async () => {
     expect(await asMessages({ model: 'claude-opus-4-8', ...SAMPLING })).toEqual({
       body: { max_tokens: 8192 },
       dropped: ['temperature', 'top_k', 'top_p'],
@@ -152,7 +155,7 @@ describe('a chat request for a messages channel', () => {
     })
   })
 
-  test('a chat request has no thinking for a messages model without it', async () => {
+  test('the reasoning_effort of a chat request is dropped for a Messages model without thinking', async () => {
     for (const model of ['claude-3-5-haiku', 'stated-silent'])
       expect(await asMessages({ model, reasoning_effort: 'high' })).toEqual({
         body: { max_tokens: 8192 },
@@ -160,7 +163,7 @@ describe('a chat request for a messages channel', () => {
       })
   })
 
-  test('a chat request holds the cost of the thinking budget in addition to the maximum, where there is one', async () => {
+  test('a chat request holds the cost of a thinking budget in addition to max_tokens, if the model gets such a budget', async () => {
     // At 4 quota units an output token, 100 tokens are affordable, and 16,384 more are not.
     const status = async (model: string): Promise<number> => {
       fixture.upstream.script('claude', wholeMessage([{ text: 'Hello.' }]))
@@ -171,7 +174,7 @@ describe('a chat request for a messages channel', () => {
     expect(await status('claude-opus-4-8')).toBe(200)
   })
 
-  test('a chat request uses the capabilities that the operator configured for the model', async () => {
+  test('a chat request is converted by the capabilities that the operator configured for the model', async () => {
     expect((await asMessages({ model: 'stated-budget', reasoning_effort: 'low' })).body).toEqual({
       max_tokens: 8192,
       thinking: { type: 'enabled', budget_tokens: 1280 },
@@ -182,7 +185,7 @@ describe('a chat request for a messages channel', () => {
     })
   })
 
-  test('a chat request keeps strict tools strict, and of several tools the allowed ones', async () => {
+  test('a chat request converted to Messages keeps strict tools strict, and only the tools in allowed_tools', async () => {
     const named = (name: string, strict?: boolean): object => ({
       ...tool,
       function: { ...tool.function, name, strict },
@@ -213,14 +216,14 @@ describe('a chat request for a messages channel', () => {
 describe('a messages request for a chat channel', () => {
   const thinking = { type: 'enabled', budget_tokens: 4096 }
 
-  test('a messages request has no effort for a chat model that does not reason', async () => {
+  test('the thinking of a Messages request is dropped for a chat model that does not reason', async () => {
     expect(await asChat({ model: 'gpt-4o-mini', max_tokens: 5000, thinking, temperature: 0.5 })).toEqual({
       body: { max_tokens: 5000, temperature: 0.5 },
       dropped: ['thinking'],
     })
   })
 
-  test("a messages request has the maximum's newer name and no sampling fields for reasoning chat models", async () => {
+  test('a Messages request gets max_completion_tokens and no sampling fields for chat models that reason', async () => {
     for (const model of ['gpt-6-sol', 'deployed-gpt-5'])
       expect(await asChat({ model, temperature: 0.5, top_p: 0.9 })).toEqual({
         body: { max_completion_tokens: 100 },
@@ -242,13 +245,13 @@ describe('a messages request for a chat channel', () => {
     expect(body['reasoning_effort']).toBe(told)
   })
 
-  test('a messages request turns thinking off where chat can express it', async () => {
+  test('a Messages request without thinking gets reasoning_effort none for chat models that accept it', async () => {
     const off = { type: 'disabled' }
     expect((await asChat({ model: 'gpt-6-sol', thinking: off })).body['reasoning_effort']).toBe('none')
     expect((await asChat({ model: 'plain', thinking: off })).body).not.toHaveProperty('reasoning_effort')
   })
 
-  test('a messages request keeps strict tools strict', async () => {
+  test('a Messages request converted to chat keeps strict tools strict', async () => {
     await asChat({ model: 'plain', tools: [{ name: 'f', input_schema: { type: 'object' }, strict: true }] })
     expect(sentTo(fixture, 'gpt')['tools']).toEqual([
       { type: 'function', function: { name: 'f', parameters: { type: 'object' }, strict: true } },
@@ -262,7 +265,7 @@ describe('a messages request for a chat channel', () => {
     tools: [{ name: 'f', input_schema: { type: 'object' }, cache_control }],
   }
 
-  test('a messages request loses its cache marks, which strict providers refuse', async () => {
+  test('a Messages request converted to chat loses its cache_control fields, which strict providers refuse', async () => {
     expect((await asChat({ model: 'plain', ...marked })).dropped).toEqual(['cache_control'])
     expect(sentTo(fixture, 'gpt')).toMatchObject({
       messages: [
@@ -273,7 +276,7 @@ describe('a messages request for a chat channel', () => {
     expect(fixture.upstream.only('gpt').text).not.toContain('cache_control')
   })
 
-  test('a messages request keeps its cache marks where the channel allows them', async () => {
+  test('a Messages request converted to chat keeps its cache_control fields if the channel allows them', async () => {
     expect((await asChat({ model: 'marked', ...marked }, 'marked')).dropped).toEqual([])
     expect(sentTo(fixture, 'marked')).toMatchObject({
       messages: [

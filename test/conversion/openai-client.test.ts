@@ -105,7 +105,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
       expect(usages[0]).toMatchObject({ prompt_tokens: 100, completion_tokens: 7, total_tokens: 107 })
   })
 
-  test('the OpenAI client gets tool calls, whole', async () => {
+  test('the OpenAI client gets the tool calls of a whole response', async () => {
     const model = scriptModel(mode, 'calls', false)
     const { choices } = await client.chat.completions.create({
       model,
@@ -136,7 +136,7 @@ describe.each(MODES)('the official OpenAI client, %s', (mode) => {
     )
   })
 
-  test('the OpenAI client runs its tools until there is a final answer', async () => {
+  test("the OpenAI client's tool runner calls its tools until the model gives a final answer", async () => {
     const model = scriptModel(mode, 'calls', false)
     const lane = mode === 'native' ? MODEL.chat : MODEL.messages
     fixture.upstream.script(

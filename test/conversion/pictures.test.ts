@@ -65,7 +65,7 @@ describe('an image by its URL', () => {
   const local = (path: string): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}${path}`
 
   test.each(['a.png', '10.0.0.1', '169.254.169.254', '[::1]', '[::ffff:127.0.0.1]', '0x7f.1', 'localhost'])(
-    'an image at a private address is refused, and neither that address nor the upstream is called: %s',
+    'an image URL with a private address is refused, and neither that address nor the upstream is called: %s',
     async (host) => {
       asked.length = 0
       fixture.upstream.forget(MODEL.messages)
@@ -82,7 +82,7 @@ describe('an image by its URL', () => {
   )
 
   test.each(['/a.png', '/elsewhere'])(
-    'an image by its URL is fetched and sent along where the operator allows it: %s',
+    'an image URL at a private address that the operator allows is fetched, and the image is sent to the upstream: %s',
     async (path) => {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const answer = await permissive.chat('ann', withPicture(local(path)))
@@ -111,7 +111,7 @@ describe('an image by its URL', () => {
   })
 
   test.each(['application/octet-stream', 'binary/octet-stream', 'image/*', '*/*', 'none'])(
-    'an image by its URL is sent with the type of its bytes where its server states none: %s',
+    'a fetched image is sent with the media type of its bytes if its server states the type %s',
     async (type) => {
       permissive.upstream.script(MODEL.messages, wholeMessage([{ text: 'A picture.' }]))
       const path = `/as/${encodeURIComponent(type)}`
@@ -124,7 +124,7 @@ describe('an image by its URL', () => {
     },
   )
 
-  test('an image by its URL is forwarded to an upstream that accepts URLs', async () => {
+  test('an image URL is forwarded unfetched to an upstream that accepts image URLs', async () => {
     fixture.upstream.script(MODEL.chat, wholeChat({ text: 'A picture.' }))
     const image = { type: 'image', source: { type: 'url', url: 'http://10.0.0.1/a.png' } }
     expect((await message({ messages: [{ role: 'user', content: [image] }] })).status).toBe(200)

@@ -29,11 +29,14 @@ describe('entries of the price data', () => {
     ...CONTEXT_LENGTHS,
     ...LISTED_TOOLS.map((tool): [string, DataSource] => [`${tool.vendor} ${tool.kind}`, tool]),
   ]
-  test.each(entries)('the entry of %s names its source and its day', (_, { source, date }) => {
-    expect(source).not.toBe('')
-    expect(date).toMatch(/^\d{4}-\d\d-\d\d$/)
-    expect(Date.parse(date)).not.toBeNaN()
-  })
+  test.each(entries)(
+    'the built-in price entry of %s names its source and its date',
+    (_, { source, date }) => {
+      expect(source).not.toBe('')
+      expect(date).toMatch(/^\d{4}-\d\d-\d\d$/)
+      expect(Date.parse(date)).not.toBeNaN()
+    },
+  )
 })
 
 /** The value of an entry and that of genai-prices. If they differ, the entry must state a reason. */
@@ -162,7 +165,7 @@ describe.each([
   ['cache lifetimes', lifetimeComparisons(), 40],
   ['regions', regionComparisons(), 5],
 ] as const)('the price data and genai-prices on %s', (_, comparisons, least) => {
-  test('no entry contradicts genai-prices without saying why', () => {
+  test('every built-in price that differs from genai-prices states the reason', () => {
     const contradictions = comparisons.filter(
       ({ ours, theirs, differs }) => ours !== theirs && differs === undefined,
     )

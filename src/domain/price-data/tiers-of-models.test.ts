@@ -133,7 +133,7 @@ describe('the tiers that models have', () => {
     },
   )
 
-  test('a region has a price for the models from Opus 4.6 and Sonnet 4.6 on', () => {
+  test("Anthropic's regional price factors apply only to models from Opus 4.6 and Sonnet 4.6 on", () => {
     const priced = (model: string): boolean => ANTHROPIC.regions.some((region) => region.has.test(model))
     const models = findProvider({ providerId: 'anthropic' })?.models.map(({ id }) => id) ?? []
     expect(models.filter((model) => !priced(model)).toSorted()).toEqual(

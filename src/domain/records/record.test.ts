@@ -29,26 +29,26 @@ const PET = declareRecord(
 )
 
 describe('a record', () => {
-  test('a record converts between values and columns, without its secrets and parts', () => {
+  test('a record definition converts a database row to values and back, and omits secret and partial columns', () => {
     const row = { id: 1, name: 'Ada', kind_name: 'dog', is_old: 1, chip: null } as const
     const values = { id: 1, name: 'Ada', kind: 'dog', is_old: true, chip: null } as const
     expect(PET.fromRow(row)).toEqual(values)
     expect(PET.toRow(values)).toEqual(row)
   })
 
-  test('a record has columns for the given values only, and defaults in a new row', () => {
+  test('a record definition writes only the given columns in an update, and adds the defaults in a new row', () => {
     expect(PET.toRow({ is_old: false })).toEqual({ is_old: 0 })
     expect(PET.newRow({ name: 'Ada' })).toEqual({ name: 'Ada', kind_name: 'cat', is_old: 0, chip: null })
   })
 
-  test('a record lists its columns in declaration order, and those with a property', () => {
+  test('a record definition lists its columns in declaration order, and can list the fields with a given property', () => {
     const names = ['id', 'name', 'kind_name', 'is_old', 'chip', 'pin', 'weight']
     expect(PET.columns.map((column) => column.name)).toEqual(names)
     expect(Object.keys(fieldsWith(PET.fields, 'admission'))).toEqual(['is_old', 'chip'])
     expect(Object.keys(fieldsWith(PET.fields, 'admission', 'recall'))).toEqual(['is_old'])
   })
 
-  test('a record declares the TypeScript types of its values', () => {
+  test("the TypeScript types of a record's values follow from its definition", () => {
     type Pet = Values<typeof PET.fields>
     expectTypeOf<Pet>().toEqualTypeOf<{
       readonly id: number

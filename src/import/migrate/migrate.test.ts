@@ -7,7 +7,7 @@ import { readEnvironment } from '../../config/environment.ts'
 import { migrate } from './migrate.ts'
 
 describe.each(ENGINES.filter(({ name }) => name === 'PostgreSQL'))('a copy to $name', (engine) => {
-  test('a copied database has the same sums of charges as its source', async () => {
+  test('a database copied by sluice migrate has the same sums of charges as its source', async () => {
     const filling = fc.record({
       users: fc.integer({ min: 1, max: 4 }),
       tokensEach: fc.integer({ min: 1, max: 3 }),

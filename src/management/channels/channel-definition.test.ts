@@ -82,7 +82,7 @@ const meant = (fields: Record<string, unknown>): Record<string, unknown> =>
     ]),
   )
 
-test('every sent field of a channel is returned, also one that the gateway does not use', () => {
+test('every field of a channel sent over HTTP is returned unchanged, also one that the gateway does not use', () => {
   fc.assert(
     fc.property(sent, others, (given, more) => {
       const channel = channelDefinition(readInput(channelFields, { ...more, ...given }), [])
@@ -93,7 +93,7 @@ test('every sent field of a channel is returned, also one that the gateway does 
   )
 })
 
-test('a returned channel can be sent back without changing it', () => {
+test('a channel that is sent back as the HTTP API returned it does not change', () => {
   fc.assert(
     fc.property(some, others, (given, more) => {
       const once = channelDefinition(readInput(channelFields, { ...more, ...given }), [])
@@ -116,7 +116,7 @@ test('a change of an imported channel without a new address keeps its address', 
   expect(addressAfter({ type: 17 })).toBe('https://a.example/api/compatible-mode/v1')
 })
 
-test('a channel with the minimum of fields has the defaults of the file', () => {
+test('a channel sent over HTTP with only the required fields has the same defaults as in gateway.yaml', () => {
   const { declared, status } = channelDefinition(
     readInput(channelFields, { name: 'a', type: 14, models: 'm', setting: null, model_mapping: '' }),
     [],
@@ -192,7 +192,7 @@ describe('an address', () => {
   })
 })
 
-test('the keys of a channel are sent one in each line; spaces and empty lines are ignored', () => {
+test('the keys of a channel are sent as text with one key per line; spaces, empty and repeated lines are ignored', () => {
   expect(keysIn(' a \r\n\nb\na')).toEqual(['a', 'b'])
   expect(keysIn('')).toEqual([])
   expect(keysIn(null)).toEqual([])

@@ -65,7 +65,7 @@ function started() {
   }
 }
 
-test('live calls are collected while somebody reads them, and for a minute after', async () => {
+test('live calls are collected while a client reads them, and for a minute after the last client has left', async () => {
   const { ledger, open, asked, settle } = started()
   expect(ledger.onSettled).toBeUndefined()
   const reader = open(1)
@@ -78,13 +78,13 @@ test('live calls are collected while somebody reads them, and for a minute after
   expect(ledger.onSettled).toBeUndefined()
 })
 
-test('clients that leave with many different filters leave no more views than there may be readers', () => {
+test('filters of clients that have left the live calls are kept for at most as many as there may be readers', () => {
   const { open, follow } = started()
   for (let n = 0; n < 20; n += 1) open(n, `m${n}`).leave()
   expect(Math.max(...follow.map(({ length }) => length))).toBe(3)
 })
 
-test('processes tell each other which live calls they want, and are sent these once a turn', async () => {
+test('each process states which live calls its readers follow, and the others send it at most 20 of these a second', async () => {
   const { follow, open, followed, settle, sent, asked, turn } = started()
   const readers = [open(1), open(2)]
   expect(follow).toEqual([[{ scope: 'all', filter: { model: undefined } }]])
@@ -197,7 +197,7 @@ describe('a broadcast of live calls', () => {
     expect(await read()).toEqual(['gap 4'])
   })
 
-  test('a live broadcast does not know what a reader missed whose last call it no longer has', async () => {
+  test('a live broadcast reports a gap of unknown size to a returning reader whose last call it no longer knows', async () => {
     const broadcast = new LiveCallBroadcast(heldBytes())
     for (let second = 0; second <= 10; second += 1)
       broadcast.show(turn(second * 20 + 1, second * 20 + 20), second * 1000)

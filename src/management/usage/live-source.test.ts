@@ -37,7 +37,7 @@ describe('a source of live calls', () => {
     expect(shown(sourceOf({ [field]: other }), many(1))).toMatchObject({ ids: [], missed: 0 })
   })
 
-  test('a live source shows 20 calls in a second, and counts the others', () => {
+  test('a live source shows at most 20 calls a second, and counts the other calls as missed', () => {
     const source = sourceOf()
     expect(shown(source, many(15)).ids).toHaveLength(15)
     const rest = shown(source, many(500), { nowMs: 5999 })
@@ -52,7 +52,7 @@ describe('a source of live calls', () => {
     expect(shown(sourceOf({ model: 'n', username: 'ann' }), many(500)).asked).toEqual([])
   })
 
-  test('a live source with a filter by name counts the calls that have the name', () => {
+  test('a live source with a filter by user name shows and counts only calls of that user', () => {
     const calls = many(60).map((one, n) => ({ ...one, token_id: n % 2 === 0 ? 3 : 4 }))
     const names = new Map([...NAMES, [4, { username: 'ben', token_name: 'one' }]])
     const { ids, missed } = shown(sourceOf({ username: 'ben' }), calls, { names })
@@ -60,7 +60,7 @@ describe('a source of live calls', () => {
     expect(ids).not.toContain('1')
   })
 
-  test('a live source misses an unknown number where calls were lost or their names are unknown', () => {
+  test('a live source reports an unknown number of missed calls if calls were lost or their names are unknown', () => {
     expect(shown(sourceOf(), many(1), { hasLost: true })).toMatchObject({ ids: ['1'], missed: null })
     expect(shown(sourceOf(), many(1), { names: new Map() })).toMatchObject({ ids: [], missed: null })
   })
@@ -96,7 +96,7 @@ describe('the row of a live call', () => {
   })
 })
 
-test('the name of a subscription contains its scope and filter, whatever is omitted', () => {
+test('live subscriptions have the same name only if their scope and filter are equal', () => {
   expect(nameOf({ scope: 'all', filter: { model: undefined } })).toBe(nameOf({ scope: 'all', filter: {} }))
   const names = [
     nameOf({ scope: 'all', filter: {} }),

@@ -31,7 +31,7 @@ const calls = (from: number, to: number): string[] =>
   Array.from({ length: to - from + 1 }, (_, n) => `call ${from + n}`)
 
 describe('a reader of live calls', () => {
-  test('a live reader reads at once all calls since its last read', async () => {
+  test('a reader of live calls gets all calls since its last read in one piece', async () => {
     const { take, read } = reading()
     expect(await read()).toEqual([])
     take(2)
@@ -39,7 +39,7 @@ describe('a reader of live calls', () => {
     expect(await read()).toEqual(calls(1, 3))
   })
 
-  test('a live reader is written to in its turn, once for all calls until then', async () => {
+  test('a reader of live calls waits for its turn, and then gets all calls that arrived until then in one write', async () => {
     const turns: (() => void)[] = []
     const reader = new LiveStreamClient(() => {}, heldBytes(), { wait: (goOn) => void turns.push(goOn) })
     const text = reader.text()
@@ -55,7 +55,7 @@ describe('a reader of live calls', () => {
     expect(read).toEqual(['ab'])
   })
 
-  test('a live reader misses calls that it does not read in time, and learns how many before the next one', async () => {
+  test('a reader of live calls that is too slow misses calls, and is told how many before the next one', async () => {
     const { reader, take, read } = reading()
     await read()
     for (let n = 0; n < 4; n += 1) take(20)
@@ -65,7 +65,7 @@ describe('a reader of live calls', () => {
     expect(await read()).toEqual(['gap 40', 'call 81'])
   })
 
-  test('a live reader learns of a gap as soon as it reads again, even if no call arrives', async () => {
+  test('a reader of live calls is told of missed calls as soon as it reads again, even if no call arrives', async () => {
     const { reader, take, read } = reading()
     await read()
     for (let n = 0; n < 3; n += 1) take(20)
@@ -74,14 +74,14 @@ describe('a reader of live calls', () => {
     expect(await read()).toEqual(['gap 20'])
   })
 
-  test('a live reader is not sent comments that it does not read', async () => {
+  test('at most 40 keep-alive comments wait for a reader of live calls that does not read them', async () => {
     const { reader, next } = reading()
     await next()
     for (let n = 0; n < 100; n += 1) reader.comment()
     expect((await next()).value).toBe(':\n\n'.repeat(40))
   })
 
-  test('a live reader gets an unknown number of missed calls as unknown', async () => {
+  test('a reader of live calls is sent a gap of unknown size if the number of missed calls is unknown', async () => {
     const { reader, take, read } = reading()
     await read()
     reader.miss(null)
@@ -90,7 +90,7 @@ describe('a reader of live calls', () => {
     expect(await read()).toEqual(['gap ', 'call 1'])
   })
 
-  test('a live reader misses calls while its user has no memory left, and releases what it had', async () => {
+  test('a reader of live calls misses calls while its user has no memory left, and releases the memory that it held', async () => {
     const memory = requestMemory()
     const { reader, take, read } = reading(heldBytes(memory))
     await read()
@@ -105,7 +105,7 @@ describe('a reader of live calls', () => {
     expect(memory.held).toBe(0)
   })
 
-  test('a live reader leaves once, and is sent nothing afterwards', async () => {
+  test('a reader of live calls that has left is reported as gone once, and is sent nothing more', async () => {
     const { reader, take, next, left } = reading()
     await next()
     reader.leave()

@@ -46,7 +46,7 @@ test.each([
   expect(wholeDays(time, NOW)).toEqual({ days: undefined, ...expected })
 })
 
-test('every requested moment is in a whole day or in an edge, exactly once', () => {
+test('each moment of a requested period is summed exactly once, in a whole day or in a part of a day at its ends', () => {
   const moment = fc.integer({ min: 0, max: 20 * 24 })
   fc.assert(
     fc.property(moment, moment, moment, (from, before, at) => {

@@ -63,7 +63,7 @@ const keyOf = {
 } as const
 
 describe.each(ENGINES)('a series of usage on $name', (engine) => {
-  test('a usage series adds up to the calls of each step, in every zone and by every dimension', async () => {
+  test('each step of a usage series is the sum of its calls, in every time zone and by every dimension', async () => {
     const given = calls(300)
     const { store } = await filledStore(engine, given)
     const halfHour = fc.integer({ min: FIRST / 1800 - 60, max: LAST / 1800 - 1 })
@@ -150,7 +150,7 @@ describe.each(ENGINES)('a series of usage on $name', (engine) => {
     )
   })
 
-  test('a usage series has the totals of the period before, and is inexact where a zone is off by a quarter of an hour', async () => {
+  test('a usage series has the totals of the preceding period, and is marked inexact in time zones with quarter hours', async () => {
     const given = calls(100)
     const { store } = await filledStore(engine, given)
     const seriesIn = (tz: string) => {

@@ -39,7 +39,7 @@ test.each([
   expect(directoryRights(mapped, { groups })).toEqual(rights)
 })
 
-test('role and group that no directory setting maps are managed in the gateway', () => {
+test("a sign-in changes a user's role or group only if an OIDC setting maps it from claims", () => {
   const groups = ['a', 'boss']
   const managedHere = { group: undefined, role: undefined }
   expect(directoryRights(provider({ groupClaim: undefined }), { groups })).toEqual(managedHere)
@@ -50,7 +50,7 @@ test('role and group that no directory setting maps are managed in the gateway',
   })
 })
 
-test('no claim creates a root user, or removes the role of one; applied rights change nothing else', () => {
+test('no OIDC claim makes a user root or demotes a root user, and the same claims change nothing a second time', () => {
   const role = fc.constantFrom(Role.user, Role.admin, Role.root)
   const groups = fc.jsonValue()
   fc.assert(

@@ -70,7 +70,7 @@ describe('how long a session is bound', () => {
     expect(calls.first()).toBe('one')
   })
 
-  test('a session stays with its key for the longest lifetime that it has written, counted from each use', () => {
+  test('a session stays with its upstream key for the longest cache lifetime that it wrote, counted from its last use', () => {
     const calls = new SessionCalls()
     calls.answer({ cacheWrite1h: 100 })
     calls.nowMs = 50 * MINUTE_MS
@@ -81,14 +81,14 @@ describe('how long a session is bound', () => {
     expect(calls.first()).toBe('one')
   })
 
-  test('a prompt of 1,023 tokens that is not cached does not bind its session to a key', () => {
+  test('an uncached prompt of 1,023 tokens does not bind its session to an upstream key', () => {
     const calls = new SessionCalls()
     calls.answer({ input: 1_023 })
     calls.answer({ input: 1_023 }, { day: true })
     expect(calls.first()).toBe('one')
   })
 
-  test('a bound session stays bound after a smaller prompt, to the key that answered last', () => {
+  test('a session bound to an upstream key stays bound after a small prompt, to the key that answered last', () => {
     const calls = new SessionCalls()
     calls.answer({ cacheRead: 1_024 })
     calls.answer({ input: 10 }, { at: 2 })
@@ -98,7 +98,7 @@ describe('how long a session is bound', () => {
 
 describe('the scope of a bound session', () => {
   test.each([{ user: 2 }, { session: 't' }, { model: 'n' }])(
-    'the key of a session is not used for another user, session or model: %o',
+    'the upstream key that a session is bound to is not preferred for another user, session or model: %o',
     (other) => {
       const calls = new SessionCalls()
       calls.answer({ cacheRead: 1_024 })
@@ -109,7 +109,7 @@ describe('the scope of a bound session', () => {
 })
 
 describe('the share of a key', () => {
-  test('a session loses its full share of a key after two answers that read nothing from the cache, not after one', () => {
+  test('a session leaves a key with more than its share of calls after two answers without a cache read, not after one', () => {
     const calls = new SessionCalls()
     for (let n = 0; n < 20; n++) calls.answer({ cacheRead: 5_000 })
     calls.answer({ input: 5_000 })
@@ -120,13 +120,13 @@ describe('the share of a key', () => {
     expect(calls.first()).toBe('two')
   })
 
-  test('answers whose provider reports no usage do not reduce the share of a session', () => {
+  test('a session stays with its upstream key after answers whose provider reports no usage', () => {
     const calls = new SessionCalls()
     for (let n = 0; n < 20; n++) calls.answer({ input: 5_000 }, { isReported: false })
     expect(calls.first()).toBe('two')
   })
 
-  test('calls of more than a minute ago do not count against the share of a session', () => {
+  test('calls of more than a minute ago do not count when a session leaves an upstream key for having too many calls', () => {
     const calls = new SessionCalls()
     for (let n = 0; n < 20; n++) calls.answer({ input: 5_000 })
     expect(calls.first()).toBe('one')

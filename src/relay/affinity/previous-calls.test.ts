@@ -20,7 +20,7 @@ function callAt(atMs: number, longest = 0): PreviousCall {
   }
 }
 
-test('beyond the maximum, the session that was remembered longest ago is forgotten', () => {
+test('beyond the maximum number of remembered sessions, the one that was used longest ago is forgotten', () => {
   const calls = new LocalPreviousCalls()
   for (const session of ['a', 'b', 'c']) calls.remember(session, callAt(0), 3)
   calls.remember('a', callAt(1), 3)
@@ -31,14 +31,14 @@ test('beyond the maximum, the session that was remembered longest ago is forgott
   expect(calls.find('d')).toEqual(callAt(2))
 })
 
-test('a smaller maximum is reached with the next calls', () => {
+test('after the maximum number of remembered sessions is lowered, the next calls remove the surplus sessions', () => {
   const calls = new LocalPreviousCalls()
   for (let n = 0; n < 20; n++) calls.remember(String(n), callAt(0), 20)
   for (let n = 0; n < 20; n++) calls.remember('again', callAt(0), 2)
   expect(calls.size).toBe(2)
 })
 
-test('sessions whose cache has expired are forgotten before there are too many', () => {
+test('remembered sessions whose cache has expired are forgotten before their maximum number is reached', () => {
   const calls = new LocalPreviousCalls()
   for (let n = 0; n < 10; n++) calls.remember(String(n), callAt(0), 100)
   for (let n = 0; n < 5; n++) calls.remember('again', callAt(6 * MINUTE_MS), 100)

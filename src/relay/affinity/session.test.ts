@@ -34,7 +34,7 @@ function named(id: string): string | undefined {
 const HELLO = { messages: [{ role: 'user', content: 'hello' }] }
 
 describe('a named session', () => {
-  test('a header names the session, and of several headers the first one in the order of the contract counts', () => {
+  test('a header names the session before the body does, and the first of several documented headers counts', () => {
     const given: Record<string, string> = {}
     for (const [index, name] of SESSION_HEADERS.toReversed().entries()) {
       given[name] = `id ${index}`
@@ -77,7 +77,7 @@ describe('a session by how its conversation begins', () => {
   const LONG = 'be kind '.repeat(2_000)
 
   test.each(['be kind', LONG])(
-    'an unnamed session is the same whatever its later turns, sampling and cache directives are',
+    'a conversation without a session id is the same session whatever its later turns and sampling parameters are',
     (system) => {
       const plain = { system, tools: [{ name: 'a' }], ...HELLO }
       const later = {
@@ -109,7 +109,7 @@ describe('a session by how its conversation begins', () => {
     },
   )
 
-  test('the nonce of a billing header does not make another session', () => {
+  test("requests that differ only in the nonce of Claude Code's billing header belong to the same session", () => {
     const body = (nonce: string) => ({
       ...HELLO,
       system: [
@@ -120,7 +120,7 @@ describe('a session by how its conversation begins', () => {
     expect(tagOf(body('1'))).toBe(tagOf(body('2')))
   })
 
-  test('system messages of chat belong to the beginning that identifies a session', () => {
+  test('chat requests without a session id belong to the same session only if their system messages are equal', () => {
     const chat = (system: string, ...more: object[]) =>
       tagOf(
         { messages: [{ role: 'system', content: system }, { role: 'user', content: 'hello' }, ...more] },
@@ -130,14 +130,14 @@ describe('a session by how its conversation begins', () => {
     expect(chat('b')).not.toBe(chat('a'))
   })
 
-  test('a text and its items as the input of responses begin the same session', () => {
+  test('a Responses input given as a text and the same input given as an item belong to the same session', () => {
     const item = { role: 'user', content: [{ type: 'input_text', text: 'hello' }] }
     const of = (input: unknown) => tagOf({ instructions: 'be kind', input }, 'responses')
     expect(of([item, { role: 'assistant', content: 'hi' }])).toBe(of('hello'))
     expect(of('hello!')).not.toBe(of('hello'))
   })
 
-  test('the first of the contents of a Gemini request identifies its session', () => {
+  test('the first entry of contents in a Gemini request identifies its session', () => {
     const of = (text: string, ...more: object[]) =>
       tagOf({ contents: [{ role: 'user', parts: [{ text }] }, ...more] }, 'gemini')
     expect(of('hello', { role: 'model', parts: [{ text: 'hi' }] })).toBe(of('hello'))
@@ -150,7 +150,7 @@ describe('a session by how its conversation begins', () => {
   })
 })
 
-test('a tag differs by secret, by user, by session, and by how the session is named', () => {
+test('the tag of a session differs by secret, by user, by session id, and by whether the session has an id', () => {
   const key = createSecretKey(Buffer.alloc(32, 8))
   const text = JSON.stringify('hello')
   const tags = [
@@ -165,7 +165,7 @@ test('a tag differs by secret, by user, by session, and by how the session is na
   for (const tag of tags) expect(tag).toMatch(/^[0-9a-f]{64}$/)
 })
 
-test('headers that name a session have the order of the contract', () => {
+test('the headers that may name a session are checked in the documented order, x-session-id first', () => {
   expect(SESSION_HEADERS).toEqual([
     'x-session-id',
     'x-claude-code-session-id',

@@ -58,7 +58,7 @@ describe('an answer that is read', () => {
     },
   )
 
-  test('is counted in the share of its client for as long as it is read, and others wait for their turn', async () => {
+  test("a cached answer counts against its client's memory while it is converted, and other conversions wait in turn", async () => {
     const memory = requestMemory()
     const made = conversions(memory)
     const all = [1, 2, 3].map((client) => made.bodyFor(answer('x'.repeat(MIB)), EVENTS, { client, key: 1 }))
@@ -68,7 +68,7 @@ describe('an answer that is read', () => {
     expect(memory.held).toBe(0)
   })
 
-  test('is not read if it is small and the share of its client is used up; a large one has its turn', async () => {
+  test("a small answer is not cached if its client's memory is used up, and a large one waits for its turn", async () => {
     const memory = requestMemory()
     const made = conversions(memory)
     const release = usedUp(memory, OWNER.client)
@@ -78,7 +78,7 @@ describe('an answer that is read', () => {
     expect([await made.mayBeKept(answer('x'), OWNER), memory.held]).toEqual([true, 0])
   })
 
-  test('leaves this thread free if it is large', async () => {
+  test('a large cached answer is converted in another thread, which leaves the main thread free', async () => {
     const made = conversions()
     const large = answer('x'.repeat(30_000_000))
     const given = { ...large, bytes: Buffer.concat(large.pieces) }
@@ -94,7 +94,7 @@ describe('an answer that is read', () => {
     expect(there).toBeLessThan(here / 2)
   })
 
-  test('is given up if it takes too long or too much memory, and the next one is read', async () => {
+  test('the conversion of a cached answer is abandoned if it takes too long or too much memory, and the next one runs', async () => {
     const made = conversions(requestMemory(), 1_500)
     // Each element is looked up among all before it.
     const events = Array.from(
@@ -114,7 +114,7 @@ describe('an answer that is read', () => {
     expect(await patient.mayBeKept(answer('x'.repeat(MIB)), OWNER)).toBe(true)
   })
 
-  test('is given up when the gateway ends', async () => {
+  test('the conversion of a cached answer is abandoned when the gateway ends', async () => {
     const made = conversions()
     const reading = made.bodyFor(answer('x'.repeat(30_000_000)), EVENTS, OWNER)
     await new Promise((resolve) => setImmediate(resolve))

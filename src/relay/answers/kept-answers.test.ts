@@ -73,7 +73,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     await reopened.close()
   })
 
-  test('nothing of an answer is readable in the database', async () => {
+  test('a stored answer is encrypted: neither its text nor its headers are readable in the database', async () => {
     const { store, database } = await openedRows(engine)
     await keptAnswers(store).keep(answer())
     const rows = [
@@ -84,7 +84,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(JSON.stringify(rows)).not.toMatch(/secret|words|content-type|form/)
   })
 
-  test('a large answer of arbitrary bytes is stored in parts, and read within the share of its client', async () => {
+  test("a large answer is stored in parts, and reading it takes memory of its client's share", async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)
     const bytes = Buffer.from(Array.from({ length: 700_001 }, (_, index) => (index * 7919) % 256))
@@ -111,7 +111,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(String(await contentOf(answers, 'idempotency', 'first'))).toBe('second')
   })
 
-  test('above the maximum of bytes the oldest stored answers are removed with their parts', async () => {
+  test('the oldest cached answers are removed with their parts when all together exceed the maximum size', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store, { cache: 3 * MIB })
     const pieces = [Buffer.alloc(MIB)]
@@ -146,7 +146,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await answers.find('idempotency', 'first')).toBeDefined()
   })
 
-  test('the answer of a call in flight is not stored if answers like it were removed meanwhile', async () => {
+  test('the answer of a call in flight is not stored if answers of its user, key or model were removed meanwhile', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)
     const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
@@ -168,7 +168,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     }
   })
 
-  test('what was removed by another process is not kept of calls that began before, and of no others', async () => {
+  test('a removal of cached answers by another process also applies to matching calls in flight, and to no others', async () => {
     const { store, database } = await openedRows(engine)
     const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
     // No process hears of the removals of the other.
@@ -189,7 +189,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     }
   })
 
-  test('a removal at the very time at which answers are stored leaves none of calls that began before', async () => {
+  test('a removal of cached answers while others are being stored leaves none of the calls that began before it', async () => {
     const { store, database } = await openedRows(engine)
     const [here, elsewhere] = [keptAnswers(store), keptAnswers(store)]
     for (let round = 0; round < 10; round += 1) {
@@ -209,7 +209,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     }
   })
 
-  test('a call that began before removals whose records are pruned keeps nothing', async () => {
+  test('the answer of a call is not stored if records of removals since the beginning of the call were pruned', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)
     const like = { kind: 'cache', userId: 2, tokenId: 7, model: 'm' } as const
@@ -223,7 +223,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await answers.keep(answer(like), await answers.begin(like))).toBe(true)
   })
 
-  test('a removal of what is kept for a user that was interrupted is finished later', async () => {
+  test('an interrupted removal of the stored answers of a deleted user is finished later', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     for (let index = 0; index < 45; index += 1)
       await keptAnswers(store).keep(answer({ kind: 'cache', userId, lookup: `of ann ${index}` }))
@@ -235,7 +235,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect([await partsIn(database), await pruneStoredOfDeleted(store)]).toEqual([0, 0])
   })
 
-  test('an expired answer is not found, and is pruned with its parts', async () => {
+  test('an expired stored answer is not found, and is pruned with its parts', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)
     await answers.keep(answer({ expiresMs: Date.now() - 1, pieces: [Buffer.alloc(MIB)] }))
@@ -245,7 +245,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await database.sql('select user_id from kept_sums where bytes <> 0')).toEqual([])
   })
 
-  test('a replaced answer and a removed one leave no parts', async () => {
+  test('a stored answer that is replaced or removed leaves no parts in the database', async () => {
     const { store, database } = await openedRows(engine)
     const answers = keptAnswers(store)
     const pieces = [Buffer.alloc(MIB)]
@@ -277,7 +277,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect(await database.sql('select lookup from kept_answers')).toEqual([{ lookup: 'of another' }])
   })
 
-  test('what is kept for a deleted user is removed in writes of a bounded size', async () => {
+  test('the stored answers of a deleted user are removed in several writes of limited size', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const answers = keptAnswers(store)
     for (const kind of ['cache', 'idempotency'] as const)
@@ -300,7 +300,7 @@ describe.each(ENGINES)('kept answers on $name', (engine) => {
     expect([left, Math.max(...removed)]).toEqual([0, 32])
   })
 
-  test('an answer that could not be stored completely leaves no parts, or only until the day after its end', async () => {
+  test('an answer that could not be stored completely leaves no parts, or parts that are pruned a day after its expiry', async () => {
     const { store, database } = await openedRows(engine)
     const failing = (name: string): Rows => ({
       ...store,

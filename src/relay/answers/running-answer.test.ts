@@ -99,7 +99,7 @@ describe('an answer under way', () => {
     expect(answer.recorder.isFinished).toBe(true)
   })
 
-  test('a listener to a shared answer gets all its pieces, too', () => {
+  test('a listener to a shared answer gets all pieces up to the end of the answer', () => {
     const answer = underWay()
     const pieces: string[] = []
     answer.recorder.onPiece = (piece) => pieces.push(String(piece))
@@ -158,7 +158,7 @@ describe('an answer under way', () => {
     expect(await broken.end).toEqual({ kind: 'broken' })
   })
 
-  test('an answer that breaks off before a client was sent anything leaves that client as it is', async () => {
+  test("a shared answer that breaks off before a client was sent anything leaves that client's connection open", async () => {
     const answer = underWay()
     const client = new Client()
     const over = attached(answer, client)
@@ -197,7 +197,7 @@ describe('an answer under way', () => {
     expect(memory.held).toBe(0)
   })
 
-  test('a slow client delays a shared answer only once its start is dropped, and until the client leaves', () => {
+  test("a slow client delays a shared answer only after the answer's start was dropped, and until the client leaves", () => {
     const answer = underWay({ maxBytes: 2 * MIB })
     const [slow, quick] = [new Client(), new Client()]
     slow.isReading = false
@@ -222,7 +222,7 @@ describe('an answer under way', () => {
     expect(drained).toHaveBeenCalledTimes(2)
   })
 
-  test('a client that reads nothing for some time is cut off', () => {
+  test('a client of a shared answer that reads nothing for 50 seconds is disconnected', () => {
     vi.useFakeTimers()
     const answer = underWay()
     const client = new Client()
@@ -236,7 +236,7 @@ describe('an answer under way', () => {
     vi.useRealTimers()
   })
 
-  test('the memory of a released shared answer is returned as its clients read it', async () => {
+  test('the memory of a released shared answer is freed once its clients have read it', async () => {
     const memory = requestMemory()
     const answer = underWay({ memory })
     const slow = new Client()

@@ -201,7 +201,7 @@ describe.each(PAIRS)('$from to $to', ({ upstream, encoder }) => {
 })
 
 test.each(Object.entries(ENCODERS))(
-  'arguments of two interleaved calls stay separate: to %s',
+  'the arguments of two interleaved tool calls stay separate in a stream converted to %s',
   (_, encoder) => {
     const chunk = (calls: readonly object[]): string =>
       `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { tool_calls: calls } }] })}\n\n`

@@ -24,7 +24,7 @@ function searchOf(count: number, rest: number): DigestSearch & { computed: numbe
 }
 
 describe('a search for digests', () => {
-  test('a search computes only the digests whose mark is remembered', () => {
+  test('a search for a remembered prompt computes only the digests whose 32-bit mark is remembered', () => {
     const store = new LocalDigests()
     store.remember(digestOf(3, 7), 30, RETENTION)
     store.remember(digestOf(5, 7), 50, RETENTION)
@@ -32,14 +32,14 @@ describe('a search for digests', () => {
     expect(store.find(search, () => true)).toEqual({ index: 2, value: 30 })
     expect(search.computed).toBe(1)
   })
-  test('a search continues after a digest that differs, or whose number of tokens is not plausible', () => {
+  test('a search for a remembered prompt continues after a wrong digest or one with an implausible token count', () => {
     const store = new LocalDigests()
     store.remember(digestOf(3, 8), 30, RETENTION)
     store.remember(digestOf(5, 7), 50, RETENTION)
     store.remember(digestOf(6, 7), 60, RETENTION)
     expect(store.find(searchOf(100, 7), ({ value }) => value !== 50)).toEqual({ index: 5, value: 60 })
   })
-  test('a search computes a limited number of digests, however many marks are remembered', () => {
+  test('a search for a remembered prompt computes a limited number of digests, however many 32-bit marks match', () => {
     const store = new LocalDigests()
     for (let mark = 1; mark <= 100; mark++) store.remember(digestOf(mark, 8), 1, RETENTION)
     store.remember(digestOf(101, 7), 1, RETENTION)

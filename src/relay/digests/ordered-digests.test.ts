@@ -23,7 +23,7 @@ test.each([1, 3, 100, 1_000])(
   },
 )
 
-test('a session is forgotten when its lifetime is over, by the clock that is given', () => {
+test('a remembered session is forgotten once its lifetime is over', () => {
   let nowMs = 1_000
   const digests = new OrderedDigests(() => nowMs)
   digests.remember(digestOf('a'), 1, { ms: MINUTE_MS, most: 10 })
@@ -34,7 +34,7 @@ test('a session is forgotten when its lifetime is over, by the clock that is giv
   expect(digests.startingWith([digestOf('a').readUInt32LE()], 8)).toEqual([])
 })
 
-test('a smaller maximum is reached with the next sessions', () => {
+test('after the maximum number of remembered sessions is lowered, the next sessions replace the surplus ones', () => {
   const digests = new OrderedDigests()
   for (let n = 0; n < 20; n++) digests.remember(digestOf(n), n, { ms: MINUTE_MS, most: 20 })
   for (let n = 0; n < 20; n++) digests.remember(digestOf('again'), 1, { ms: MINUTE_MS, most: 2 })
@@ -42,7 +42,7 @@ test('a smaller maximum is reached with the next sessions', () => {
   expect(digests.startingWith(marks, 20).map(({ value, index }) => [value, index])).toEqual([[19, 19]])
 })
 
-test('a digest is found by all of its bytes, not by its mark alone', () => {
+test('a remembered session is found only if all bytes of its digest match, not by the first 32 bits alone', () => {
   const digests = new OrderedDigests()
   digests.remember(digestOf('a'), 1, { ms: MINUTE_MS, most: 10 })
   const other = Buffer.from(digestOf('a'))

@@ -104,7 +104,7 @@ const ask = async (known: KnownTexts, ...contents: string[]) => {
   return { sent: next.bytes.toString(), verdicts: guards.text, tookMs: guards.all[0]?.tookMs }
 }
 
-test('a text in which nothing was found is not checked again; what was found is replaced each time', async () => {
+test('a guard does not check a text without matches again; a text with matches is redacted each time', async () => {
   const known = new KnownTexts(MEMORY)
   const plain = 'Nothing to see here. '.repeat(50)
   const told = `${plain} ann@example.com`

@@ -174,7 +174,7 @@ test.each(
   },
 )
 
-test('elements of a list are texts of their own, known by their numbers', () => {
+test('a guard checks the streamed arguments of each tool call as a separate text, by the index of the call', () => {
   const { guards } = guardsWith('redact')
   const stream = { guards, dialect: 'chat', signsReasoning: false, isArray: false } as const
   const tap = new GuardedTap(passing(), stream, { resize() {} })

@@ -18,7 +18,7 @@ const memory = (): RequestMemory =>
   )
 const text = (content: string): Buffer => Buffer.from(JSON.stringify(content.padEnd(200, '.')))
 
-test('a text is known to its user, under the same guards, as the same kind of text', () => {
+test('a text counts as already checked only for the same user, under the same guards, as the same kind of text', () => {
   const known = new KnownTexts(memory())
   const [ann, bea] = [known.of(ANN), known.of(BEA)]
   const name = ann.nameOf(screen, text('a'), false) ?? ''
@@ -36,7 +36,7 @@ test('a text is known to its user, under the same guards, as the same kind of te
   expect(ann.nameOf(screen, Buffer.from('"short"'), false)).toBeUndefined()
 })
 
-test('of a user the texts that were used last are known, and of all those of the users that added last', () => {
+test('the checked texts that a user used last are remembered, up to a maximum per user and in total', () => {
   const known = new KnownTexts(memory(), { maxOfUser: 3, maxTexts: 5 })
   const [ann, bea] = [known.of(ANN), known.of(BEA)]
   for (const name of ['a', 'b', 'c']) ann.add(name)
@@ -51,7 +51,7 @@ test('of a user the texts that were used last are known, and of all those of the
   expect(known.size).toBe(5)
 })
 
-test('what is remembered counts against the share of its user, and is given back when it is forgotten', () => {
+test("remembered checked texts count against their user's memory share until they are forgotten", () => {
   const shared = memory()
   const known = new KnownTexts(shared, { maxOfUser: 3, maxTexts: 5 })
   const [ann, bea] = [known.of(ANN), known.of(BEA)]

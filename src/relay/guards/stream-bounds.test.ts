@@ -117,7 +117,7 @@ async function feed(tap: Tap, events: Iterable<Buffer>): Promise<string> {
   return sent
 }
 
-test('a text that is checked in windows takes memory for its characters, and not for its pieces', () => {
+test('a streamed text that a guard checks in windows takes memory for its characters, not for each of its pieces', () => {
   const channel = new HeldBackText({ key: '0/content', ...PLAIN, frame: String })
   const spot = { from: 0, to: 0, ...PLAIN, isRepeated: false }
   collect()
@@ -134,7 +134,7 @@ test('a text that is checked in windows takes memory for its characters, and not
 
 const PLAIN = { place: 'output', isSigned: false, isJson: false } as const
 
-test('the memory of the held part of a stream is counted, and released once that part is sent', async () => {
+test('the memory of the part of a stream that a guard holds back is counted, and released once that part is sent', async () => {
   const memory = new Memory()
   const tap = held(new Passing([new ActiveGuard(GUARD)], 0), memory)
   const events = Array.from({ length: 5000 }, (_, at) => chunk(0, { content: `word ${at}` }))
@@ -186,7 +186,7 @@ test.each([
   },
 )
 
-test('a guard of requests alone does not decide about an answer with more texts than can be held', async () => {
+test('a guard that checks only requests does not block an answer with more texts than can be held back', async () => {
   const before = new ActiveGuard({ ...GUARD, where: ['input'] })
   const after = new ActiveGuard({ ...GUARD, on_failure: 'pass' })
   const tap = held(new Passing([before, after], 400))
@@ -199,7 +199,7 @@ test('a guard of requests alone does not decide about an answer with more texts 
   expect(new Passing([before, new ActiveGuard({ ...GUARD, mode: 'monitor' })], 0).withholds).toBe(false)
 })
 
-test('the events that repeat a whole text of a guarded stream are not kept in memory', () => {
+test('stream events that repeat a whole text at its end are not kept in memory when a guard checks the stream', () => {
   const memory = new Memory()
   const tap = new GuardedTap(
     passing(),
@@ -224,7 +224,7 @@ test('the events that repeat a whole text of a guarded stream are not kept in me
   expect(tap.refusalBytes(NO_USAGE)).toBeDefined()
 })
 
-test('what each event repeats is checked once, and changed in each', async () => {
+test('a text that every event of a stream repeats is checked by a guard once, and redacted in each event', async () => {
   const events = Array.from({ length: 50 }, (_, at) =>
     Buffer.from(
       `data: ${JSON.stringify({ choices: [{ index: 0, delta: { content: `${at} ` } }], citations: ['code-1-x'] })}\n\n`,

@@ -73,7 +73,7 @@ async function stage({ bodyLimit = 10_000_000, firstBytes = CONTENT_BYTES } = {}
   return { responses, reader, reading, steps, rows }
 }
 
-test('a kept response is removed with the parts that its content is stored in', async () => {
+test('a stored response is removed with the parts that its content is stored in', async () => {
   const { responses, rows } = await stage()
   const content = { input: `"${'x'.repeat(1_000_000)}"`, response: '{}' }
   await responses.keep({ ...kept(THIRD, null), content })
@@ -91,7 +91,7 @@ function heldBeforeLoading(steps: readonly (string | number)[]): number {
   return steps.slice(0, loading).reduce<number>((sum, step) => sum + (typeof step === 'number' ? step : 0), 0)
 }
 
-test('a conversation takes its memory before it is loaded', async () => {
+test('a stored conversation reserves its memory before it is loaded from the database', async () => {
   const { responses, reader, steps } = await stage()
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
   expect((await findPreviousResponse(scan, SECOND, reader, responses)).kind).toBe('kept')
@@ -99,7 +99,7 @@ test('a conversation takes its memory before it is loaded', async () => {
   expect(steps.at(-1)).toBe('end')
 })
 
-test('a conversation waits for the memory of its copies before it is loaded', async () => {
+test('a stored conversation waits for memory for its copies before it is loaded from the database', async () => {
   const { responses, reader, steps } = await stage()
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
   await findPreviousResponse(scan, SECOND, reader, responses)
@@ -108,7 +108,7 @@ test('a conversation waits for the memory of its copies before it is loaded', as
   expect(waited).toBeLessThan(steps.findIndex((step) => LOADING.has(String(step))))
 })
 
-test('a conversation that is too large is refused before it is loaded', async () => {
+test('a stored conversation that is too large is refused before it is loaded from the database', async () => {
   const { responses, reader, steps } = await stage({ bodyLimit: CONTENT_BYTES / 2 })
   const scan = scanObject(Buffer.from(`{"model":"m","input":"hi","previous_response_id":"${SECOND}"}`))
   await expect(findPreviousResponse(scan, SECOND, reader, responses)).rejects.toMatchObject({
@@ -121,7 +121,7 @@ test('a conversation that is too large is refused before it is loaded', async ()
 const NO_GUARDS = {} as unknown as Guards
 
 test.each(['retrieve', 'inputItems'] as const)(
-  'a kept response takes the memory of its parts before they are loaded: %s',
+  'a stored response reserves memory for its parts before they are loaded: %s',
   async (way) => {
     const { responses, reading, steps } = await stage()
     const requests = new ResponseRequests({ responses } as unknown as ResponseRequestServices, NO_GUARDS)
@@ -135,7 +135,7 @@ test.each(['retrieve', 'inputItems'] as const)(
   },
 )
 
-test('items take their memory before they are loaded', async () => {
+test('stored items that a request references reserve their memory before they are loaded', async () => {
   const { responses, reader, steps } = await stage()
   const input = ['a', 'b'].map((key) => ({ type: 'item_reference', id: `msg_${key.repeat(32)}000` }))
   const scan = scanObject(Buffer.from(JSON.stringify({ model: 'm', input })))

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { newResponseId, RandomText } from './response-id.ts'
 
-test('an id is as long as the one that it replaces, if that leaves enough random characters', () => {
+test("a response id is as long as the upstream's id that it replaces, if that leaves enough random characters", () => {
   for (let length = 0; length < 100; length++) {
     const id = newResponseId(length)
     expect(id).toMatch(/^resp_[\w-]+$/)
@@ -9,7 +9,7 @@ test('an id is as long as the one that it replaces, if that leaves enough random
   }
 })
 
-test('no two ids of one moment are equal, whatever their length', () => {
+test('no two response ids made at the same moment are equal, whatever their length', () => {
   for (const length of [37, 49, 65])
     expect(new Set(Array.from({ length: 2_000 }, () => newResponseId(length))).size).toBe(2_000)
 })

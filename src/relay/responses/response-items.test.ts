@@ -49,7 +49,7 @@ describe('a page of items', () => {
     expect(await page(query)).toMatchObject({ ids, more, first: ids[0], last: ids.at(-1) })
   })
 
-  test('the page after the last item is empty', async () => {
+  test('the page after the last item of a response is empty', async () => {
     expect(await page('after=a')).toMatchObject({ ids: [], first: null, last: null, more: false })
   })
 
@@ -60,13 +60,13 @@ describe('a page of items', () => {
   })
 
   test.each(['limit=0', 'limit=101', 'limit=x', 'limit=1.5', 'order=up', 'after=z'])(
-    'a page of items is refused: %s',
+    "a page of a response's items is refused if its query is %s",
     async (query) => {
       await expect(page(query)).rejects.toThrow(/Invalid '/)
     },
   )
 
-  test('a page of a large text reads its parts one by one, and only the items on the page', async () => {
+  test('a page of items reads only those parts of a large stored response that contain the page', async () => {
     const items = Array.from({ length: 50 }, (_, n) => `i${n}`)
     const large = source(listOf(...items), 100)
     await pageOf([large], 'order=asc&limit=1')
@@ -74,7 +74,7 @@ describe('a page of items', () => {
   })
 })
 
-test('however texts are divided, a page has the items that a parser finds, in the same order', async () => {
+test("a page of a response's items equals what a JSON parser finds, however the stored text is divided", async () => {
   const item = fc.oneof(
     fc.record({ id: fc.string(), text: fc.string(), nested: fc.jsonValue() }),
     fc.record({ n: fc.jsonValue(), id: fc.jsonValue() }),

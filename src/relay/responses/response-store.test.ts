@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { StoreUnavailable } from '../../store/store-unavailable.ts'
 import { RetriedWrites } from './response-store.ts'
 
-test('writes that wait for the store take bounded memory, and those beyond it are counted as lost', async () => {
+test('response writes that wait for an unavailable store take limited memory, and those beyond it are counted as lost', async () => {
   let isAway = true
   let lost = 0
   const written: number[] = []
@@ -25,7 +25,7 @@ test('writes that wait for the store take bounded memory, and those beyond it ar
   await vi.waitFor(() => expect(written.toSorted((a, b) => a - b)).toEqual([1, 3, 4]))
 })
 
-test('a write that never succeeds is counted as lost', async () => {
+test('a response write that never succeeds is counted as lost', async () => {
   let lost = 0
   const writes = new RetriedWrites(() => lost++, 100, [1, 1])
   await writes.run(() => Promise.reject(new StoreUnavailable('away')), 10)

@@ -57,7 +57,7 @@ describe('writes of signatures', () => {
     expect(batches).toEqual([[1], [2], [3]])
   })
 
-  test('signatures of nodes are collected while a commit is in progress, and wait for theirs', async () => {
+  test('signatures of nodes with a shared database are collected during a commit, and written by the next one', async () => {
     const { rows, batches, finish } = slowRows()
     const { writes } = writesOn(rows, true)
     const done: number[] = []
@@ -78,7 +78,7 @@ describe('writes of signatures', () => {
     expect(batches.length).toBeLessThanOrEqual(3)
   })
 
-  test('signatures that cannot be written, or are too many, are counted; the reply continues', async () => {
+  test('signatures that cannot be written or are too large are counted as unwritten, and the reply continues', async () => {
     const { rows, finish } = slowRows()
     const { writes, unwritten } = writesOn(rows, true)
     const failing = writes.write(reply(1))

@@ -37,7 +37,7 @@ test.each([
   expect(parametersOf(body, 50)).toEqual({ ...named, 'gen_ai.request.max_tokens': 50 })
 })
 
-test('texts and values of a wrong type in a request are not exported as its parameters', () => {
+test('telemetry exports no texts and no values of a wrong type as parameters of a request', () => {
   const body = {
     stop: ['a word'],
     temperature: 'a word',

@@ -23,7 +23,7 @@ const definition = (name: string, key: string, fields: Readonly<Record<string, J
 const entriesOf = async (store: Rows): Promise<readonly AuditEntry[]> =>
   (await store.read('auditPage', { filter: {}, offset: 0, limit: 1000 })).entries.toReversed()
 
-test('every write is declared as changing objects or not', () => {
+test('every database write is declared for the audit log as changing objects or not', () => {
   expect(Object.keys(AUDIT_RULES).sort()).toEqual(Object.keys(writes).sort())
 })
 
@@ -167,7 +167,7 @@ function replayed(entries: readonly AuditEntry[]): Map<string, Record<string, Js
 }
 
 describe.each(ENGINES)('the audit log, on $name', (engine) => {
-  test('the entries of the audit log lead to the present state of every object, and contain no secret', async () => {
+  test('replaying the entries of the audit log gives the present state of every object, and no entry contains a secret', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
         const { store, database } = await openedRows(engine)
@@ -205,7 +205,7 @@ describe.each(ENGINES)('the audit log, on $name', (engine) => {
     )
   }, 120_000)
 
-  test('the audit log has an entry for each object that a write changes, and none for unchanged or refused ones', async () => {
+  test('the audit log has an entry for each object that a write changes, and none for unchanged objects or refused writes', async () => {
     const { store } = await openedRows(engine)
     const { id: userId } = await store.write('createUser', { ...newUser({ username: 'bob' }), origin })
     for (const remark of ['a', 'a']) await store.write('changeUser', { userId, fields: { remark }, origin })

@@ -39,7 +39,7 @@ const stepsOf = async (database: TestDatabase): Promise<unknown[]> =>
   (await database.sql('SELECT name FROM kysely_migration ORDER BY name')).map(({ name }) => name)
 
 describe.each(ENGINES)('a migration on $name', (engine) => {
-  test('a migration runs once: a second start changes nothing', async () => {
+  test('a database migration runs once: a second start changes nothing', async () => {
     const database = await engine.database()
     for (let start = 0; start < 2; start += 1) await (await database.open()).close()
     expect(await stepsOf(database)).toEqual([FIRST])
@@ -101,7 +101,7 @@ describe.each(ENGINES)('a migration on $name', (engine) => {
 })
 
 describe.each(BANKS)('a migration while nodes run, on $name', (engine) => {
-  test("a node's report during a migration is written after it, and all calls are charged", async () => {
+  test('charges that a node reports during a database migration are written after the migration', async () => {
     const { store, database, node, accounts } = await bankFixture(engine)
     await store.close()
     await node('a').apply([report('before', 3)], [])

@@ -3,7 +3,7 @@ import { ENGINES, openedRows, rowsWithAccount } from '../../../test/store-engine
 import { newToken, newUser } from '../../../test/store-rows.ts'
 
 describe.each(ENGINES)('the maximum number of tokens of a user, on $name', (engine) => {
-  test('of several simultaneous creations of tokens just below the maximum one succeeds', async () => {
+  test('of several simultaneous token creations by a user who is one below max_user_tokens, only one succeeds', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const outcomes = await Promise.allSettled(
       ['a', 'b', 'c'].map((key) =>
@@ -17,7 +17,7 @@ describe.each(ENGINES)('the maximum number of tokens of a user, on $name', (engi
     ).rejects.toThrow('a user may have 2 tokens at most (max_user_tokens), and this one has 2')
   })
 
-  test('the maximum number of tokens counts each user separately', async () => {
+  test('max_user_tokens limits the tokens of each user separately', async () => {
     const { store } = await rowsWithAccount(engine)
     const { id } = await store.write('createUser', newUser({ username: 'bob' }))
     const made = await store.write('createUserToken', { token: newToken(id, { key: 'a' }), maxTokens: 1 })
@@ -53,7 +53,7 @@ describe.each(ENGINES)('lists, on $name', (engine) => {
     expect((await store.read('listUsers')).map(({ username }) => username)).toEqual(['ada', 'aaa'])
   })
 
-  test('lists of keys have the requested keys of one user, by token', async () => {
+  test('revealing several keys returns the requested keys of one user, sorted by token id', async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createUser', newUser({ username: 'bob' }))
     const { id: foreign } = await store.write('createToken', newToken(other.id, { key: 'notThis' }))

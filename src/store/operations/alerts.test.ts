@@ -31,7 +31,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     expect(await typesOf(store, 'two')).toEqual([back, 'gateway.overloaded {"reason":"too many"}'])
   })
 
-  test("an alert's delivery is assigned to one node, and again if that attempt was lost or postponed", async () => {
+  test('the delivery of an alert is assigned to one node, and again if that attempt was lost or postponed', async () => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 1)
     await spread(store)
@@ -47,7 +47,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
     expect(await claim(store, 'one', 'a', NOW + 99_999)).toEqual([])
   })
 
-  test('one node delivers the alerts of the outbox, until it has been silent for a while', async () => {
+  test('a single node delivers the alerts of the outbox, and another one takes over once it has been silent for a while', async () => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 1_000)
     expect(await spread(store)).toBe(1)
@@ -81,7 +81,7 @@ describe.each(ENGINES)('the outbox of alerts on $name', (engine) => {
 })
 
 describe.each(ENGINES)('conditions on $name', (engine) => {
-  test('a condition is alerted when the first node reports it, and again when none has reported it for a while', async () => {
+  test('an alert is sent when the first node reports a condition, and another once no node has reported it for a while', async () => {
     const { store } = await openedRows(engine)
     await report(store, 'c', NOW, NOW + 60)
     await report(store, 'c', NOW + 10, NOW + 70)
@@ -148,7 +148,7 @@ describe.each(ENGINES)('a quota that falls below the threshold on $name', (engin
     expect(await database.sql('select * from alert_outbox')).toEqual([])
   })
 
-  test('a low provider limit is alerted once for all nodes, until a node has seen enough left', async () => {
+  test('a low provider limit is alerted once for all nodes, and again only after a node has seen enough left', async () => {
     const { store } = await openedRows(engine)
     const none = { hadEnough: false, hasEnough: false }
     const data = { channel: 'c', model: 'm', kind: 'requests', remaining: 3, resets_at: null } as const

@@ -12,12 +12,12 @@ const channel = (name: string, of: Partial<ChannelDefinition> = {}): ChannelDefi
 })
 
 describe.each(ENGINES)('settings beside gateway.yaml, on $name', (engine) => {
-  test('stored settings are empty at first', async () => {
+  test('a new database contains no stored channels or settings', async () => {
     const { store } = await openedRows(engine)
     expect(await store.read('storedConfiguration')).toEqual({ channels: [], entries: [] })
   })
 
-  test('stored channels are unchanged, with their keys encrypted', async () => {
+  test('channels are read from the database as they were stored, and their keys are encrypted there', async () => {
     const { store, database } = await openedRows(engine)
     const ids = await store.write('createChannels', {
       channels: [channel('a'), channel('b', { keys: [], status: 2 })],
@@ -46,7 +46,7 @@ describe.each(ENGINES)('settings beside gateway.yaml, on $name', (engine) => {
     expect(JSON.stringify(row)).not.toContain('key-one')
   })
 
-  test('a stored channel is replaced, tested and removed; an unknown id changes nothing', async () => {
+  test('a stored channel can be replaced, marked as tested and removed; an unknown id changes nothing', async () => {
     const { store } = await openedRows(engine)
     const [id = 0] = await store.write('createChannels', { channels: [channel('a')], created_time: 7 })
     const version = await store.write('changeChannel', { id, channel: channel('z', { keys: ['k'] }) })

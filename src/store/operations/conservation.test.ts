@@ -66,7 +66,7 @@ describe.each(ENGINES)('conservation on $name', (engine) => {
     expect(await store.read('conservation')).toMatchObject({ days: [0] })
   })
 
-  test('the audit of the books adds up the open holds', async () => {
+  test('the audit of the books reports the number and the sum of the open holds', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const held = (id: string, amount: number) =>
       insertion('holds', {

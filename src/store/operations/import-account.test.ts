@@ -16,7 +16,7 @@ function tokenOf(id: number, userId: number, of: Partial<ImportedToken> = {}): I
 }
 
 describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
-  test('an imported account has its ids and history, and adds up: the use of deleted tokens is on one deleted token', async () => {
+  test('an imported user keeps its ids and usage, and the use of its deleted tokens is booked on one deleted token', async () => {
     const { store, database } = await openedRows(engine)
     const tokens = [tokenOf(3, 5, { used_quota: 20 }), tokenOf(4, 5, { used_quota: 10 })]
     await store.write('importAccount', {
@@ -43,7 +43,7 @@ describe.each(ENGINES)('an account that is imported, on $name', (engine) => {
     )
   })
 
-  test('an account is imported completely or not at all', async () => {
+  test('a user and its tokens are imported completely or not at all', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('importAccount', { ...NOTHING_ELSE, user: userOf(5), tokens: [tokenOf(3, 5)] })
     const second = userOf(6, { username: 'ben' })

@@ -106,7 +106,7 @@ describe.each(ENGINES)('a token, on $name', (engine) => {
     await expect(store.read('revealKey', { tokenId: other.id, userId })).rejects.toThrow()
   })
 
-  test("a change of a token's status is refused if the status is not the expected one", async () => {
+  test("a change of a token's status is refused if its present status is not the expected one", async () => {
     const { store, userId, tokenId } = await rowsWithAccount(engine)
     expect(await store.write('setTokenStatus', { tokenId, status: 4, onlyFrom: 1 })).toBe(true)
     expect(await store.write('setTokenStatus', { tokenId, status: 3, onlyFrom: 1 })).toBe(false)
@@ -122,7 +122,7 @@ describe.each(ENGINES)('a user, on $name', (engine) => {
     expect(await store.read('countUsers')).toBe(1)
   })
 
-  test('a user may have a given id; an id, name or access token in use is refused with its name', async () => {
+  test('a user can be created with a given id, and is refused if the id, name or access token is in use', async () => {
     const { store } = await openedRows(engine)
     const bob = await store.write(
       'createUser',

@@ -5,7 +5,7 @@ import type { RefusalCount } from '../../domain/records/refusal.ts'
 const SLOT = 980_000
 
 describe.each(ENGINES)('counters of refused calls on $name', (engine) => {
-  test('counters of refused calls add up by half hour, code, key and user, and can be divided by each of these', async () => {
+  test('refused calls are counted by half hour, error code, key and user, and can be summed up by each of these', async () => {
     const { store } = await openedRows(engine)
     const count = (of: Partial<RefusalCount>): RefusalCount => ({
       slot: SLOT,

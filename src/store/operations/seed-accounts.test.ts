@@ -58,7 +58,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await store.read('userById', again.id)).toMatchObject({ username: 'ann', status: 1 })
   })
 
-  test('a budget or rate limit in gateway.yaml is applied at every load, and others stay', async () => {
+  test('a budget or rate limit in gateway.yaml is applied at every load, and limits that it does not state stay', async () => {
     const { store } = await openedRows(engine)
     const seed = async (user: UserSeed['limits'], token: UserSeed['limits']) => {
       const seeds = [userSeed({ limits: user, tokens: [tokenSeed({ limits: token })] })]
@@ -82,7 +82,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     ])
   })
 
-  test('declared limits of a token are the operator’s, even if the token has the same already', async () => {
+  test('limits of a token in gateway.yaml count as set by the operator, even if the token had the same limits already', async () => {
     const { store } = await openedRows(engine)
     const seed = async (limits: UserSeed['limits']) => {
       const seeds = [userSeed({ tokens: [tokenSeed({ limits })] })]
@@ -126,7 +126,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     ])
   })
 
-  test('the key of a deleted token is refused, with its former user', async () => {
+  test('gateway.yaml is refused if it declares the key of a deleted token, with a message that names the former user', async () => {
     const { store } = await openedRows(engine)
     const [root, ann] = withKeys([
       userSeed(),
@@ -264,7 +264,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await store.read('userByName', 'bob')).toBeNull()
   })
 
-  test('only users and tokens of gateway.yaml that would change something are pending', async () => {
+  test('only users of gateway.yaml that differ from the database count as pending changes', async () => {
     const { store, database } = await openedRows(engine)
     const names = ['same', 'disabled', 'deleted', 'renamed', 'budgeted', 'keyless', 'enabled', 'rekeyed']
     const seedOf = (username: string, of: Partial<UserSeed> = {}, token: Partial<TokenSeed> = {}) =>
@@ -302,7 +302,7 @@ describe.each(ENGINES)('users in gateway.yaml, on $name:', (engine) => {
     expect(await pending(next.filter(({ username }) => username !== 'renamed'))).toEqual([])
   })
 
-  test('thousands of users are created at once, with ids after the declared ones, all or none', async () => {
+  test('thousands of users of gateway.yaml are created at once, all or none, with ids after the stated ones', async () => {
     const { store } = await openedRows(engine)
     const seeds = Array.from({ length: 1_200 }, (_, index) =>
       userSeed({

@@ -72,7 +72,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await whose(store, 'a')).toBeNull()
   })
 
-  test('a session may replace the hash of the password, which keeps other sessions and the access token', async () => {
+  test('a sign-in may replace the bcrypt hash of the password, and other sessions and the access token stay valid', async () => {
     const { store, userId } = await opened()
     await store.write('changeUser', { userId, fields: { passwordHash: '$2a$10$x' } })
     await store.write('setAccessToken', { userId, accessToken: 'secret' })
@@ -137,7 +137,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(rows.map((row) => row['created_time'])).toEqual([1050, 1100])
   })
 
-  test('a session by access token ends with that token, and begins only with the present one', async () => {
+  test('a console session begun with an access token ends with it, and begins only with the present access token', async () => {
     const { store, userId } = await opened()
     const proof = { kind: 'access token', accessToken: 'secret' } as const
     expect(await begin(store, userId, 'a', { proof })).toBe(false)
@@ -152,7 +152,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await names()).toEqual([hashOf('b')])
   })
 
-  test('a session by an identity begins for its user only, and has an encrypted way to sign out there', async () => {
+  test('a console session begun with an OIDC identity begins for its user only, and has an encrypted logout URL', async () => {
     const { store, database, userId } = await opened()
     const identity = { issuer: 'https://id.example', subject: 's' }
     const user = {
@@ -182,7 +182,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
     expect(await database.sql('select * from identities')).toEqual([])
   })
 
-  test('a session that sets a first password stays; other sessions end', async () => {
+  test("the session that sets a user's first password stays, and the user's other sessions end", async () => {
     const { store, userId } = await opened()
     for (const name of ['a', 'b']) await begin(store, userId, name)
     await store.write('changeUser', {
@@ -212,7 +212,7 @@ describe.each(ENGINES)('a session, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('the state of a sign-in, on $name', (engine) => {
-  test('the state of a sign-in is used once, and deleted once it has expired', async () => {
+  test('the state parameter of an OIDC sign-in can be used once, and is deleted once it has expired', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const mark = (state: string, nowSeconds: number) =>
       store.write('consumeState', { state, expiresTime: nowSeconds + 600, nowSeconds })
@@ -226,7 +226,7 @@ const ONE: Identity = { issuer: 'https://corp.example', subject: 'one' }
 const OTHER: Identity = { issuer: 'https://corp.example', subject: 'other' }
 
 describe.each(ENGINES)('identities on $name', (engine) => {
-  test('of two identities that are unlinked at once, one stays where there is no other way to sign in', async () => {
+  test('of two OIDC identities that are unlinked at the same time, one stays if there is no other way to sign in', async () => {
     const { store, database } = await rowsWithAccount(engine)
     for (const [index, { issuer, subject }] of [ONE, OTHER].entries())
       await database.sql(

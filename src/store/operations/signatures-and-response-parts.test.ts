@@ -18,7 +18,7 @@ const reply = (
 })
 
 describe.each(ENGINES)('kept signatures on $name', (engine) => {
-  test('kept signatures are readable by their user until they expire, the latest of a hash first', async () => {
+  test('stored signatures are readable by their user until they expire, and of those with the same hash the latest is', async () => {
     const { store } = await openedRows(engine)
     const replies = [reply(2, ['a', 'b']), reply(2, ['b'], { expiresMs: NOW + 2_000 })]
     await store.write('storeSignatures', { replies })
@@ -31,14 +31,14 @@ describe.each(ENGINES)('kept signatures on $name', (engine) => {
     expect(await find(3, NOW)).toEqual([])
   })
 
-  test('many kept signatures are read at once', async () => {
+  test('2,500 stored signatures are read in one database operation', async () => {
     const { store } = await openedRows(engine)
     const hashes = Array.from({ length: 2_500 }, (_, i) => `hash ${i}`)
     await store.write('storeSignatures', { replies: [reply(2, hashes)] })
     expect(await store.read('findSignatures', { userId: 2, hashes, nowMs: NOW })).toHaveLength(2_500)
   })
 
-  test('kept signatures are encrypted for their row: a changed or moved one is not found', async () => {
+  test('stored signatures are encrypted for their row: a changed or moved one is not found', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('storeSignatures', { replies: [reply(2, ['a', 'b', 'c'])] })
     const rows = await database.sql('select content_cipher from kept_signatures')
@@ -49,7 +49,7 @@ describe.each(ENGINES)('kept signatures on $name', (engine) => {
     expect(found.map(({ hash }) => hash)).toEqual(['c'])
   })
 
-  test('kept signatures are pruned when they have expired, and deleted with their user', async () => {
+  test('stored signatures are pruned when they have expired, and deleted with their user', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     const replies = [reply(userId, ['a', 'b', 'c']), reply(userId, ['d'], { expiresMs: NOW + 5_000 })]
     await store.write('storeSignatures', {

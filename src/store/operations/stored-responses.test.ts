@@ -55,7 +55,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await find(2, NOW + 1_000)).toBeUndefined()
   })
 
-  test('a later state replaces that of a stored response', async () => {
+  test('storing a later state of a response replaces the earlier one', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}', tokens: 3 }))
     await store.write('storeResponse', response('a'))
@@ -120,7 +120,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await database.sql('select id from stored_responses')).toEqual([])
   })
 
-  test('stored responses of native calls are pruned in the order of their ids, and kept ones beside them stay', async () => {
+  test('expired records of native calls are pruned in the order of their ids, and responses stored beside them stay', async () => {
     const { store, database } = await openedRows(engine)
     // A call takes time, so it ends after its id was issued.
     const call = (issuedMs: number, index: number): CallProvenance => ({
@@ -149,7 +149,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'resp_000' }])
   })
 
-  test('stored responses of a user that was deleted meanwhile have no content', async () => {
+  test('the content of a response is not stored if its user was deleted meanwhile', async () => {
     const { store, database, userId } = await rowsWithAccount(engine)
     await store.write('storeResponse', { ...kept('a'), userId })
     await store.write('deleteUser', { userId, deleted_time: NOW / 1_000 })
@@ -159,7 +159,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(await database.sql('select id from stored_responses')).toEqual([{ id: 'c' }])
   })
 
-  test('stored responses keep the first end that was recorded', async () => {
+  test('a background response keeps the first outcome that was recorded', async () => {
     const { store } = await openedRows(engine)
     await store.write('storeResponse', response('a', { callId: 'call', rate: '{}' }))
     for (const outcome of ['first', 'second']) await store.write('recordOutcome', { id: 'a', outcome })
@@ -180,7 +180,7 @@ describe.each(ENGINES)('stored responses on $name', (engine) => {
     expect(known?.streamed.toSorted((a, b) => a.first - b.first)).toEqual(parts)
   })
 
-  test('stored responses know the account that can decrypt their reasoning', async () => {
+  test('the channel and key that can decrypt the reasoning of a response are stored until it expires', async () => {
     const { store } = await openedRows(engine)
     const [older, newer] = [NOW + 1, NOW + 1_000].map((expiryMs) => expiryMs - NATIVE_RETENTION_MS) as [
       number,

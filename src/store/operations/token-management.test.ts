@@ -37,7 +37,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     expect((await stored())?.token).toEqual({ ...before?.token, name: 'other', ...fields })
   })
 
-  test('a change of a token writes the resulting status', async () => {
+  test("a change of a token's quota or expiry also sets its status, e.g. to expired or exhausted", async () => {
     const { store, userId, tokenId, change, stored } = await opened()
     const after = async (fields: TokenChanges) => {
       await change(fields)
@@ -51,7 +51,7 @@ describe.each(ENGINES)('a change of a token, on $name', (engine) => {
     expect(await after({ name: 'still off' })).toBe(2)
   })
 
-  test('a change to a quota that a limited token may not have is refused, and writes nothing', async () => {
+  test("a token's quota cannot be set below 0 or above the maximum, and a refused change writes nothing", async () => {
     const { change, stored } = await opened()
     const before = await stored()
     for (const remain_quota of [-1, 1001]) {
@@ -108,7 +108,7 @@ describe.each(ENGINES)('deleting, on $name', (engine) => {
     expect(await store.write('deleteTokens', { userId, tokenIds, nowSeconds: NOW + 1 })).toEqual([])
   })
 
-  test('more tokens can be deleted at once than fit into a statement', async () => {
+  test('70,000 tokens of a user, more than one SQL statement can name, can be deleted at once', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     await database.sql(`
       WITH RECURSIVE many(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < 70000)
@@ -123,7 +123,7 @@ describe.each(ENGINES)('deleting, on $name', (engine) => {
 })
 
 describe.each(ENGINES)('pages, on $name', (engine) => {
-  test("pages have a user's existing tokens, newest first, with their number", async () => {
+  test("a page of tokens has a user's existing tokens, newest first, with their total number", async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     const other = await store.write('createUser', newUser({ username: 'bob' }))
     await store.write('createToken', newToken(other.id, { key: 'foreign' }))

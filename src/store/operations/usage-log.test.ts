@@ -164,13 +164,13 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     },
   )
 
-  test('the usage log lists no calls that ended just before a period without any', async () => {
+  test('the usage log of a period without calls is empty, even if a call ended just before the period', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await filled(database, [{ id: idAt(T0), endedMs: T0 + MINUTE }])
     expect(await ids(store, { fromMs: T0 + 2 * MINUTE })).toEqual([])
   })
 
-  test('the usage log can be filtered', async () => {
+  test('the usage log can be filtered by user, token, model, channel, group, id, time and other columns', async () => {
     const cases: readonly [string, UsageFilter, readonly string[]][] = [
       ['a user, by name', { username: 'ben' }, ['b']],
       ['a user, by id', { user_id: 1 }, ['e', 'd', 'c', 'a']],
@@ -214,7 +214,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     }
   })
 
-  test('the usage log is filtered by why calls missed a prompt cache', async () => {
+  test('the usage log can be filtered by the reason why calls missed the prompt cache', async () => {
     const { store, database } = await rowsWithAccount(engine)
     const [key, tools] = [idAt(T0 + 1), idAt(T0 + 2)]
     await filled(database, [
@@ -230,7 +230,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     expect(await ids(store, { cache_break: 'provider' })).toEqual([])
   })
 
-  test('the usage log is read in scans, each row once', async () => {
+  test('several successive scans of the usage log read each row once', async () => {
     const { store, database } = await rowsWithAccount(engine)
     // Three calls end in each millisecond.
     const calls = Array.from({ length: 60 }, (_, index) => ({
@@ -273,7 +273,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     }
   })
 
-  test('the usage log is summed up in steps; failed calls are not counted', async () => {
+  test('the usage log can be summed up in several steps, and failed calls are not counted as requests', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await filled(database, [
       { id: idAt(T0), endedMs: T0 + 1, quota: 5 },
@@ -317,7 +317,7 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
     expect(nobody).toMatchObject({ totals: { requests: 0, quota: 0 }, next: null })
   })
 
-  test("the usage log is summed up by whole days, by every dimension of a day's row, and by model", async () => {
+  test('whole days of usage can be summed up with a filter by user, token, model, channel or group, and by model', async () => {
     const { store, database } = await rowsWithAccount(engine)
     await second(store)
     await database.sql(dayInsertion(10, { requests: 2, quota: 20 }))
@@ -346,31 +346,34 @@ describe.each(ENGINES)('the usage log on $name', (engine) => {
   })
 })
 
-test.each([1, 250])('a list has the newest 100,000 rows: %i users', async (users) => {
-  const path = join(temporaryFolder(), 'sluice.db')
-  const store = await openedStore(path)
-  await addOthers(store, users)
-  await store.write('createToken', newToken(1))
-  const file = new DatabaseSync(path)
-  const columns = file
-    .prepare('SELECT * FROM usage_log')
-    .columns()
-    .map(({ name }) => name)
-  const values: Readonly<Record<string, string>> = {
-    id: `printf('%08x-0000-7000-8000-000000000000', n)`,
-    ended_ms: '65536 * n',
-    first_byte_ms: 'NULL',
-  }
-  file.exec(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100003)
+test.each([1, 250])(
+  'a list of the usage log has the newest 100,000 rows, with %i users in the database',
+  async (users) => {
+    const path = join(temporaryFolder(), 'sluice.db')
+    const store = await openedStore(path)
+    await addOthers(store, users)
+    await store.write('createToken', newToken(1))
+    const file = new DatabaseSync(path)
+    const columns = file
+      .prepare('SELECT * FROM usage_log')
+      .columns()
+      .map(({ name }) => name)
+    const values: Readonly<Record<string, string>> = {
+      id: `printf('%08x-0000-7000-8000-000000000000', n)`,
+      ended_ms: '65536 * n',
+      first_byte_ms: 'NULL',
+    }
+    file.exec(`WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 100003)
     INSERT INTO usage_log SELECT ${columns.map((name) => values[name] ?? '1').join()} FROM numbers`)
-  file.close()
-  const list = (offset: number) => store.read('listUsage', { filter: { fromMs: 1 }, offset, limit: 5 })
-  const first = await list(0)
-  expect([first.total, first.entries[0]?.ended_ms]).toEqual([100_000, 65_536 * 100_003])
-  const last = await list(99_998)
-  expect(last.entries.map(({ ended_ms: endedMs }) => endedMs / 65_536)).toEqual([5, 4])
-  expect((await list(100_000)).entries).toEqual([])
-})
+    file.close()
+    const list = (offset: number) => store.read('listUsage', { filter: { fromMs: 1 }, offset, limit: 5 })
+    const first = await list(0)
+    expect([first.total, first.entries[0]?.ended_ms]).toEqual([100_000, 65_536 * 100_003])
+    const last = await list(99_998)
+    expect(last.entries.map(({ ended_ms: endedMs }) => endedMs / 65_536)).toEqual([5, 4])
+    expect((await list(100_000)).entries).toEqual([])
+  },
+)
 
 describe('queries of the usage log on SQLite', () => {
   const scan = (filter: UsageFilter) => ({ filter, after: { id: idAt(T0), ended_ms: T0 }, maxRows: 100 })

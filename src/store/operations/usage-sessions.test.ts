@@ -8,7 +8,7 @@ import type { UsageFilter } from '../../domain/usage-filter.ts'
 const STEP_MS = 65_536
 const ROWS = 150_000
 
-test('the sums of a session cover all of its rows, however many others there are', async () => {
+test('the usage sums of a session cover all of its calls, however many calls of other sessions there are', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const store = await openedStore(path)
   const { id } = await store.write('createUser', newUser({ username: 'ann' }))

@@ -57,7 +57,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     expect(await store.write('changeUser', { userId })).toMatchObject({ user: { email: '' } })
   })
 
-  test('a change of a user who does not exist is null', async () => {
+  test('changing a user who does not exist returns null', async () => {
     const { store } = await rowsWithAccount(engine)
     expect(await store.write('changeUser', { userId: 99, fields: { status: 2 } })).toBeNull()
   })
@@ -72,7 +72,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     expect(await rename('bob')).toMatchObject({ user: { username: 'bob' } })
   })
 
-  test('a user that is deleted twice under one name leaves two rows, each with a name that shows it', async () => {
+  test('two users of the same name that are deleted one after the other both stay listed as deleted with that name', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     await store.write('changeUser', { userId, fields: { username: 'bob (deleted 2)' } })
     const bob = await store.write('createUser', newUser({ username: 'bob' }))
@@ -87,7 +87,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     ])
   })
 
-  test('a change of a user is refused where the role is not below the required one', async () => {
+  test("changing or deleting a user is refused if the user's role is not below the stated one", async () => {
     const { store } = await rowsWithAccount(engine)
     const { id: userId } = await store.write('createUser', newUser({ username: 'bob', role: 10 }))
     const change = (roleBelow: number) =>
@@ -101,7 +101,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     )
   })
 
-  test('a change of a user is refused where the password is not the one that was checked', async () => {
+  test('a change of a user is refused if the password is no longer the one that was checked', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     await store.write('changeUser', { userId, fields: { passwordHash: 'one' } })
     const change = (passwordWas: string) =>
@@ -111,7 +111,7 @@ describe.each(ENGINES)('a change of a user, on $name', (engine) => {
     expect(await store.read('credentials', { username: 'ada' })).toMatchObject({ passwordHash: 'two' })
   })
 
-  test('a change of users keeps one enabled root user', async () => {
+  test('the last enabled root user cannot be disabled, demoted or deleted', async () => {
     const { store } = await rowsWithAccount(engine)
     const roots: number[] = []
     for (const username of ['r1', 'r2', 'r3']) {
@@ -149,7 +149,7 @@ describe.each(ENGINES)('a deleted user, on $name', (engine) => {
     expect(tokens).toEqual([{ deleted_time: 1_760_000_500 }, { deleted_time: 1_760_000_500 }])
   })
 
-  test('a deleted user exists again where gateway.yaml declares it, with all its tokens', async () => {
+  test('a deleted user that gateway.yaml declares is not created again, and neither is a new token of that user', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     await store.write('deleteUser', { userId, deleted_time: 1 })
     const {
@@ -306,7 +306,7 @@ describe.each(ENGINES)('an access token, on $name', (engine) => {
     expect(await hash()).toBeNull()
   })
 
-  test('a new password keeps the access token if that is requested, or if it is the first password', async () => {
+  test("a new password keeps the user's access token if that is requested, or if it is the first password", async () => {
     const kept = await user('one')
     await kept.store.write('changeUser', {
       userId: kept.id,

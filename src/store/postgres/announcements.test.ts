@@ -18,7 +18,7 @@ function opened(url: string): { announcements: Announcements; heard: string[]; c
 }
 
 describe.each(HERE)('announcements over $name', (engine) => {
-  test('announcements are received by every node, including the sender', async () => {
+  test('an announcement over PostgreSQL is received by every node, including the sender', async () => {
     const { place } = await engine.database()
     const [a, b] = [opened(place), opened(place)]
     await Promise.all([a.announcements.firstAttempt, b.announcements.firstAttempt])
@@ -26,7 +26,7 @@ describe.each(HERE)('announcements over $name', (engine) => {
     await vi.waitFor(() => expect([a.heard, b.heard]).toEqual([['recall u:1'], ['recall u:1']]))
   })
 
-  test('announcements continue over another connection after one was lost, and the listener learns that some may be missing', async () => {
+  test('after a lost connection a node receives announcements over a new one, and learns that some may be missing', async () => {
     const { place, sql } = await engine.database()
     const { announcements, heard, connections } = opened(place)
     await vi.waitFor(() => expect(connections()).toBe(1))
@@ -38,14 +38,14 @@ describe.each(HERE)('announcements over $name', (engine) => {
     await vi.waitFor(() => expect(heard).toEqual(['after']))
   })
 
-  test('announcements that are too long are refused', async () => {
+  test('an announcement to other nodes of more than 7,999 bytes is refused', async () => {
     const { announcements } = opened((await engine.database()).place)
     await announcements.firstAttempt
     await expect(announcements.announce('x'.repeat(8_000))).rejects.toThrow(/7999 bytes/)
   })
 })
 
-test('announcements to a missing database are refused at once, and closing does not wait for it', async () => {
+test('an announcement over a missing database is refused at once, and closing does not wait for the database', async () => {
   const { announcements, connections } = opened('postgres://nobody@127.0.0.1:1/none')
   await announcements.firstAttempt
   expect(connections()).toBe(0)

@@ -42,7 +42,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
     },
   )
 
-  test('an idle connection that became silent delays one statement, and no later one', async () => {
+  test('an idle PostgreSQL connection that became silent delays one statement, and no later one', async () => {
     const { proxy, connection } = await connected()
     proxy.silence({ kind: 'pass' })
     const startMs = performance.now()
@@ -51,7 +51,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
     expect(await connection.query('select 1 as one', [])).toEqual([{ one: 1 }])
   })
 
-  test('a connection waits for a statement that the server is processing', async () => {
+  test('a connection to PostgreSQL waits for a statement that the server is still processing', async () => {
     const { connection } = await connected()
     const startMs = performance.now()
     expect(await connection.query('select pg_sleep(1.5)', [])).toHaveLength(1)
@@ -66,7 +66,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       return connection
     }
 
-    test('a connection for a node is refused while another process has that name, and not afterwards', async () => {
+    test("a node's database connection is refused while another process uses the node's name, and not afterwards", async () => {
       const { place } = await engine.database()
       const first = named(place, 'a')
       const second = named(place, 'a')
@@ -78,7 +78,7 @@ describe.each(BANKS)("the relay's connection to $name", (engine) => {
       await expect.poll(() => one(second).catch(() => [])).toHaveLength(1)
     })
 
-    test('a connection for a node gets its name again while the server still has its silent session', async () => {
+    test('a node whose database connection became silent can use its name again while the server keeps the old session', async () => {
       const { proxy, url } = await behindProxy((await engine.database()).place)
       const connection = named(url, 'a')
       await one(connection)

@@ -8,7 +8,7 @@ import { SUM_KINDS } from '../sum-kinds.ts'
 const MINUTE = 60
 
 describe.each(BANKS)('the bank on $name', (engine) => {
-  test('the bank answers the first use of a key with token, user and leases in one statement', async () => {
+  test("the quota bank answers a node's first use of a key with token, user and quota leases in one statement", async () => {
     const { node, accounts } = await bankFixture(engine)
     const keyHash = hashKey(SECRETS, 'k1')
     const [loan, unknown] = await node('a').acquire([
@@ -26,7 +26,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await accounts()).toMatchObject({ token: { leased: 10_000 }, user: { leased: 20_000 } })
   })
 
-  test('the bank lends an eighth of the free quota, at least what is needed, at most what is wanted, or nothing', async () => {
+  test('the quota bank leases a node an eighth of the free quota, at least what it needs, at most what it wants, or nothing', async () => {
     const { node, accounts } = await bankFixture(engine)
     const ask = (need: number, max: number) =>
       node('a').acquire([{ token: 1, need: { token: need, user: 0 }, max: { token: max, user: max } }])
@@ -40,7 +40,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await ask(37_500, 37_500)).toMatchObject([{ granted: true, tokenState: { free: 0 } }])
   })
 
-  test('the bank lends nothing of an unlimited token, but counts its use', async () => {
+  test("the quota bank leases no quota of an unlimited token, but counts the token's use", async () => {
     const { store, node, database } = await bankFixture(engine)
     await store.write(
       'createToken',
@@ -55,7 +55,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ])
   })
 
-  test('the bank lends nothing to disabled, expired or deleted accounts, which the rows show', async () => {
+  test('the quota bank leases nothing of disabled, expired or deleted accounts, and returns their rows', async () => {
     const { node, database } = await bankFixture(engine)
     for (const [broken, mended] of [
       ['update tokens set status = 2', 'update tokens set status = 1'],
@@ -70,7 +70,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await node('a').acquire([exactly(10)])).toMatchObject([{ granted: true }])
   })
 
-  test('the bank keeps the details of a reported call', async () => {
+  test('the quota bank stores the details of a call that a node reports', async () => {
     const { node, database } = await bankFixture(engine)
     const call = settledCall({ userId: 1, tokenId: 1 }, 'x', { note: 'cut_arguments' })
     await node('a').apply([outboxRow(call), report('y', 1)], [])
@@ -80,7 +80,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ])
   })
 
-  test('the bank counts a call once however often it is reported, alone and in a batch', async () => {
+  test('the quota bank counts a call once however often a node reports it, alone and in a batch', async () => {
     const { node, store, accounts } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([report('x', 300), report('x', 300)], [])
@@ -98,7 +98,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await store.read('userById', 1)).toMatchObject({ request_count: 2 })
   })
 
-  test('the bank charges a call above its lease in full, and the lease ends at zero', async () => {
+  test("the quota bank charges a call above the node's lease in full, and the lease is then zero", async () => {
     const { node, accounts } = await bankFixture(engine)
     await node('a').acquire([exactly(100)])
     expect((await node('a').apply([report('x', 450)], [])).states).toContainEqual(
@@ -107,13 +107,13 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await accounts()).toMatchObject({ token: { leased: 0, used: 450 }, leases: [] })
   })
 
-  test('a call of a missing token does not delay others', async () => {
+  test('a reported call of a missing token does not delay the charges of other calls', async () => {
     const { node, accounts } = await bankFixture(engine)
     await node('a').apply([report('x', 1).replace('"token_id":1', '"token_id":77'), report('y', 2)], [])
     expect((await accounts()).token.used).toBe(2)
   })
 
-  test('a node that releases leases keeps the stated amounts, and nothing when it leaves', async () => {
+  test('a node that releases quota leases keeps the stated amounts, and none when it leaves', async () => {
     const { node, accounts, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 200), held('u:1', 200)])
@@ -127,7 +127,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await database.sql('select * from nodes')).toEqual([])
   })
 
-  test('after a minute of silence the unheld quota of a node can be lent to others, and its held quota cannot', async () => {
+  test('leased quota of a node that is silent for a minute can be leased to other nodes, except for what it holds', async () => {
     const { node, accounts, setSilence: silent } = await bankFixture(engine)
     await node('a').acquire([exactly(400_000)])
     await node('a').apply([], [held('t:1', 150_000), held('u:1', 150_000)])
@@ -144,7 +144,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ])
   })
 
-  test('a quarter of an hour later the held quota of a lost node is charged by estimate, and all else is free again', async () => {
+  test('a quarter of an hour after a node is lost its held quota is charged by estimate, and the rest is free again', async () => {
     const { node, accounts, setSilence: silent, store, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 600, 70), held('u:1', 600)])
@@ -165,7 +165,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await store.read('userById', 1)).toMatchObject({ request_count: 0 })
   })
 
-  test('when a lost node returns, its reports replace the estimate', async () => {
+  test('when a lost node returns, the charges that it reports replace the estimated charge', async () => {
     const { node, accounts, setSilence: silent, store, database } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await node('a').apply([], [held('t:1', 600, 70), held('u:1', 600)])
@@ -186,7 +186,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     )
   })
 
-  test('removing quota, disabling and deleting recall the leases; adding quota does not', async () => {
+  test('removing quota of an account, disabling or deleting it recalls the leases of nodes; adding quota does not', async () => {
     const { node, accounts, store, database } = await bankFixture(engine)
     const leasedAfter = async (change: () => Promise<unknown>) => {
       await node('a').acquire([exactly(1_000)])
@@ -218,7 +218,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     ).toEqual([0, 4, 3_000, 1])
   })
 
-  test('charges that were settled before their lease was recalled count against the new quota', async () => {
+  test("charges that a node settled before its lease was recalled count against the account's new quota", async () => {
     const { node, accounts, store } = await bankFixture(engine)
     await node('a').acquire([exactly(1_000)])
     await store.write('changeToken', {
@@ -235,7 +235,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     })
   })
 
-  test('reports and requests in any order wait for each other, and none is refused for it', async () => {
+  test('simultaneous reports and lease requests of several nodes wait for each other, and none is refused', async () => {
     const { store, database } = await bankFixture(engine)
     for (let id = 2; id <= 6; id += 1)
       await store.write('createToken', newToken(1, { name: `${id}`, key: `k${id}` }))
@@ -272,7 +272,7 @@ describe.each(BANKS)('the bank on $name', (engine) => {
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   }, 300_000)
 
-  test("the relay's connection can read, and call the bank, but cannot move money otherwise", async () => {
+  test("the relay's database role can read and call the quota bank, but cannot write balances or charges directly", async () => {
     const { connection } = await bankFixture(engine)
     expect(await connection.query('select quota from users', [])).toHaveLength(1)
     for (const forbidden of [

@@ -3,7 +3,7 @@ import { BANKS, bankFixture, exactly } from '../../../test/bank-fixture.ts'
 import { LiveNodes } from './live-nodes.ts'
 
 describe.each(BANKS)('nodes on $name', (engine) => {
-  test('live nodes are those that have reported to the bank in the last ten seconds, and have not left', async () => {
+  test('live nodes are those that have reported to the quota bank in the last ten seconds, and have not left', async () => {
     const { connection, node, setSilence } = await bankFixture(engine)
     const nodes = new LiveNodes(connection, 'a')
     expect(nodes.names).toEqual(['a'])
@@ -20,7 +20,7 @@ describe.each(BANKS)('nodes on $name', (engine) => {
     expect(await read()).toEqual(['a'])
   })
 
-  test('live nodes are read once in two seconds, unless one has come or gone', async () => {
+  test('the list of live nodes is read again only after it has expired, not at every use', async () => {
     const { connection, node } = await bankFixture(engine)
     const nodes = new LiveNodes(connection, 'a')
     await node('a').acquire([exactly(10)])

@@ -73,13 +73,13 @@ describe.each(HERE)('a call to an unreachable $name', (engine) => {
     },
   )
 
-  test('a call is refused within two seconds where no server listens', async () => {
+  test('a database operation is refused within two seconds if no PostgreSQL server listens', async () => {
     const { proxy, store } = await storeBehindProxy(engine)
     await proxy.stop()
     expectRefused(await timed(() => store.read('countUsers')))
   })
 
-  test('a call is refused within two seconds where open connections become silent and new ones get no answer', async () => {
+  test('a database operation is refused within two seconds if PostgreSQL is silent on open and new connections', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     const pool = connectionPool(url)
     onTestFinished(() => pool.end())
@@ -96,7 +96,7 @@ describe.each(HERE)('a call to an unreachable $name', (engine) => {
 })
 
 describe.each(HERE)('on $name', (engine) => {
-  test('idle connections that became silent delay at most one call each, and none later', async () => {
+  test('idle PostgreSQL connections that became silent delay at most one database operation each, and none later', async () => {
     const { proxy, url, store } = await storeBehindProxy(engine)
     proxy.silence({ kind: 'pass' })
     expectRefused(await timed(() => store.read('countUsers')))
@@ -108,7 +108,7 @@ describe.each(HERE)('on $name', (engine) => {
     expect(next.ms).toBeLessThan(ONE_WAIT_MS + opening.ms)
   })
 
-  test('a connection that breaks between two statements fails the next one, and nothing else', async () => {
+  test('a PostgreSQL connection that breaks between two statements fails only the next statement', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     const pool = connectionPool(url)
     onTestFinished(() => pool.end())
@@ -124,7 +124,7 @@ describe.each(HERE)('on $name', (engine) => {
     another.release()
   })
 
-  test('a slow server counts as unreachable where calls wait, and is waited for where none does', async () => {
+  test('a slow PostgreSQL server counts as unreachable if calls wait for it, and is waited for if none does', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     proxy.setFault({ kind: 'delay', delayMs: 900 })
     const answered = (timeouts?: ProbeTimeouts): Promise<string> => {
@@ -138,7 +138,7 @@ describe.each(HERE)('on $name', (engine) => {
     expect(patient).toEqual({ status: 'fulfilled', value: 'answer' })
   })
 
-  test('a start waits for the lock of another node, even if the server is slow', async () => {
+  test('a starting gateway waits for a database lock of another node, even if the PostgreSQL server is slow', async () => {
     const { place } = await engine.database()
     const { proxy, url } = await behindProxy(place)
     await (await openPostgresStore({ url: place, secrets: SECRETS })).close()
@@ -160,7 +160,7 @@ describe.each(HERE)('on $name', (engine) => {
     expect(await store.read('countUsers')).toBe(0)
   })
 
-  test('a statement that the server is processing is waited for', async () => {
+  test('the liveness probe waits for a statement that the PostgreSQL server is still processing', async () => {
     const { proxy, url } = await behindProxy((await engine.database()).place)
     const pool = connectionPool(url)
     onTestFinished(() => pool.end())

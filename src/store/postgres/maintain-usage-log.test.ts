@@ -51,7 +51,7 @@ async function places({ sql }: TestDatabase): Promise<Record<string, string>> {
 }
 
 describe.each(HERE)('the usage log on $name', (engine) => {
-  test('the usage log has a partition for each of the next days from the start, and only its id is its key', async () => {
+  test('the usage log in PostgreSQL has partitions for the next days from the start, and the call id as primary key', async () => {
     const { database } = await opened(engine)
     const days = [-1, 0, 1, 2, 3].map((day) => nameOf(TODAY + day * DAY))
     expect(await partitions(database)).toEqual([...days, 'usage_log_default'])
@@ -84,7 +84,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     expect(await store.maintainUsageLog(10)).toMatchObject({ made: [], dropped: [] })
   })
 
-  test('the usage log keeps calls with the date of a wrong clock, and reports their number', async () => {
+  test('the usage log keeps calls whose id has the date of a wrong clock, and reports their number', async () => {
     const { store, database } = await opened(engine)
     const future = { id: idAt(WRONG_CLOCK), endedMs: TODAY }
     const past = { id: idAt(0), endedMs: TODAY }
@@ -97,7 +97,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     expect(await store.maintainUsageLog(90)).toMatchObject({ dropped: [], removed: 3, astray: 0 })
   })
 
-  test('the usage log is maintained by many nodes at once, also after one was stopped during it', async () => {
+  test("several nodes can maintain the usage log's partitions at once, also after one was stopped during it", async () => {
     const { store, database } = await opened(engine)
     await filled(
       database,
@@ -169,7 +169,7 @@ describe.each(HERE)('the usage log on $name', (engine) => {
     },
   )
 
-  test("a read of a user's day reads only the partitions of the week before that day", async () => {
+  test("a read of a user's usage of a day reads only the partitions of that day and of the week before", async () => {
     const { store, database } = await opened(engine)
     await filled(
       database,
@@ -224,7 +224,7 @@ test.each([
   expect(daysPerPartition(days)).toBe(width)
 })
 
-test('missing partitions are created around the existing ones', () => {
+test('missing partitions of the usage log are created around the existing ones', () => {
   const covered = [{ firstDay: 12, endDay: 13 }]
   expect(missingRanges(covered, { firstDay: 10, endDay: 15 }, 1)).toEqual([
     { firstDay: 10, endDay: 11 },
@@ -238,7 +238,7 @@ test('missing partitions are created around the existing ones', () => {
   ])
 })
 
-test('every wanted day is covered once, whatever existed before, and nothing remains to create', () => {
+test('after missing partitions of the usage log are created each wanted day is in exactly one partition', () => {
   const gaps = fc.array(fc.tuple(fc.integer({ min: 0, max: 5 }), fc.integer({ min: 1, max: 9 })), {
     maxLength: 8,
   })

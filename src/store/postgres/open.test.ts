@@ -22,7 +22,7 @@ async function withConnection<Result>(write: () => Promise<Result>): Promise<Res
 const HERE = ENGINES.filter(({ name }) => name === 'PostgreSQL')
 
 describe.each(HERE)('the store on $name', (engine) => {
-  test('simultaneous writes have the effect of consecutive ones: no id twice, no name twice', async () => {
+  test('simultaneous writes to PostgreSQL have the effect of consecutive ones: no id twice, no name twice', async () => {
     const { store } = await openedRows(engine)
     const made = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
@@ -80,7 +80,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     expect(await store.write('setTokenStatus', change)).toBe(true)
   })
 
-  test('a change of a row succeeds although nodes update the same row all the time', async () => {
+  test('a change of a user or token succeeds although nodes update the same row all the time', async () => {
     const { store, database, userId, tokenId } = await rowsWithAccount(engine)
     const over = new AbortController()
     const reporting = Array.from({ length: 4 }, async () => {
@@ -134,7 +134,7 @@ describe.each(HERE)('the store on $name', (engine) => {
     await expect.poll(() => store.read('countUsers')).toBe(1)
   })
 
-  test('a store that cannot be reached says so, without the password', async () => {
+  test('the error for a PostgreSQL database that cannot be reached names its address, and not the password', async () => {
     const { place } = await engine.database()
     const url = new URL(place)
     url.pathname = '/no_such_database'
@@ -150,7 +150,7 @@ describe.each(HERE)('the store on $name', (engine) => {
 })
 
 describe.each(ENGINES)('on $name', (engine) => {
-  test('text with NUL is the same error of the caller', async () => {
+  test('text with the character NUL is refused on PostgreSQL with the error invalid_request', async () => {
     const { store, userId } = await rowsWithAccount(engine)
     const error: unknown = await store
       .write('createToken', newToken(userId, { name: 'n\0', key: 'k2' }))
@@ -164,7 +164,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect(await store.read('listTokensWithKeys', { userId })).toHaveLength(1)
   })
 
-  test('upper and lower case differ in names, as they do in keys', async () => {
+  test('two user names that differ only in case are two users in PostgreSQL', async () => {
     const { store, database } = await openedRows(engine)
     await store.write('createUser', newUser({ username: 'Ada' }))
     await store.write('createUser', newUser({ username: 'another' }))
@@ -174,7 +174,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect((await store.read('userByName', 'ada'))?.id).toBe(2)
   })
 
-  test('users without an id are numbered after the given ids, also in one write', async () => {
+  test('users of gateway.yaml without an id get ids above the stated ones, also in the same write', async () => {
     const { store } = await openedRows(engine)
     const seed = {
       role: 1,
@@ -195,7 +195,7 @@ describe.each(ENGINES)('on $name', (engine) => {
     expect((await store.write('createUser', newUser({ username: 'e' }))).id).toBe(32)
   })
 
-  test('another secret is refused with advice, and the right one still opens', async () => {
+  test('a PostgreSQL database is refused with advice for another GATEWAY_SECRET, and still opens with the right one', async () => {
     const database = await engine.database()
     await (await database.open()).close()
     const other = deriveSecrets('not the secret it was made with')

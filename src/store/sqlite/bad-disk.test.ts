@@ -60,7 +60,7 @@ describe.each(DISKS)('$kind that is full', () => {
     expect(await store.read('conservation')).toMatchObject({ tokens: [], users: [], days: [] })
   })
 
-  test('a full disk stops a start with advice, and the same start succeeds once there is space', async () => {
+  test('a start of the gateway on a full disk fails with advice, and succeeds once there is space', async () => {
     const disk = mountSmallDisk(600_000)
     const path = join(disk.path, 'sluice.db')
     const filler = join(disk.path, 'filler')
@@ -74,7 +74,7 @@ describe.each(DISKS)('$kind that is full', () => {
     expect(await store.read('countUsers')).toBe(0)
   })
 
-  test('a disk that is full when holds are to be recovered loses none of them', async () => {
+  test('no hold is lost if the disk is full when holds are to be recovered after a crash', async () => {
     const disk = mountSmallDisk(3_000_000)
     const path = join(disk.path, 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
@@ -94,7 +94,7 @@ describe.each(DISKS)('$kind that is full', () => {
 })
 
 describe.each(DISKS)('$kind that is read-only', () => {
-  test('a read-only disk stops a start with advice', async () => {
+  test('a start of the gateway on a read-only disk fails with advice', async () => {
     const disk = mountSmallDisk(1_000_000)
     const path = join(disk.path, 'sluice.db')
     await (await openSqliteStore({ path, secrets: SECRETS })).close()

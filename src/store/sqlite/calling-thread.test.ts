@@ -8,7 +8,7 @@ import { openSqliteStore } from './open.ts'
 const openHere = (path: string, secret = SECRETS) =>
   openSqliteStore({ path, secrets: secret, onCallingThread: true })
 
-test('a store on the calling thread writes, reads and charges as one in threads does', async () => {
+test('a SQLite store on the calling thread writes, reads and charges like one in a separate thread', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const here = await openHere(path)
   const user = await here.write('createUser', newUser({ username: 'ann' }))
@@ -26,7 +26,7 @@ test('a store on the calling thread writes, reads and charges as one in threads 
   await threads.close()
 })
 
-test('on the calling thread an operation that fails rejects alone, in the order of the calls', async () => {
+test('a failing operation of a SQLite store on the calling thread does not affect the operations around it', async () => {
   const here = await openHere(join(temporaryFolder(), 'sluice.db'))
   const made = await Promise.allSettled([
     here.write('createUser', newUser({ username: 'ann' })),
@@ -38,7 +38,7 @@ test('on the calling thread an operation that fails rejects alone, in the order 
   await here.close()
 })
 
-test('on the calling thread another secret is refused, and so is every call after the end', async () => {
+test('a SQLite store on the calling thread refuses another secret, and every operation after it is closed', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const here = await openHere(path)
   await here.close()

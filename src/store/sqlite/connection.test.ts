@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { temporaryFolder } from '../../../test/store-rows.ts'
 import { openForReading, openForWriting } from './connection.ts'
 
-test('a commit is on the disk when it returns: the log is synced with every one', () => {
+test('a SQLite commit is on the disk when it returns: the write-ahead log is synced with every commit', () => {
   const db = openForWriting(join(temporaryFolder(), 'sluice.db'))
   expect(db.prepare('PRAGMA journal_mode').get()).toEqual({ journal_mode: 'wal' })
   const FULL = 2
@@ -12,7 +12,7 @@ test('a commit is on the disk when it returns: the log is synced with every one'
   db.close()
 })
 
-test('a file that others can read is restricted to its owner, and links are not followed', () => {
+test('a SQLite file that others can read is restricted to its owner, and a symbolic link in its place is refused', () => {
   const folder = temporaryFolder()
   const path = join(folder, 'sluice.db')
   writeFileSync(path, '', { mode: 0o644 })
@@ -26,7 +26,7 @@ test('a file that others can read is restricted to its owner, and links are not 
   expect(existsSync(join(folder, 'elsewhere'))).toBe(false)
 })
 
-test('the file is accessible to its owner only, and a connection that reads can change nothing', () => {
+test('a new SQLite file is accessible to its owner only, and a connection for reading cannot write', () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const writer = openForWriting(path)
   writer.exec('CREATE TABLE t (a)')

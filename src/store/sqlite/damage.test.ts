@@ -76,7 +76,7 @@ describe('a damaged database', () => {
     expect(await refusal(copy)).toMatch(/sluice\.db is damaged \(tokens: .*\): .*backup in its place/)
   })
 
-  test('a database with damage that appears later ends the store: it reports it once, and accepts nothing more', async () => {
+  test('a store that finds damage in its database while it runs reports the damage once, and then accepts no operation', async () => {
     const path = await largeDatabase()
     damage(path, 'tokens')
     const store = await openedStore(path, 'own')
@@ -91,7 +91,7 @@ describe('a damaged database', () => {
     })
   })
 
-  test('damage that the writer finds refuses all waiting operations', async () => {
+  test('once the writer thread finds damage in the database, all waiting operations are refused', async () => {
     const path = await largeDatabase()
     damage(path, 'tokens')
     const store = await openedStore(path, 'own')
@@ -153,14 +153,14 @@ function saidAfter(text: string, by: string): string[] {
 
 const RUN = 'else void thread.run(unpackBatch(message.operations)).then(send)'
 
-test('a writer that dies ends the store: waiting operations are refused, with a report', () => {
+test('if the database writer thread dies, waiting operations are refused and the failure is reported', () => {
   const said = saidAfter(RUN, `else if (options.role === 'writer') process.exit(3)\n    ${RUN}`)
   expect(said.filter((line) => line === 'StoreUnavailable')).toHaveLength(2)
   expect(said).toContain('failed: true the database thread has ended')
   expect(said.at(-1)).toBe('closed')
 })
 
-test('a reader that dies is replaced at the next read, and the accounts continue', () => {
+test('a database reader thread that dies is replaced at the next read, and charges continue', () => {
   const said = saidAfter(RUN, `else if (options.role === 'reader') process.exit(3)\n    ${RUN}`)
   expect(said).toEqual(['StoreUnavailable', 'closed'])
 })

@@ -41,13 +41,13 @@ const turns = async (count: number): Promise<void> => {
   for (let turn = 0; turn < count; turn++) await new Promise(setImmediate)
 }
 
-test('operations of one turn of the event loop are sent at once', async () => {
+test('database operations of one turn of the event loop are sent to the database thread in one batch', async () => {
   await Promise.all(operations(5))
   await Promise.all(operations(1))
   expect(batches()).toEqual([5, 1])
 })
 
-test('the next batch waits a few turns until it is as large as the last one', async () => {
+test('a batch of database operations waits a few turns of the event loop until it is as large as the last one', async () => {
   await Promise.all(operations(20))
   const first = operations(7)
   await turns(3)
@@ -60,7 +60,7 @@ test('the next batch waits a few turns until it is as large as the last one', as
   await Promise.all(alone)
 })
 
-test('a batch does not wait for long turns of the event loop', async () => {
+test('a batch of database operations is sent without waiting when turns of the event loop are long', async () => {
   await Promise.all(operations(20))
   const first = operations(1)
   for (let turn = 0; turn < 3; turn++) {
@@ -72,7 +72,7 @@ test('a batch does not wait for long turns of the event loop', async () => {
   expect(batches()).toEqual([20, 1, 1])
 })
 
-test('after a batch with few operations the next one does not wait', async () => {
+test('after a batch with few database operations the next batch is sent without waiting', async () => {
   await Promise.all(operations(7))
   const first = operations(1)
   await turns(3)

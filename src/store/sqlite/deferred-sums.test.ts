@@ -122,7 +122,7 @@ test('settlements are summed up by the day of their end (UTC), user, token, mode
   ])
 })
 
-test('a settlement that is written twice is counted once', async () => {
+test('a settlement of a call that is written twice is counted once in the usage sums', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store, who } = await storeWithAccount(path)
   await Promise.all([
@@ -133,7 +133,7 @@ test('a settlement that is written twice is counted once', async () => {
   expect(await daysIn(store, path)).toMatchObject([{ requests: 1, quota: 300 }])
 })
 
-test('the days of a user and of a token add up to their rows', async () => {
+test('the daily usage sums of a user and of a token add up to the amounts in their rows', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store, userId, who } = await storeWithAccount(path)
   const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))

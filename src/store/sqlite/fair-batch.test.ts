@@ -12,12 +12,12 @@ const times = (count: number, one: () => Waiting): Waiting[] => Array.from({ len
 const few: BatchRule = { ...WRITES, maxOperations: 4 }
 
 describe('writes', () => {
-  test('writes that fit into a batch are written at once, in order', () => {
+  test('database writes that fit into a batch are written in one batch, in order', () => {
     const queue = [settle(1), settle(2), settle(1)]
     expect(fairBatch(queue, few)).toEqual({ batch: queue, rest: [] })
   })
 
-  test("writes of too many calls are written in turns, and each user's stay in order", () => {
+  test("if more database writes wait than fit into a batch, users take turns, and each user's writes stay in order", () => {
     const queue = [
       settle(1, 'a'),
       settle(1, 'b'),
@@ -31,7 +31,7 @@ describe('writes', () => {
     expect(rest).toEqual([queue[3], queue[4]])
   })
 
-  test('a write that belongs to no call is not reordered with the writes of calls', () => {
+  test('a database write that belongs to no call keeps its place among the writes of calls', () => {
     const store: Waiting = { operation: ['changeUser', { userId: 2 }] }
     const queue = [...times(6, () => settle(1)), store, settle(2)]
     expect(fairBatch(queue, few).rest).toEqual(queue.slice(4))

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { shareRuns } from './open.ts'
 
-test('calls of a shared operation that arrive while it runs share its next run', async () => {
+test('requests for a shared operation that arrive while it runs share its next run', async () => {
   const ends: (() => void)[] = []
   const run = shareRuns(() => new Promise((resolve) => ends.push(resolve)))
   const first = run()
@@ -17,7 +17,7 @@ test('calls of a shared operation that arrive while it runs share its next run',
   expect(ends).toHaveLength(3)
 })
 
-test('a shared run that fails rejects only the calls that waited for it', async () => {
+test('a failed run of a shared operation rejects only the requests that waited for that run', async () => {
   let runs = 0
   const run = shareRuns(() => {
     runs += 1

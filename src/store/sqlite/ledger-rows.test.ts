@@ -43,7 +43,7 @@ describe('a settlement', () => {
     expect(await store.read('conservation')).toEqual(NOTHING_WRONG)
   })
 
-  test('a settlement keeps every detail of the call', async () => {
+  test('a settlement stores every detail of the call in the usage log', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path)
     await store.write(
@@ -172,7 +172,7 @@ describe('a settlement', () => {
     expect(account?.user.quota).toBe(-1)
   })
 
-  test('a settlement counts in whole units up to 2^53', async () => {
+  test('settlements add up exactly in whole quota units up to 2^53, and a fraction of a unit is refused', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     const near = Number.MAX_SAFE_INTEGER - 1
     await store.write('settle', settledCall(who, 'a', { quota: near }))
@@ -182,7 +182,7 @@ describe('a settlement', () => {
     await expect(store.write('settle', settledCall(who, 'c', { quota: 0.5 }))).rejects.toThrow(/INTEGER/)
   })
 
-  test('many settlements in one commit, of many accounts, add up to the unit', async () => {
+  test('many settlements of many accounts in one commit add up exactly', async () => {
     const store = await openedStore()
     const accounts: { userId: number; tokenId: number; quota: number; calls: number }[] = []
     for (const [index, username] of ['ada', 'bob', 'cyd'].entries()) {
@@ -231,7 +231,7 @@ describe('conservation', () => {
 })
 
 describe('an account', () => {
-  test('an account that is loaded includes all writes that were queued before', async () => {
+  test('an account loaded from the database includes all writes that were queued before', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     const queued = [
       store.write('hold', holdOf(who, 'a')),
@@ -245,7 +245,7 @@ describe('an account', () => {
     await Promise.all(queued)
   })
 
-  test('a loaded account has the holds of all tokens of its user, and those of its own token', async () => {
+  test('a loaded account states the open holds of its token, and those of all tokens of its user', async () => {
     const { store, userId, tokenId, who } = await storeWithAccount()
     const other = await store.write('createToken', newToken(userId, { name: 'other', key: 'k2' }))
     await store.write('hold', holdOf(who, 'a'))
@@ -254,14 +254,14 @@ describe('an account', () => {
     expect(account?.openHolds).toEqual({ token: 1000, user: 2000 })
   })
 
-  test('an account of a token that never existed is null', async () => {
+  test('loading the account of a token that never existed returns null', async () => {
     const { store } = await storeWithAccount()
     expect(await store.write('loadAccount', { tokenId: 99 })).toBeNull()
   })
 })
 
 describe('recovery', () => {
-  test('recovery after a crash charges an open hold its prompt and recorded output, at most the held amount', async () => {
+  test('recovery after a crash charges an open hold for its prompt and recorded output, at most the held amount', async () => {
     const { store, tokenId, who } = await storeWithAccount()
     await store.write('hold', holdOf(who, 'untouched', { owner: 'gone' }))
     await store.write('hold', holdOf(who, 'marked', { owner: 'gone' }))
@@ -315,7 +315,7 @@ describe('recovery', () => {
     expect((await store.write('loadAccount', { tokenId }))?.token.used_quota).toBe(300 + 100)
   })
 
-  test('recovery settles 10,000 holds in at most a few times the time to write them', async () => {
+  test('recovery after a crash settles 10,000 holds in at most five times the time that writing them took', async () => {
     const { store, who } = await storeWithAccount()
     const began = performance.now()
     await Promise.all(

@@ -15,7 +15,7 @@ async function opened(path = join(temporaryFolder(), 'node.db'), bankId = 'bank'
 }
 
 describe("a node's file", () => {
-  test("a node's file keeps its name, its holds and its outbox over restarts", async () => {
+  test("a node's local file keeps the node's name, holds and unreported charges over restarts", async () => {
     const path = join(temporaryFolder(), 'node.db')
     const first = await opened(path)
     await first.write('hold', holdOf(WHO, 'a'))
@@ -37,7 +37,7 @@ describe("a node's file", () => {
     expect(await second.write('recover', { owner: 'next', nowMs: 1 })).toEqual({ count: 0, quota: 0 })
   })
 
-  test("a node's file keeps parked holds over restarts, and lets them be settled once", async () => {
+  test("a node's local file keeps holds of background calls over restarts, and lets them be settled once", async () => {
     const path = join(temporaryFolder(), 'node.db')
     const first = await opened(path)
     await first.write('hold', holdOf(WHO, 'a'))
@@ -51,7 +51,7 @@ describe("a node's file", () => {
     expect(await second.write('outbox', { limit: 10, except: [] })).toHaveLength(1)
   })
 
-  test("a node's file has each settled call once in its outbox, until it was reported", async () => {
+  test("a node's local file keeps each settled call once in its outbox, until the call is reported to the shared database", async () => {
     const file = await opened()
     for (const id of ['a', 'a', 'b', 'c']) await file.write('settle', settledCall(WHO, id))
     const [a, b, c] = await file.write('outbox', { limit: 3, except: [] })
@@ -60,7 +60,7 @@ describe("a node's file", () => {
     expect(await file.write('outbox', { limit: 10, except: [] })).toEqual([b])
   })
 
-  test("a node's file omits calls of locked accounts: their key, their user or one of their budgets", async () => {
+  test('a node reports no calls whose key, user or budget is locked, and keeps them in its local file', async () => {
     const file = await opened()
     const settle = (id: string, tokenId: number, userId: number, budgets = '') =>
       file.write('settle', settledCall({ tokenId, userId }, id, { budgets }))
@@ -89,7 +89,7 @@ describe("a node's file", () => {
     expect(file.prepare('PRAGMA user_version').get()).toEqual({ user_version: format })
   })
 
-  test("a node's file with unreported charges is refused for another database than the one that it was used with", async () => {
+  test("a node's local file with unreported charges is refused for another database than the one it was used with", async () => {
     const path = join(temporaryFolder(), 'node.db')
     const first = await opened(path)
     await first.write('settle', settledCall(WHO, 'a'))

@@ -68,7 +68,7 @@ const anyCall = fc.record({
   reason: fc.constantFrom<SettledCall['reason']>('complete', 'failed', 'crash', 'cut', 'client_gone'),
 })
 
-test('sums after a crash are those of the committed calls, to the unit', async () => {
+test('usage sums after a crash are exactly those of the committed calls', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(fc.array(anyCall, { minLength: 1, maxLength: 4 }), { maxLength: 6 }),
@@ -180,7 +180,7 @@ test('calls are added to the usage sums in small batches, and each is always eit
   db.close()
 })
 
-test('a read of series has all calls that were settled before it', async () => {
+test('a read of usage sums includes all calls that were settled before it', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   await Promise.all(
@@ -228,7 +228,7 @@ test('a failure to write usage sums makes reads of the sums fail, but no call', 
     expect(totalOf(sumsIn(path)[name]), name).toMatchObject({ requests: 3, quota: 900 })
 })
 
-test('a store that is closed leaves no pending sums', async () => {
+test('closing a store adds all settled calls to the usage sums', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const { store } = await storeWithAccount(path)
   for (const id of ['a', 'b']) await store.write('settle', settledCall(WHO, id, { ended_ms: T0 }))

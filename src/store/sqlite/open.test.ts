@@ -40,7 +40,7 @@ function commitsIn(path: string): number {
 const endOfTurn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
 describe('group commit', () => {
-  test('writes that arrive during a commit share the next one', async () => {
+  test('database writes that arrive during a commit share the next commit', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const before = commitsIn(path)
@@ -52,7 +52,7 @@ describe('group commit', () => {
     expect(commitsIn(path) - before).toBe(2)
   })
 
-  test('a single write is committed alone, without waiting for others', async () => {
+  test('a single database write is committed alone, without waiting for others', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const before = commitsIn(path)
@@ -60,7 +60,7 @@ describe('group commit', () => {
     expect(commitsIn(path) - before).toBe(5)
   })
 
-  test('a batch has a maximum size', async () => {
+  test('a batch of database writes has at most 500 operations', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const before = commitsIn(path)
@@ -85,7 +85,7 @@ describe('group commit', () => {
 })
 
 describe('the queue', () => {
-  test('the queue answers in the order of the calls, of any kind, also failures', async () => {
+  test('database operations of all kinds are answered in the order in which they were requested, also failed ones', async () => {
     const { store, userId, tokenId, who } = await storeWithAccount(undefined, 'own')
     const order: number[] = []
     const note = (place: number) => () => void order.push(place)
@@ -101,7 +101,7 @@ describe('the queue', () => {
     expect(order).toEqual([0, 1, 2, 3, 4, 5, 6])
   })
 
-  test('the queue counts writes that are not durable yet', async () => {
+  test('the store counts the queued writes that are not on the disk yet', async () => {
     const { store, who } = await storeWithAccount(undefined, 'own')
     expect(store.queued).toBe(0)
     const writes = [store.write('hold', holdOf(who, 'a')), store.write('hold', holdOf(who, 'b'))]
@@ -154,14 +154,14 @@ describe('the queue', () => {
     await store.write('hold', holdOf(who, 'b'))
   })
 
-  test('the error of a database operation is returned with its class and code', async () => {
+  test('an error in the database thread reaches the caller with its class and code', async () => {
     const { store } = await storeWithAccount(undefined, 'own')
     const error: unknown = await store.write('createUser', newUser()).catch((error: unknown) => error)
     expect(error).toBeInstanceOf(GatewayError)
     expect(error).toMatchObject({ code: 'invalid_request', message: 'there is a user "ada" already' })
   })
 
-  test('text with NUL is refused, in the operations of calls and in the others', async () => {
+  test('text with the character NUL is refused in all database operations', async () => {
     const { store, userId, who } = await storeWithAccount(undefined, 'own')
     await expect(store.write('hold', holdOf(who, 'a', { model: 'm\0x' }))).rejects.toThrow(/NUL/)
     await expect(store.write('createToken', newToken(userId, { name: 'n\0', key: 'k2' }))).rejects.toThrow(
@@ -172,7 +172,7 @@ describe('the queue', () => {
 })
 
 describe('a database that cannot be written', () => {
-  test('a database that cannot be written rejects with StoreUnavailable, and serves again when it can be written', async () => {
+  test('a database that cannot be written rejects writes with StoreUnavailable, until it can be written again', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     const { store, who } = await storeWithAccount(path, 'own')
     const other = new DatabaseSync(path)
@@ -231,7 +231,7 @@ describe('keys at rest', () => {
     expect(await store.read('revealKey', { tokenId: token.id, userId: user.id })).toBe('PlainKey0123456789')
   })
 
-  test('another secret is refused with advice, and the right one still opens', async () => {
+  test('a SQLite database is refused with advice for another GATEWAY_SECRET, and still opens with the right one', async () => {
     const path = join(temporaryFolder(), 'sluice.db')
     await (await openSqliteStore({ path, secrets: SECRETS })).close()
     const other = deriveSecrets('not the secret it was made with')
@@ -287,7 +287,7 @@ const CALLS = `
   console.log(JSON.stringify({ seen, outcomes }))
 `
 
-test('a start on a current database, and the calls of known users, need no Kysely', async () => {
+test('a start on an up-to-date database and calls of existing users do not load Kysely', async () => {
   const path = join(temporaryFolder(), 'sluice.db')
   const store = await openSqliteStore({ path, secrets: SECRETS })
   const user = await store.write('createUser', newUser())

@@ -57,7 +57,7 @@ async function state(database: OwnedDatabase, client: string, account: AccountNa
 const write = (database: OwnedDatabase, client: string, ...operations: QueuedOperation[]) =>
   database.write(client, packBatch(operations))
 
-test('a charge is taken from the lease of the client that settles, which is notified once', async () => {
+test('a charge is taken from the quota lease of the worker that settles the call, and the worker is told the amount once', async () => {
   const { database } = await opened()
   expect((await lent({ database }, 'a', 1000)).granted).toBe(true)
   await write(database, 'a', ['hold', holdOf(WHO, 'x', { owner: 'a' })], ['settle', settledCall(WHO, 'x')])
@@ -74,7 +74,7 @@ test('a charge is taken from the lease of the client that settles, which is noti
   expect((await state(database, 'a', 't:1')).counted).toBe(0)
 })
 
-test('quota is never leased twice, and the charges of a failed batch change no lease', async () => {
+test('quota is never leased to two workers, and the charges of a failed batch change no lease', async () => {
   const { database, path } = await opened()
   await lent({ database }, 'a', 400_000)
   expect((await lent({ database }, 'b', 100_001)).granted).toBe(false)
@@ -88,7 +88,7 @@ test('quota is never leased twice, and the charges of a failed batch change no l
   expect(await state(database, 'a', 't:1')).toMatchObject({ amount: 400_000, counted: 0 })
 })
 
-test('the leases of a lost client end once its holds are settled; those of others stay', async () => {
+test('the quota leases of a lost worker end once its holds are settled, and those of other workers stay', async () => {
   const { database } = await opened()
   await lent({ database }, 'a', 3000)
   await lent({ database }, 'b', 2000)
@@ -104,7 +104,7 @@ test('the leases of a lost client end once its holds are settled; those of other
   expect(await database.store.read('conservation')).toMatchObject({ openHolds: { count: 1, amount: 1000 } })
 })
 
-test('a lower quota, another status and a deletion end all leases; a higher quota and a charge do not', async () => {
+test("lowering a token's quota, changing its status or deleting it ends all its leases; a higher quota or a charge does not", async () => {
   const { database, announced } = await opened()
   const { store } = database
   const amount = async () => (await state(database, 'a', 't:1')).amount
@@ -129,7 +129,7 @@ test('a lower quota, another status and a deletion end all leases; a higher quot
   expect([announced, await amount()]).toEqual([[], 1000])
 })
 
-test('a parked hold keeps its quota until a client takes it up, and only one can', async () => {
+test('the hold of a background call keeps its quota until a worker takes it up, and only one worker can', async () => {
   const { database } = await opened()
   await lent({ database }, 'a', 5000)
   await write(

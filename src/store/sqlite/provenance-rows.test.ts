@@ -39,7 +39,7 @@ async function withAccount(): Promise<Store> {
   return store
 }
 
-test('the settlement of a call stores which channel and key made its response', async () => {
+test('the settlement of a call stores the channel and the key that made the response', async () => {
   const store = await withAccount()
   await store.write('settle', CALL)
   expect(await store.read('responseFacts', LOOK_UP)).toEqual({ response: STORED, contentBytes: 0 })

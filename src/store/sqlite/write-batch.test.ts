@@ -32,7 +32,7 @@ function errorOf(reply: BatchReply): Error {
   return deserializeError(reply.failure)
 }
 
-test('a full disk refuses the whole batch and leaves nothing of it, and the next batch is written once there is space', async () => {
+test('on a full disk a whole batch of writes is refused, and the next batch is written once there is space', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const { page_count: pages } = db.prepare('PRAGMA page_count').get() as { page_count: number }
   db.exec(`PRAGMA max_page_count = ${pages + 4}`)
@@ -59,7 +59,7 @@ test('a full disk refuses the whole batch and leaves nothing of it, and the next
   db.close()
 })
 
-test('a commit that fails refuses the whole batch, and the next batch is written', async () => {
+test('a failed commit refuses its whole batch of writes, and the next batch is written', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   // Defers foreign keys, so that a row with an unknown token fails only at the commit.
   db.exec('PRAGMA defer_foreign_keys = ON')
@@ -114,7 +114,7 @@ test('a second hold with the same id is refused, and neither remains once the ca
   db.close()
 })
 
-test('a read in the middle of a batch finds the earlier holds, settled in it or not', async () => {
+test('a read in the middle of a batch of writes counts earlier holds of that batch, unless they are settled in it, too', async () => {
   const { db, batches } = await writerOf(join(temporaryFolder(), 'sluice.db'))
   const { amount } = holdOf(WHO, 'id-0')
   const reply = await batches.write([

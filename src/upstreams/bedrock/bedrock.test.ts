@@ -21,7 +21,7 @@ function requestedAt(now: string): WireRequest {
   return bedrock.request(REQUEST, { channel, key, now: new Date(now) }) as WireRequest
 }
 
-test('each attempt of a Bedrock call is signed with its own time', () => {
+test('each attempt of a Bedrock call is signed with the time of that attempt', () => {
   const [first, second] = ['2026-01-01T00:00:00Z', '2026-01-01T00:09:00Z'].map(
     (now) => requestedAt(now).headers,
   )
@@ -30,7 +30,7 @@ test('each attempt of a Bedrock call is signed with its own time', () => {
   expect(first?.at(-1)).not.toBe(second?.at(-1))
 })
 
-test('the model ARN of a Bedrock call is one path segment, and no header of the client is sent', () => {
+test('the model ARN of a Bedrock call is encoded as one path segment, and no header of the client is sent', () => {
   const { path, headers } = requestedAt('2026-01-01T00:00:00Z')
   expect(path).toBe(
     '/model/arn%3Aaws%3Abedrock%3Aeu-central-1%3A1%3Ainference-profile%2Feu.anthropic.claude-v1%3A0/invoke',

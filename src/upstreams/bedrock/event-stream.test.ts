@@ -44,7 +44,7 @@ describe('messages of an event stream', () => {
   const text = fc.string({ maxLength: 20 })
   const message = fc.tuple(fc.dictionary(fc.string({ minLength: 1, maxLength: 9 }), text), fc.uint8Array())
 
-  test('messages of an event stream are read as they were written, wherever the bytes are divided', () => {
+  test('messages of a Bedrock event stream are read as they were written, wherever the bytes are divided', () => {
     fc.assert(
       fc.property(
         fc.array(message, { maxLength: 5 }),
@@ -64,7 +64,7 @@ describe('messages of an event stream', () => {
     )
   })
 
-  test('messages of an event stream with any changed bit are refused, or wait for more', () => {
+  test('messages of a Bedrock event stream with any changed bit are refused, or wait for more bytes', () => {
     const bytes = written(
       { ':message-type': 'event', ':event-type': 'chunk' },
       Buffer.from('{"bytes":"e30="}'),
@@ -76,14 +76,14 @@ describe('messages of an event stream', () => {
     }
   })
 
-  test('messages of an event stream of more than 16 MB are refused before they are read', () => {
+  test('messages of a Bedrock event stream of more than 16 MB are refused before they are read', () => {
     const prelude = Buffer.alloc(8)
     prelude.writeUInt32BE(16 * 1024 * 1024 + 1, 0)
     const bytes = Buffer.concat([prelude, checksum(prelude)])
     expect(() => new EventStreamReader().push(bytes)).toThrow('impossible length')
   })
 
-  test('messages of an event stream are known to be incomplete until their last byte', () => {
+  test('a message of a Bedrock event stream counts as incomplete until its last byte', () => {
     const bytes = written({}, Buffer.from('x'))
     const reader = new EventStreamReader()
     expect(reader.isMidMessage).toBe(false)

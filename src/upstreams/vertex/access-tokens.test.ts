@@ -37,7 +37,7 @@ function account() {
   }
 }
 
-test('a token is renewed five minutes before its end, by one request, while the old one is used', async () => {
+test('a Vertex access token is renewed five minutes before it expires, by one request, while the old one is used', async () => {
   const { asked, answer, at } = account()
   const first = [at(0), at(0)]
   answer(0)
@@ -51,7 +51,7 @@ test('a token is renewed five minutes before its end, by one request, while the 
   expect(asked).toHaveLength(2)
 })
 
-test('a token whose renewal fails is used until half a minute before its end, and the endpoint is called again', async () => {
+test('a Vertex access token whose renewal fails is used until 30 s before it expires, and the renewal is retried', async () => {
   const { asked, answer, at } = account()
   const first = at(0)
   answer(0)

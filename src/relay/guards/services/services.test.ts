@@ -218,7 +218,7 @@ describe('a judgement is applied', () => {
     ]).toEqual([next, replaced])
   })
 
-  test('the difference between two texts never divides a character', () => {
+  test("the changed range between a text and a guard's version of it never divides a character", () => {
     expect(changedRange('👍', '👎')).toEqual({ start: 0, end: 2 })
   })
 })
