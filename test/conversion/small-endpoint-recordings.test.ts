@@ -21,7 +21,7 @@ function read(bytes: Buffer, form: 'numbers' | 'base64'): { facts: EmbeddingsRep
 }
 
 function replayNothing(): void {
-  test('no recordings: RECORDINGS names no folder, so that nothing is replayed', () => {
+  test('recorded calls of small endpoints are not replayed where the environment variable RECORDINGS names no folder', () => {
     expect(FOLDER).toBeUndefined()
   })
 }
