@@ -37,7 +37,7 @@ const chargesOf = (model: string): number[] =>
     .map(({ quota }) => quota)
 
 describe('a stream that breaks off while 1,000 equal calls wait for it', () => {
-  test('after a break, clients that have received a part get its end, and the others share a second upstream call', async () => {
+  test('when a shared stream breaks, clients that have received a part get an error, and the others share a second call', async () => {
     const breaks = Promise.withResolvers<void>()
     fixture.upstream.script(
       'breaking',

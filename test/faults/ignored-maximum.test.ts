@@ -120,7 +120,7 @@ describe('upstreams that send ten times the maximum, twenty at a time', () => {
 })
 
 test.each(['chat', 'messages'] as const)(
-  'a stream of %s above its maximum is cut off at the same place, in one piece or in many',
+  'a %s stream that exceeds its maximum is cut off where the held quota ends, even if it arrives in one piece',
   async (protocol) => {
     const frames =
       protocol === 'messages'

@@ -119,14 +119,14 @@ describe("a cloud's metadata service", () => {
     },
   )
 
-  test("a metadata service is refused as a channel's new address, too", async () => {
+  test('the address of a cloud metadata service is refused when a channel is changed to it', async () => {
     const { data } = await make('root', 'changed', 'http://127.0.0.1:9')
     const change = { id: data.ids[0], base_url: 'http://169.254.169.254', key: 'sk-any' }
     expect((await manage(fixture.gateway.url, ACCOUNTS.root, 'PUT /api/channel/', change)).status).toBe(400)
   })
 
   test.each(['metadata.test', 'mixed.test', 'azure.test', 'six.test', 'mapped.test'])(
-    'no connection is made where a name resolves to a metadata service: %s',
+    'no connection is made where the host name of a channel resolves to a cloud metadata service: %s',
     async (name) => {
       const { data } = await make('admin', name, `http://${name}:9`)
       const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
@@ -141,7 +141,7 @@ describe("a cloud's metadata service", () => {
     },
   )
 
-  test('other addresses of a private network are not refused', async () => {
+  test('addresses of a private network other than metadata services are not refused', async () => {
     const { data } = await make('admin', 'inside', `http://inside.test:${port()}`)
     const tested = await manage(fixture.gateway.url, ACCOUNTS.root, `GET /api/channel/test/${data.ids[0]}`)
     expect(tested.body).toMatchObject({ success: true })

@@ -41,7 +41,7 @@ const RESPONSE = JSON.stringify({
 })
 
 describe('a model that declines in words', () => {
-  test('responses clients get a refusal as a refusal part of a completed response', async () => {
+  test('a refusal by the model is a refusal part of a completed response for responses clients', async () => {
     const answer = await asked('responses', 'chat', CHAT)
     expect(answer['status']).toBe('completed')
     expect(answer['output'][0].content).toEqual([{ type: 'refusal', refusal: 'I will not.' }])
@@ -71,7 +71,7 @@ describe('a model that declines in words', () => {
     },
   )
 
-  test('chat clients get the refusal of their own dialect', async () => {
+  test('a refusal part of a responses upstream becomes message.refusal for chat clients', async () => {
     const [choice] = (await asked('chat', 'responses', RESPONSE))['choices']
     expect(choice.message).toMatchObject({ content: null, refusal: 'I will not.' })
     expect(choice.finish_reason).toBe('stop')
