@@ -70,7 +70,7 @@ describe('a call beyond the budget', () => {
     expect(refused.headers['x-should-retry']).toBe('false')
   })
 
-  test('a call beyond the budget at a Gemini path is PERMISSION_DENIED with the code as its reason', async () => {
+  test('a call at a Gemini path that exceeds a budget is PERMISSION_DENIED with the error code as its reason', async () => {
     const body = { contents: [{ parts: [{ text: 'Hi' }] }], generationConfig: { maxOutputTokens: 900 } }
     const refused = await fixture.chat('daily', body, { path: '/v1beta/models/m:generateContent' })
     expect(refused.status).toBe(403)
@@ -106,7 +106,7 @@ describe('a stream that is cut off by a budget', () => {
   })
 })
 
-test('a call belongs to the period in which it began, and the next period begins with nothing spent', async () => {
+test('a call is charged to the budget period in which it began, and the next period begins with nothing spent', async () => {
   const clock = dateClock()
   const moved = await startFixture(
     (server) => ({

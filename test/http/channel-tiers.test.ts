@@ -264,7 +264,7 @@ describe('tiers that are headers', () => {
     },
   )
 
-  test('a tier that Bedrock lacks is left out and listed', async () => {
+  test('a service tier that Bedrock lacks is left out of the request and listed as dropped', async () => {
     const { headers } = await post('chat', 'invoke-asked', { service_tier: 'ultrafast' })
     expect(headers['x-gateway-dropped']).toBe('service_tier')
     expect(bedrock.received[0]?.headers).not.toHaveProperty(BEDROCK_HEADER)
@@ -309,7 +309,7 @@ describe('a tier of a channel over HTTP', () => {
       ...fields,
     })
 
-  test('a tier that the provider lacks is a 400 that names those that it has', async () => {
+  test('a channel with a service tier that its provider lacks is a 400 that names the tiers that it has', async () => {
     for (const [type, tier, has] of [
       [1, 'provisioned', 'auto, standard, flex, fast or priority, ultrafast, reserved'],
       [14, 'flex', 'auto, standard, fast or priority'],

@@ -54,7 +54,7 @@ describe('the choice among the channels of a model', () => {
     expect(JSON.parse(fixture.upstream.only('mapping').text).model).toBe('vendor/real-name-2025')
   })
 
-  test("clients cannot call a model by the upstream's name", async () => {
+  test("clients cannot call a mapped model by the upstream's name", async () => {
     expect((await fixture.chat('ann', ask('vendor/real-name-2025'))).status).toBeOneOf([400, 503])
   })
 

@@ -73,14 +73,14 @@ describe('a request of 2,048 inputs', () => {
     expect(fixture.upstream.only('m').text).toBe(body)
   })
 
-  test('a request of 2,048 inputs is charged its counted tokens where no usage is reported', async () => {
+  test('an embeddings request of 2,048 inputs is charged its counted tokens where no usage is reported', async () => {
     fixture.upstream.script('m', vectors(undefined))
     const body = JSON.stringify({ model: 'm', input: inputs(() => [1, 2, 3, 4, 5]) })
     // 10,240 × 0.065 = 665.6
     await charged(666, () => embed(body))
   })
 
-  test('a request of 2,048 inputs gets its vectors in the form that it asks for', async () => {
+  test('an embeddings request of 2,048 inputs gets its vectors in the encoding_format that it requests', async () => {
     fixture.upstream.script('m', vectors({ prompt_tokens: 2000, total_tokens: 2000 }))
     const body = JSON.stringify({ model: 'm', input: inputs(() => 'a'), encoding_format: 'base64' })
     const { text } = await charged(130, () => embed(body))
@@ -94,7 +94,7 @@ describe('a request of 2,048 inputs', () => {
     )
   })
 
-  test('a request of 2,048 inputs is split into batches of a hundred for Gemini, charged together', async () => {
+  test('an embeddings request of 2,048 inputs is split into batches of 100 for Gemini, which are charged together', async () => {
     fixture.upstream.decide('gemini', ({ text }) => {
       const { requests } = JSON.parse(text) as { requests: unknown[] }
       return json({
@@ -109,7 +109,7 @@ describe('a request of 2,048 inputs', () => {
     expect(fixture.upstream.received('gemini')).toHaveLength(21)
   })
 
-  test('a request of 2,048 inputs may come from a client of the Gemini API', async () => {
+  test('an embeddings request of 2,048 inputs may come from a client of the Gemini API', async () => {
     fixture.upstream.script('m', vectors({ prompt_tokens: 2000, total_tokens: 2000 }))
     const requests = inputs((index) => ({ content: { parts: [{ text: `text ${index}` }] } }))
     const path = '/v1beta/models/m:batchEmbedContents'
