@@ -74,7 +74,7 @@ describe('a call whose quota other calls hold', () => {
     expect([(await first).status, (await second).status]).toEqual([200, 200])
   })
 
-  test('a call is refused with 403 once the charge of another leaves too little', async () => {
+  test('a waiting call is refused with 403 once the charge of another call leaves too little quota', async () => {
     const { first, end } = await holding(waiting, 'bob', usageText(10, 99_000))
     const second = waiting.chat('bob', ask('m', { max_tokens: 5000 }))
     await delay(100)
@@ -123,7 +123,7 @@ describe('a call whose quota other calls hold', () => {
     },
   )
 
-  test('a call by Gemini whose quota is held is RESOURCE_EXHAUSTED, with the sums as texts and a delay', async () => {
+  test('a Gemini call whose quota other calls hold is RESOURCE_EXHAUSTED, with the sums as texts and a retry delay', async () => {
     const { first, end } = await holding(atOnce)
     const body = { contents: [{ parts: [{ text: 'hi' }] }], generationConfig: { maxOutputTokens: 1000 } }
     const refused = await atOnce.chat('one', body, { path: '/v1beta/models/m:generateContent' })
@@ -193,7 +193,7 @@ describe('a stream that other calls keep from growing', () => {
   })
 })
 
-test('held quota is shown while a call is under way, of the key and of a budget', async () => {
+test('the quota that a running call holds is shown for its key and for its budget', async () => {
   const { first, end } = await holding(atOnce)
   const bob = await holding(atOnce, 'bob')
   const usage = async (key: string): Promise<number> => {

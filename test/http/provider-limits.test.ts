@@ -43,7 +43,7 @@ async function callMany(fixture: Fixture, calls: number, atOnce: number): Promis
 const KEYS = ['full', 'low', 'none']
 const sharesLeft = (): Record<string, number> => ({ full: LIMIT * 0.9, low: LIMIT * 0.1, none: 0 })
 
-test('with keys at 90, 10 and 0 per cent of their limits, less than 1 per cent of 3,000 calls get a 429 upstream', async () => {
+test('of 3,000 calls over keys with 90, 10 and 0 % of their limits left, less than 1 % get a 429 upstream', async () => {
   const stating = await startProvider(sharesLeft())
   expect(await callMany(await startWith([channel('m', stating.url, { keys: KEYS })]), 3_000, 16)).toBe(0)
   const silent = await startProvider(sharesLeft(), false)
@@ -54,7 +54,7 @@ test('with keys at 90, 10 and 0 per cent of their limits, less than 1 per cent o
   expect(silent.met.refused).toBeGreaterThan(900)
 }, 120_000)
 
-test('a channel whose keys are spent is passed over for one of equal priority, not for one of a lower', async () => {
+test('a channel whose keys are at their limits is skipped for one of equal priority, not for one of lower priority', async () => {
   const [spent, equal, lower] = await Promise.all([
     startProvider({ key: 1 }),
     startProvider({ key: 1_000 }),
@@ -129,7 +129,7 @@ test.each([
   expect(two).toEqual({})
 })
 
-test('limits and pauses that cannot be read are ignored', async () => {
+test('rate limits and retry-after values of a provider that are invalid are ignored', async () => {
   const provider = await startStatingProvider(() => ({
     headers: {
       'x-ratelimit-remaining-requests': 'none',
@@ -143,7 +143,7 @@ test('limits and pauses that cannot be read are ignored', async () => {
   expect(await shownLimits(fixture)).toEqual([{}, {}])
 })
 
-test('the keys of a channel have what their provider stated, and the smallest share of each minute', async () => {
+test('the keys of a channel show the limits that their provider stated, and the smallest share left in each minute', async () => {
   const left = [900, 400, 650]
   const provider = await startStatingProvider((key) =>
     key === 'one' ? { headers: requestsLeft(left.shift() ?? 0) } : {},

@@ -36,7 +36,7 @@ describe('the official Cohere client', () => {
     ])
   })
 
-  test('the fields of the Cohere client are converted', async () => {
+  test('the fields topN, returnDocuments and maxChunksPerDoc of the Cohere client take effect', async () => {
     fixture.upstream.script('m', cohereAnswer(scored(0.1, 0.9)))
     const { results, meta } = await clientWith('sk-ann').rerank({
       model: MODEL,
