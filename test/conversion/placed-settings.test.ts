@@ -40,7 +40,7 @@ describe('an effort of none or minimal for an unknown model', () => {
     ['converse', 'none', ['thinking']],
     ['converse', 'minimal', ['thinking']],
   ] as const)(
-    'an effort of none or minimal is left out for %s, and %s is listed as %j',
+    'a reasoning effort for an unknown model of %s does not enable thinking: %s lists %j as dropped',
     (to, effort, listed) => {
       const { request, dropped } = converted(to, 'acme-1', { reasoning_effort: effort, max_tokens: 50 })
       expect(dropped).toEqual(listed)
@@ -163,7 +163,7 @@ test.each([
     undefined,
   ],
 ] as const)(
-  'the source of usage of a %s upstream is stated where the upstream speaks messages',
+  'usage converted from a %s upstream states its source, a vendor, only where the upstream speaks messages',
   (from, body, source) => {
     const reply = { id: 'x', model: 'm', ...body }
     const { usage } = JSON.parse(replyAs(from, 'chat', Buffer.from(JSON.stringify(reply)))) as Json

@@ -100,7 +100,7 @@ describe('shared fields of a converted request', () => {
     ["a channel of OpenAI's models", 'gpt-4o'],
     ["a deployment of OpenAI's models under a name of its own", 'gpt-5-deployed'],
     ['openrouter.ai', 'routed'],
-  ])('shared fields are sent to %s', async (_, model) => {
+  ])('fields that chat and responses share, such as store and metadata, are sent to %s', async (_, model) => {
     const { sent, left } = await fromResponses(model)
     expect(sent).toMatchObject(FIELDS)
     expect(left).toEqual([])

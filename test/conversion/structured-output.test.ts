@@ -166,7 +166,7 @@ describe('a chat client that requests JSON by a schema', () => {
       { response_format: { type: 'json_schema', json_schema: { name: 'x', schema: { type: 'array' } } } },
     ],
   ])(
-    'a schema of chat with %s becomes a system prompt for an older model, and the client is informed',
+    "a chat request's schema with %s becomes a system prompt for an older model, and is listed as dropped",
     async (_, fields) => {
       answering({ text: CITY })
       const asked = { response_format: FORMAT, ...fields }
@@ -206,7 +206,7 @@ describe('a chat client that requests JSON by a schema', () => {
     ['claude-sonnet-4-5', { type: 'json_object' }],
     ['claude-sonnet-4-5', { type: 'json_schema', json_schema: { name: 'anything' } }],
   ])(
-    'JSON without a schema becomes a system prompt for %s, after the existing one: %j',
+    'a response_format without a schema becomes a system prompt for %s, after the existing one: %j',
     async (model, format) => {
       answering({ text: CITY })
       const messages = [
@@ -239,7 +239,7 @@ describe('a chat client that requests JSON by a schema', () => {
     ['response_format.type', { type: 'yaml' }],
     ['response_format.json_schema', { type: 'json_schema' }],
     ['response_format.json_schema.schema', { type: 'json_schema', json_schema: { name: 'x', schema: [] } }],
-  ])('an invalid schema of chat is a 400 that names %s', async (path, format) => {
+  ])('an invalid response_format of a chat request is a 400 that names %s', async (path, format) => {
     const answer = await fixture.chat('ann', ask('claude-sonnet-4-5', { response_format: format }))
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)
@@ -265,7 +265,7 @@ describe('a messages client that requests JSON by a schema', () => {
   test.each([
     ['output_config.format', { output_config: { format } }],
     ['output_format, as clients of the beta do', { output_format: format }],
-  ])('a schema of messages in %s is converted to chat', async (_, fields) => {
+  ])("a messages request's schema in %s becomes response_format for a chat upstream", async (_, fields) => {
     fixture.upstream.script('gpt', wholeChat({ text: CITY }))
     const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(200)
@@ -282,7 +282,7 @@ describe('a messages client that requests JSON by a schema', () => {
     ['output_config.format.schema', { output_config: { format: { type: 'json_schema' } } }],
     ['output_format', { output_format: 'json' }],
     ['output_config', { output_config: [] }],
-  ])('an invalid schema of messages is a 400 that names %s', async (path, fields) => {
+  ])('an invalid output_config of a messages request is a 400 that names %s', async (path, fields) => {
     const answer = await fixture.chat('ann', asked(fields), options)
     expect(answer.status).toBe(400)
     expect(answer.json().error.message).toContain(`'${path}'`)

@@ -256,7 +256,7 @@ test.each([
   { kind: 'status', status: 500, body: '{}' },
   { kind: 'whole', body: '{"results":[]}' },
   { kind: 'whole', body: '{"id":"modr-1","results":[{"flagged":false}]}' },
-] as const)('a moderation that fails refuses the request: %j', async (behaviour) => {
+] as const)('a request is refused where the moderation call of its guard fails: %j', async (behaviour) => {
   fixture.upstream.script('judge', behaviour)
   const answer = await fixture.chat('in', say('hello'))
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([400, 'in=failed_blocked;count=0'])

@@ -230,7 +230,7 @@ describe('dialects with one choice', () => {
     ['chat', 'responses', 'n'],
     ['gemini', 'responses', 'candidateCount'],
     ['gemini', 'messages', 'candidateCount'],
-  ] as const)('several choices are a 400 from %s to %s', async (client, model, field) => {
+  ] as const)('a request for several choices is a 400 from %s to %s', async (client, model, field) => {
     const answer = await (client === 'chat' ? chat(model, { n: 2 }) : gemini(model, { candidateCount: 2 }))
     expect(answer.status).toBe(400)
     expect(answer.text).toContain(field)

@@ -69,7 +69,7 @@ describe.each([false, true])('arguments that the provider cut off (streamed: %s)
   test.each(
     CONVERTED.flatMap((client) => ['length', 'tool_calls', 'stop'].map((reason) => ({ client, reason }))),
   )(
-    'for a client of $client, arguments that were cut off are a call that must not be executed, whatever the reason: $reason',
+    'a tool call with cut-off arguments ends with the reason length for a client of $client, whatever the reason: $reason',
     async (row) => {
       const { client, reason } = row
       const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
@@ -88,7 +88,7 @@ describe.each([false, true])('arguments that the provider cut off (streamed: %s)
     ['tool_calls', 'cut_arguments'],
     ['stop', 'cut_arguments'],
   ])(
-    'arguments that were cut off are recorded in the row of the call, unless the provider reported it (%s)',
+    "tool arguments that were cut off are noted in the usage row, unless the provider's finish reason is length (%s)",
     async (reason, note) => {
       const text = streamed ? chatStream(CUT, reason) : chatAnswer(CUT, reason)
       const answer = await askedOf(fixture, { client: 'messages', dialect: 'chat', streamed }, text)

@@ -228,7 +228,7 @@ describe('error types for clients of other dialects', () => {
     ['responses', '{"error":{"message":"m","code":"context_length_exceeded"}}', 'invalid_request_error'],
     ['gemini', '{"error":{"message":"m","status":"UNAVAILABLE"}}', 'api_error'],
   ] as const)(
-    'an error without a type in a stream of %s has that of the status: %s',
+    'an error without a type in a %s stream gets the type of its code or status: %s',
     async (dialect, data, type) => {
       const text = `${BEGUN[dialect]}event: error\ndata: ${data}\n\n`
       const answer = await askedOf(fixture, { client: 'messages', dialect, streamed: true }, text)

@@ -51,7 +51,7 @@ describe('a model that declines in words', () => {
     ['chat', CHAT],
     ['responses', RESPONSE],
   ] as const)(
-    'messages clients get a refusal as a text that ends with the reason refusal (%s provider)',
+    "a model's refusal is a text with stop_reason refusal for messages clients (%s provider)",
     async (dialect, text) => {
       const answer = await asked('messages', dialect, text)
       expect(answer['content']).toMatchObject([{ type: 'text', text: 'I will not.' }])
@@ -63,7 +63,7 @@ describe('a model that declines in words', () => {
     ['chat', CHAT],
     ['responses', RESPONSE],
   ] as const)(
-    'Gemini clients get a refusal as a text that ends normally (%s provider)',
+    "a model's refusal is a text with finishReason STOP for Gemini clients (%s provider)",
     async (dialect, text) => {
       const answer = await asked('gemini', dialect, text)
       expect(answer['candidates'][0].content.parts).toEqual([{ text: 'I will not.' }])

@@ -58,14 +58,15 @@ function refused(answer: FullResponse): void {
 describe('an allow-list of addresses', () => {
   // The gateway listens on ::, so that it sees an IPv4 peer as ::ffff:127.0.0.1.
   test.each(['none', 'blank', 'exact', 'network', 'several', 'spaced', 'mapped'])(
-    'the allow-list "%s" admits 127.0.0.1',
+    'the allow-list "%s" of an API key admits a client at 127.0.0.1',
     async (key) => expect((await from(key, '127.0.0.1')).status).toBe(200),
   )
   test.each(['elsewhere', 'sibling', 'sixth', 'loopback6'])(
-    'the allow-list "%s" refuses 127.0.0.1',
+    'the allow-list "%s" of an API key refuses a client at 127.0.0.1',
     async (key) => refused(await from(key, '127.0.0.1')),
   )
-  test('an invalid allow-list refuses every address', async () => refused(await from('broken', '127.0.0.1')))
+  test('an invalid allow-list of an API key refuses every address', async () =>
+    refused(await from('broken', '127.0.0.1')))
   test('an allow-list supports IPv6', async () => {
     expect((await from('loopback6', '::1')).status).toBe(200)
     refused(await from('sixth', '::1'))

@@ -131,7 +131,7 @@ describe('the billing endpoints', () => {
     ['deleted', 401, 'authentication_error', 'token_deleted'],
     ['ofbanned', 403, 'permission_error', 'user_disabled'],
     ['elsewhere', 403, 'permission_error', 'ip_not_allowed'],
-  ])('billing is not readable with the key %s', async (key, status, type, code) => {
+  ])('the billing endpoints refuse the key %s', async (key, status, type, code) => {
     for (const what of ['subscription', 'usage'] as const) {
       const answer = await get(what, key)
       expect(answer.status).toBe(status)

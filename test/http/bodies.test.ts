@@ -228,7 +228,7 @@ describe('a wrong content-length', () => {
     ['two lengths', 'content-length: 5\r\ncontent-length: 6\r\n'],
     ['a length and chunks', 'content-length: 5\r\ntransfer-encoding: chunked\r\n'],
     ['an unknown transfer encoding', 'transfer-encoding: xchunked\r\n'],
-  ])('requests with %s are refused', async (_, headers) => {
+  ])('requests with %s are refused, and not sent upstream', async (_, headers) => {
     fixture.upstream.script('m', { kind: 'whole' })
     const text = `POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\nauthorization: Bearer sk-ann\r\n${headers}\r\n5\r\nhello\r\n0\r\n\r\n`
     expect(await rawConnection(fixture.gateway.port, text).closed()).toMatch(/^HTTP\/1\.1 [45]\d\d /)

@@ -139,7 +139,7 @@ describe('what an allowed page can read', () => {
     [200, 'GET', '/v1/models', 'ann'],
     [200, 'GET', '/v1beta/models', 'ann'],
     [405, 'OPTIONS', '/v1/messages', 'ann'],
-  ])('an allowed page can read a %i of %s %s', async (status, method, path, key) => {
+  ])('a web page of an allowed origin can read a %i of %s %s', async (status, method, path, key) => {
     const body = method === 'POST' ? ask('unheard-of') : undefined
     const answer = await call(fixture.gateway.url, body, { method, path, key, headers })
     expect(answer.status, answer.text).toBe(status)

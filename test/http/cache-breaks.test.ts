@@ -177,7 +177,7 @@ describe('why a session missed its cache', () => {
         ],
       },
     ],
-  ])('a request of %s gives the reason %s', async (client, reason, changed) => {
+  ])('a cache break of a changed %s request has the reason %s', async (client, reason, changed) => {
     const session = newSession()
     const base = baseOf(client, reason)
     expect(await ask(client, session, base)).toMatchObject({ cache_break: '', cached_tokens: 0 })
@@ -410,7 +410,7 @@ describe('what the provider says', () => {
     ['system_changed', () => ({}), () => ({ system: [{ type: 'text', text: unlike() }] })],
     ['messages_changed', LONG, LONG],
   ])(
-    'a provider of messages gives the same reason for a cache miss, whole and streamed: %s',
+    'the gateway and a messages provider give the same reason for a cache break, whole and streamed: %s',
     async (reason, base, changed) => {
       for (const stream of [false, true]) {
         const session = newSession()
@@ -428,20 +428,23 @@ describe('what the provider says', () => {
     ['model_changed', { model: 'gpt-5.6-sol' }, 'model_changed'],
     ['tools_changed', { tools: [] }, 'tools_changed'],
     ['messages_changed', { input: [{ role: 'user', content: long(1_500, 'x') }] }, 'input_changed'],
-  ])('a provider of responses gives the same reason for a cache miss: %s', async (reason, changed, said) => {
-    for (const stream of [false, true]) {
-      const session = newSession()
-      await ask('responses', session, { stream })
-      expect(verdictOf(await ask('responses', session, { stream }))).toEqual({ type: 'cache_hit' })
-      const broken = await ask('responses', session, {
-        ...changed,
-        stream,
-        prompt_cache_options: { ttl: '30m' },
-      })
-      expect(broken.cache_break).toBe(reason)
-      expect(verdictOf(broken)).toMatchObject({ type: 'cache_miss', reason: said })
-    }
-  })
+  ])(
+    'the gateway and a responses provider give the same reason for a cache break: %s',
+    async (reason, changed, said) => {
+      for (const stream of [false, true]) {
+        const session = newSession()
+        await ask('responses', session, { stream })
+        expect(verdictOf(await ask('responses', session, { stream }))).toEqual({ type: 'cache_hit' })
+        const broken = await ask('responses', session, {
+          ...changed,
+          stream,
+          prompt_cache_options: { ttl: '30m' },
+        })
+        expect(broken.cache_break).toBe(reason)
+        expect(verdictOf(broken)).toMatchObject({ type: 'cache_miss', reason: said })
+      }
+    },
+  )
 
   test('a provider gives the reason for a cache miss of a converted request, too', async () => {
     for (const stream of [false, true]) {

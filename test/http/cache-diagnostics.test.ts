@@ -275,9 +275,12 @@ describe('an answer that is not compared', () => {
   test.each<[string, Behaviour]>([
     ['without a usage', { kind: 'whole', body: completionText('said', null) }],
     ['whose usage does not have the prompt', { kind: 'whole', usage: '{"completion_tokens":5}' }],
-  ])('a call is not compared with an answer %s, but with the one before it', async (_, uncertain) => {
-    expect(await reasonsAfter(uncertain)).toEqual(['', 'provider'])
-  })
+  ])(
+    'cache diagnostics do not compare a call with an answer %s, but with the one before it',
+    async (_, uncertain) => {
+      expect(await reasonsAfter(uncertain)).toEqual(['', 'provider'])
+    },
+  )
 
   test('cache diagnostics compare a call with the previous complete answer, not with one that broke off', async () => {
     const counts = { input_tokens: 4_100, output_tokens: 5, cache_read_input_tokens: 0 }

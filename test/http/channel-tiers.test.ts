@@ -178,7 +178,7 @@ describe("a channel's own tier of service", () => {
     ['gemini', 'gemini-flex', 'serviceTier', 'flex', 'flex'],
     ['chat', 'gemini-fast', 'serviceTier', 'priority', 'fast'],
   ] as const)(
-    "a channel's tier is sent whatever the client requests: %s to %s in %s as %s",
+    "a channel's service tier is sent whatever the client requests: %s to %s in %s as %s",
     async (client, model, member, value, tier) => {
       const requested = client === 'gemini' ? { serviceTier: 'standard' } : { service_tier: 'default' }
       for (const fields of [{}, client === 'messages' ? { speed: 'fast' } : requested]) {
@@ -254,7 +254,7 @@ describe('tiers that are headers', () => {
     ['messages', 'invoke-asked', {}, undefined, undefined],
     ['messages', 'invoke-reserved', {}, 'reserved', undefined],
   ] as const)(
-    "a channel's tier is sent to Bedrock in its own form: %s to %s with %j sends %s",
+    "a channel's service tier is sent to Bedrock in a header: %s to %s with %j sends %s",
     async (client, model, fields, value, dropped) => {
       const { headers: answered } = await post(client, model, fields)
       const [request] = bedrock.received
@@ -273,7 +273,7 @@ describe('tiers that are headers', () => {
   test.each([
     ['converse-fast', 'priority'],
     ['converse-reserved', 'reserved'],
-  ])('a request of Converse has the tier in its body: %s', async (model, type) => {
+  ])('a request to the Converse API has the service tier in its body: %s', async (model, type) => {
     await post('chat', model)
     const { serviceTier } = JSON.parse(String(bedrock.received[0]?.body)) as Fields
     expect(serviceTier).toEqual({ type })
@@ -287,7 +287,7 @@ describe('tiers that are headers', () => {
     ['chat', 'vertex-asked', { service_tier: 'flex' }, { [VERTEX_HEADER]: 'flex' }],
     ['gemini', 'vertex-asked', { serviceTier: 'standard' }, {}],
   ] as const)(
-    "a channel's tier is sent to Vertex in its own form: %s to %s with %j sends %j",
+    "a channel's service tier is sent to Vertex in headers: %s to %s with %j sends %j",
     async (client, model, fields, expected) => {
       await post(client, model, fields)
       const request = vertex.received.find(({ path }) => path.includes('/models/'))

@@ -187,7 +187,7 @@ describe.each(PROTOCOLS)('a prompt on a channel of %s', (name) => {
     ['prompt', { prompt: ['a', 'b'] }],
     ['prompt', { prompt: [[1, 2]] }],
   ])(
-    'a completion with a parameter that a conversation does not have is refused: %s',
+    'a legacy completion with a parameter that cannot be converted to a conversation is a 400: %s',
     async (field, fields) => {
       fixture.upstream.script(name, spoken.streamed)
       const answer = await complete(name, fields)

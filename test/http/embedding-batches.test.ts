@@ -62,16 +62,19 @@ describe('a request of 2,048 inputs', () => {
   test.each([
     ['texts', inputs((index) => `text ${index}, é "quoted"`)],
     ['lists of token ids', inputs((index) => [index, index + 1])],
-  ])('a request of 2,048 %s passes byte for byte, and is charged its usage to the unit', async (_, input) => {
-    const usage = { prompt_tokens: 123_457, total_tokens: 123_457 }
-    const behaviour = vectors(usage)
-    fixture.upstream.script('m', behaviour)
-    const body = JSON.stringify({ model: 'm', input })
-    // 123,457 × 0.065 = 8,024.7
-    const { text } = await charged(8025, () => embed(body))
-    expect(text).toBe(behaviour.body)
-    expect(fixture.upstream.only('m').text).toBe(body)
-  })
+  ])(
+    'an embeddings request of 2,048 %s is forwarded byte for byte, and charged exactly its reported usage',
+    async (_, input) => {
+      const usage = { prompt_tokens: 123_457, total_tokens: 123_457 }
+      const behaviour = vectors(usage)
+      fixture.upstream.script('m', behaviour)
+      const body = JSON.stringify({ model: 'm', input })
+      // 123,457 × 0.065 = 8,024.7
+      const { text } = await charged(8025, () => embed(body))
+      expect(text).toBe(behaviour.body)
+      expect(fixture.upstream.only('m').text).toBe(body)
+    },
+  )
 
   test('an embeddings request of 2,048 inputs is charged its counted tokens where no usage is reported', async () => {
     fixture.upstream.script('m', vectors(undefined))
@@ -126,7 +129,7 @@ test.each([
     { requests: inputs(() => ({ content: { parts: [{ text: 'a' }] } }), MOST_INPUTS + 1) },
   ],
 ])(
-  'one input above the maximum is refused before anything is charged: a client of %s',
+  'an embeddings request of 2,049 inputs is a 400 before anything is charged: a client of %s',
   async (_, path, body) => {
     const before = balances()
     const { status, text } = await embed(JSON.stringify(body), path)

@@ -69,7 +69,7 @@ describe('embeddings', () => {
     ['texts', ['hi', 'ho']],
     ['token ids', [1, 2, 3]],
     ['lists of token ids', [[1, 2], [3]]],
-  ])('embeddings of %s pass byte for byte, in both directions', async (_, input) => {
+  ])('embeddings of %s are forwarded byte for byte, the request and the response', async (_, input) => {
     const answer = JSON.stringify(vectors([[0.1, -2e-9]]), null, 2)
     fixture.upstream.script('m', { kind: 'whole', body: answer })
     const body = `{"input" : ${JSON.stringify(input)}, "model":"m","dimensions":2, "user": "é\\u0041", "seed":12345678901234567890}`
@@ -103,12 +103,15 @@ describe('embeddings', () => {
       ],
       5,
     ],
-  ])('embeddings of %s are counted where no usage is reported', async (_, input, tokens) => {
-    fixture.upstream.script('m', json(vectors([[1], [2]], null)))
-    const row = rowOf(await embed({ model: 'm', input }))
-    expect(row).toMatchObject({ reason: 'estimated', quota: row.input_tokens })
-    expect(Math.abs(row.input_tokens - tokens)).toBeLessThanOrEqual(1)
-  })
+  ])(
+    'embeddings of %s are charged by counted tokens where no usage is reported',
+    async (_, input, tokens) => {
+      fixture.upstream.script('m', json(vectors([[1], [2]], null)))
+      const row = rowOf(await embed({ model: 'm', input }))
+      expect(row).toMatchObject({ reason: 'estimated', quota: row.input_tokens })
+      expect(Math.abs(row.input_tokens - tokens)).toBeLessThanOrEqual(1)
+    },
+  )
 
   test('embeddings cost the price per call where the model has one', async () => {
     fixture.upstream.script('m', json(vectors([[1]])))
@@ -195,7 +198,7 @@ describe('official clients', () => {
   test.each([
     ['ignores the encoding', [0.5, -2]],
     ['follows it', Buffer.from(new Float32Array([0.5, -2]).buffer).toString('base64')],
-  ])('the OpenAI client gets vectors from an upstream that %s', async (_, embedding) => {
+  ])('the OpenAI client gets embedding vectors from an upstream that %s', async (_, embedding) => {
     fixture.upstream.script('m', json(vectors([embedding])))
     const { data, usage } = await openai().embeddings.create({ model: 'm', input: ['a'] })
     expect(data[0]?.embedding).toEqual([0.5, -2])
@@ -324,7 +327,7 @@ describe('completions', () => {
     ['prompt', { prompt: ['a', 'b'] }],
     ['prompt', { prompt: [1, 2] }],
   ])(
-    'completions that a conversation cannot express are refused before a hold, naming %s: %j',
+    'legacy completions that a conversation cannot express are a 400 before quota is held, naming %s: %j',
     async (field, fields) => {
       const answer = await post('/v1/completions', { model: 'claude', prompt: 'a', ...fields }, 'poor')
       expect([answer.status, answer.json().error.code]).toEqual([400, 'invalid_request'])

@@ -137,7 +137,7 @@ describe('a call whose channels have all failed', () => {
     ['/v1/responses', { input: 'hi' }],
     ['/v1beta/models/first:generateContent', { contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }],
     ['/v1/completions', { prompt: 'hi' }],
-  ])('a call falls back at %s', async (path, fields) => {
+  ])('a call at %s falls back to the next model when the first one fails', async (path, fields) => {
     fixture.upstream.script('first', FAILING)
     const body = path.includes(':') ? fields : { model: 'first', ...fields }
     const answer = await call(fixture.gateway.url, body, { key: 'ann', path })

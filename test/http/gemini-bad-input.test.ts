@@ -111,10 +111,13 @@ describe('fields that the provider itself judges', () => {
     ],
     ['invalid base64', { contents: [{ parts: [{ inlineData: { mimeType: 'image/png', data: '!' } }] }] }],
     ['a signature of another provider', { contents: [{ parts: [{ text: 'x', thoughtSignature: '!' }] }] }],
-  ])('a field that the provider itself judges is passed on unchanged: %s', async (_, fields) => {
-    const body = JSON.stringify({ contents: [hi], ...fields })
-    expect(await answered('gemini', body)).toBe(body)
-  })
+  ])(
+    'an odd field that only the Gemini provider can judge is passed on to it unchanged: %s',
+    async (_, fields) => {
+      const body = JSON.stringify({ contents: [hi], ...fields })
+      expect(await answered('gemini', body)).toBe(body)
+    },
+  )
 })
 
 describe('requests that other gateways break on', () => {

@@ -377,7 +377,7 @@ test.each<[string, string, string]>([
     '/v1/responses',
     `{"model":"responses","prompt":{"id":"pmpt_1","variables":{"city":{"type":"input_text","text":"${CODE}"}}}}`,
   ],
-])('a guard of the input finds its match in %s', async (_what, path, body) => {
+])('a guard of requests finds its match in %s', async (_what, path, body) => {
   const lane = CLIENTS.find((name) => body.includes(`"model":"${name}"`)) ?? 'gemini'
   const { answer, sent } = await post(path, body, keyOf('redact-input'), lane)
   expect(answer.status).toBe(200)
@@ -416,7 +416,7 @@ test.each<[string, string, string]>([
     '/v1beta/models/gemini:generateContent',
     '{"contents":[{"role":"model","parts":[{"functionCall":{"name":"f","args":{}},"thoughtSignature":"c2ln"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"r": 47110815}}}]}]}',
   ],
-])('a guard checks a number in %s like a text (%s)', async (_what, path, body) => {
+])('a guard redacts a matching number in %s as it does a text (%s)', async (_what, path, body) => {
   const lane = CLIENTS.find((name) => body.includes(`"model":"${name}"`)) ?? 'gemini'
   const { answer, sent } = await post(path, body, 'number', lane)
   expect([answer.status, answer.headers['x-gateway-guards']]).toEqual([200, 'number=redacted;count=1'])

@@ -103,7 +103,7 @@ describe('a call whose quota other calls hold', () => {
     ['/v1/messages', ask('m', { max_tokens: 1000 }), 'gateway_error'],
     ['/v1/responses', { model: 'm', input: 'hi', max_output_tokens: 1000 }, 'rate_limit_error'],
   ])(
-    'with hold_wait 0 a call whose quota is held is refused at once at %s, with the sums',
+    'with hold_wait 0 a call at %s whose quota other calls hold is refused at once, with the sums',
     async (path, body, type) => {
       const { first, end } = await holding(atOnce)
       const refused = await atOnce.chat('one', body, { path })
@@ -250,7 +250,7 @@ describe('what a stream holds', () => {
       { max_tokens: MAXIMUM, reasoning: { max_tokens: 5000 } },
       5000 + STEP,
     ],
-  ])('a stream holds %s', async (_, model, fields, tokens) => {
+  ])('a streamed call holds quota for %s', async (_, model, fields, tokens) => {
     const { promise: after, resolve: end } = Promise.withResolvers<void>()
     atOnce.upstream.script('m', { kind: 'stream', usage: usageText(10, 5), after })
     const answer = atOnce.chat('rich', askStream(model, fields))

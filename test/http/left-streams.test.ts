@@ -299,7 +299,7 @@ describe('the prompt of a stream that its client left', () => {
     ['gemini', 'responses', parts({ inlineData: { mimeType: 'text/plain', data: IN_BASE64 } })],
     ['responses', 'chat', { instructions: WORDS }],
   ])(
-    'a stream that its client left is charged for a converted request as the client sent it: %s to %s',
+    'a stream that its client left is charged for the request as sent, not as converted: %s to %s',
     async (client, model, fields) => {
       const { input_tokens } = await leftRow(client, fields, model)
       expect(input_tokens).toBeGreaterThanOrEqual(2_000)

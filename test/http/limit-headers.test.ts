@@ -103,14 +103,17 @@ describe('the limits of a key', () => {
     ['a key whose quota is exhausted', 'exhausted', JSON.stringify(ask('m')), 401],
     ['an address that the key may not be used from', 'elsewhere', JSON.stringify(ask('m')), 403],
     ['a user who is disabled', 'banned', JSON.stringify(ask('m')), 403],
-  ])('a refusal for %s states the limits of the key, and is not counted', async (_, key, body, status) => {
-    const answer = await call(fixture.gateway.url, body, { key })
-    expect(answer.status).toBe(status)
-    expect(answer.headers).toMatchObject({
-      'x-ratelimit-limit-requests': '5',
-      'x-ratelimit-remaining-requests': '5',
-    })
-  })
+  ])(
+    'a refusal for %s states the rate limits of the key, and does not count against them',
+    async (_, key, body, status) => {
+      const answer = await call(fixture.gateway.url, body, { key })
+      expect(answer.status).toBe(status)
+      expect(answer.headers).toMatchObject({
+        'x-ratelimit-limit-requests': '5',
+        'x-ratelimit-remaining-requests': '5',
+      })
+    },
+  )
 
   test('a refusal for a quota that is too small states the rate limits of the key in its headers', async () => {
     const answer = await fixture.chat('poor', ask('m'))
@@ -157,7 +160,7 @@ describe('the limits of a key', () => {
     '/v1/rerank',
     '/v1/images/generations',
     '/v1/audio/speech',
-  ])('answers at %s state the limits of the key in the headers of OpenAI', async (path) => {
+  ])("answers at %s state the key's rate limits in OpenAI's headers", async (path) => {
     const answer = await call(fixture.gateway.url, '{}', { path, key: 'e' })
     expect(statedIn(answer)).toEqual([
       'x-ratelimit-limit-requests',

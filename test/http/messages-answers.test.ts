@@ -108,7 +108,7 @@ describe('an error of the gateway itself', () => {
     ['a body that is not JSON', 415, () => say({}, { headers: { 'content-type': 'text/plain' } })],
     ['a model that no channel serves', 503, () => say({ model: 'unheard-of' }), 'model_not_found'],
   ])(
-    "an error of the gateway has the outer type and the request's id: %s",
+    'a gateway error for messages clients has the outer type error and the id of the request: %s',
     async (_, status, asking, code) => {
       const answer = await asking()
       const id = expectId(answer)

@@ -227,7 +227,7 @@ describe('GET /v1/models', () => {
     ['an empty x-api-key', { ...bearer('ann'), 'x-api-key': '', 'vendor-version': '2023-06-01' }],
     ['an empty version', { 'x-api-key': 'sk-ann', 'vendor-version': '' }],
     ['an empty anthropic-version', { ...bearer('ann'), 'anthropic-version': '' }],
-  ])('the list has the chat format for %s', async (_, headers) => {
+  ])('the model list has the chat format for %s', async (_, headers) => {
     expect(await body('/v1/models', headers)).toMatchObject({ success: true, object: 'list' })
   })
 
@@ -247,7 +247,7 @@ describe('GET /v1/models', () => {
   test.each([
     ['x-alt-api-key', '/v1/models', { 'x-alt-api-key': 'sk-ann' }],
     ['key in the query', '/v1/models?key=sk-ann', {}],
-  ])('the list is a 401 with %s alone', async (_, path, headers) => {
+  ])('the model list is a 401 with %s alone', async (_, path, headers) => {
     const answer = await get(path, headers)
     expect(answer.status).toBe(401)
     expect(answer.json().error.type).toBe('authentication_error')
@@ -348,7 +348,7 @@ describe('GET /v1/models/{model_id}', () => {
     ['has a zero', 'talker%00', 'ann'],
     ['breaks lines', 'a%0d%0ax-evil:%201', 'ann'],
     ['is long', 'x'.repeat(10_000), 'ann'],
-  ])('a model is a 404 for a name that %s', async (_, name, key) => {
+  ])('a request for a model by a name that %s is a 404', async (_, name, key) => {
     const answer = await get(`/v1/models/${name}`, bearer(key))
     expect(answer.status, answer.text).toBe(404)
     const { error } = answer.json()
@@ -395,7 +395,7 @@ describe('clients that may not list models', () => {
     ['exhausted', 401, 'token_exhausted'],
     ['ofbanned', 403, 'user_disabled'],
     ['elsewhere', 403, 'ip_not_allowed'],
-  ])('the list is refused for the key %s', async (key, status, code) => {
+  ])('the model list is refused for the key %s', async (key, status, code) => {
     for (const path of PATHS) {
       const answer = await get(path, bearer(key))
       expect(answer.status, path).toBe(status)

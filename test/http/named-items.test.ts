@@ -65,11 +65,14 @@ describe('an item of a response that went through this gateway', () => {
   test.each([
     ['whole', {}],
     ['streamed', { stream: true }],
-  ])('an item is held as the reported tokens of its response: %s', async (how, fields) => {
-    await made(how, 3_000, 1_000, fields)
-    await expectBound(4_000, { input: [reference(how)] })
-    await expectBound(4_000, { input: [{ id: `fc_${how}` }, { role: 'user', content: 'and' }] })
-  })
+  ])(
+    "a call that refers to a stored item holds the reported tokens of the item's response: %s",
+    async (how, fields) => {
+      await made(how, 3_000, 1_000, fields)
+      await expectBound(4_000, { input: [reference(how)] })
+      await expectBound(4_000, { input: [{ id: `fc_${how}` }, { role: 'user', content: 'and' }] })
+    },
+  )
 
   test('a call that refers to stored items holds the tokens of each of their responses once', async () => {
     await made('first', 3_000, 1_000)
@@ -94,10 +97,13 @@ describe('an item of a response that went through this gateway', () => {
   test.each([
     ['beside one that is unknown', { input: [reference('known'), reference('unheard')] }, ASSUMED + 4_000],
     ['of another user', { input: [reference('known')] }, ASSUMED, 'bobs'],
-  ])('an item is held as one of unknown size %s', async (_, fields, tokens, key?: string) => {
-    await made('known', 3_000, 1_000)
-    await expectBound(tokens, fields, key)
-  })
+  ])(
+    'a call that refers to a stored item holds the amount for an unknown size %s',
+    async (_, fields, tokens, key?: string) => {
+      await made('known', 3_000, 1_000)
+      await expectBound(tokens, fields, key)
+    },
+  )
 
   test('a call that refers to an item of a deleted response holds the amount for a prompt of unknown size', async () => {
     const id = await made('deleted', 3_000, 1_000)
@@ -179,7 +185,7 @@ describe('the charge of a stream with named items that its client left', () => {
     ['the context of its model for a conversation of which nothing is known', ASSUMED, { conversation: 'c' }],
     ['the same for an item of which nothing is known', ASSUMED, { input: [reference('unheard')] }],
     ['the reported tokens of the response of an item', 4_000, { input: [reference('charged')] }],
-  ])('a stream with named items that its client left is charged: %s', async (_, tokens, fields) => {
+  ])('a stream with item references that its client left is charged: %s', async (_, tokens, fields) => {
     await made('charged', 3_000, 1_000)
     const row = await left(fields)
     expect(row?.input_tokens).toBeGreaterThanOrEqual(tokens)

@@ -144,14 +144,17 @@ describe('a member that may select another model or price', () => {
     ['', ''],
     // The input is sent without the thoughts that another dialect signed.
     ['{"type":"reasoning","id":"rs_00000000000000000000000000000000001","summary":[]},', ', input.reasoning'],
-  ])('the model of a tool that an item adds is removed: after %s', async (before, more) => {
-    const item = (model: string): string =>
-      `{"type":"additional_tools","role":"developer","tools":[{"type":"image_generation"${model}}]}`
-    const given = `{"model":"responses","input":[${before}${item(',"model":"dear"')}]}`
-    const { text, listed } = await sent('responses', REQUESTS.responses[0], given)
-    expect(text).toBe(`{"model":"responses","input":[${item('')}]}`)
-    expect(String(listed).split(', ').toSorted()).toEqual(`tools.model${more}`.split(', ').toSorted())
-  })
+  ])(
+    'the member model of a tool that an input item adds is removed, after other items: %s',
+    async (before, more) => {
+      const item = (model: string): string =>
+        `{"type":"additional_tools","role":"developer","tools":[{"type":"image_generation"${model}}]}`
+      const given = `{"model":"responses","input":[${before}${item(',"model":"dear"')}]}`
+      const { text, listed } = await sent('responses', REQUESTS.responses[0], given)
+      expect(text).toBe(`{"model":"responses","input":[${item('')}]}`)
+      expect(String(listed).split(', ').toSorted()).toEqual(`tools.model${more}`.split(', ').toSorted())
+    },
+  )
 
   test('the routing of a Gemini request, and a model other than the one in its path, are removed', async () => {
     const [path, rest] = REQUESTS.gemini
@@ -220,7 +223,7 @@ describe('router suffixes of a model name', () => {
     ['responses', 'responses:online', ':online'],
     ['rerank', 'rerank:floor', ':floor'],
   ] as const)(
-    'a router suffix at %s: %s is called without it, and the suffix is listed',
+    'a router suffix of a model name at %s is removed from %s and listed as dropped',
     async (protocol, model, listed) => {
       const [path, rest] = REQUESTS[protocol]
       const given = await sent(protocol, path, `{"model":"${model}",${rest}}`)

@@ -143,7 +143,7 @@ test.each([
   ['chat', { n: 3 }],
   ['gemini', { generationConfig: { maxOutputTokens: 50, candidateCount: 3 } }],
 ] as const)(
-  'the maximum of several choices of %s is the maximum times their number',
+  "a %s provider's total token count may include the requested maximum for each requested choice",
   async (provider, fields) => {
     const call = { client: provider, provider, stream: false, maximum: 50, fields }
     expect(await rowOf(call, { prompt: 100, output: 10, total: 250 })).toMatchObject({ output_tokens: 150 })

@@ -115,19 +115,22 @@ test.each([
   ['429', false, { 'retry-after-ms': '999999999999' }, 300],
   ['429', false, { 'retry-after-ms': 'soon', 'retry-after': '90' }, 90],
   ['200', true, { 'retry-after-ms': '90000' }, 90],
-])('after a %s (served: %s) with %j its key rests for %d seconds', async (_, isServed, headers, seconds) => {
-  const provider = await startStatingProvider((key) => (key === 'one' ? { isServed, headers } : {}))
-  const fixture = await startWith([channel('m', provider.url, { keys: ['one', 'two'] })])
-  const beganS = Date.now() / 1_000
-  expect(await callMany(fixture, 6, 1)).toBe(0)
-  // Only the first call was made with the key that rests.
-  expect(provider.met).toEqual({ served: 6, refused: isServed ? 0 : 1 })
-  const [one, two] = await shownLimits(fixture)
-  const ends = Number(one?.rests_until) - beganS
-  expect(ends).toBeGreaterThanOrEqual(seconds - 0.1)
-  expect(ends).toBeLessThan(seconds + 10)
-  expect(two).toEqual({})
-})
+])(
+  'after a %s (served: %s) with %j the upstream key is not used for %d seconds',
+  async (_, isServed, headers, seconds) => {
+    const provider = await startStatingProvider((key) => (key === 'one' ? { isServed, headers } : {}))
+    const fixture = await startWith([channel('m', provider.url, { keys: ['one', 'two'] })])
+    const beganS = Date.now() / 1_000
+    expect(await callMany(fixture, 6, 1)).toBe(0)
+    // Only the first call was made with the key that rests.
+    expect(provider.met).toEqual({ served: 6, refused: isServed ? 0 : 1 })
+    const [one, two] = await shownLimits(fixture)
+    const ends = Number(one?.rests_until) - beganS
+    expect(ends).toBeGreaterThanOrEqual(seconds - 0.1)
+    expect(ends).toBeLessThan(seconds + 10)
+    expect(two).toEqual({})
+  },
+)
 
 test('rate limits and retry-after values of a provider that are invalid are ignored', async () => {
   const provider = await startStatingProvider(() => ({

@@ -101,12 +101,12 @@ describe('the request limit of an API key', () => {
   test.each([
     ['more', 5],
     ['fewer', 1],
-  ])("the general request limit is replaced by the key's own: %s", async (key, requests) => {
+  ])("the general request limit is replaced by the API key's own: %s", async (key, requests) => {
     for (let i = 0; i < requests; i++) expect((await from(limited, key, ask('free'))).status).toBe(200)
     expectLimited(await from(limited, key, ask('free')), 'this API key')
   })
 
-  test('the request limit of a key is reported to messages clients in their envelope', async () => {
+  test('a refusal by the request limit of a key reaches messages clients in their error format', async () => {
     const body = { model: 'free', max_tokens: 5, messages: [{ role: 'user', content: 'hi' }] }
     const send = () =>
       limited.chat('c', body, {
@@ -121,7 +121,7 @@ describe('the request limit of an API key', () => {
     expect(answer.headers['retry-after']).toBeDefined()
   })
 
-  test('the request limit of a key admits exactly this number of simultaneous calls', async () => {
+  test('the request limit of a key admits exactly the configured number of simultaneous calls', async () => {
     const answers = await Promise.all(Array.from({ length: 12 }, () => from(limited, 'd', ask('free'))))
     const statuses = answers.map(({ status }) => status)
     expect(statuses.filter((status) => status === 200)).toHaveLength(3)

@@ -145,21 +145,24 @@ describe('rerank calls without reported tokens', () => {
     ['which charges for searches', cohereAnswer(scored(0.1, 0.9))],
     ['which is empty', { kind: 'whole', body: JSON.stringify({ results: scored(0.1, 0.9) }) }],
     ['whose count cannot be true', jinaAnswer(scored(0.1, 0.9), -5)],
-  ])('query and documents are counted where the upstream reports no tokens: %s', async (_, behaviour) => {
-    const { row, answer } = await charged('m', behaviour, fields)
-    expect(row.reason).toBe('estimated')
-    expect(row.input_tokens).toBeGreaterThanOrEqual(295)
-    expect(row.input_tokens).toBeLessThanOrEqual(310)
-    expect(row).toMatchObject({ quota: row.input_tokens, output_tokens: 0 })
-    expect(ranked(answer).usage).toEqual(usage(row.input_tokens))
-  })
+  ])(
+    'the tokens of query and documents are counted where the rerank upstream reports none: %s',
+    async (_, behaviour) => {
+      const { row, answer } = await charged('m', behaviour, fields)
+      expect(row.reason).toBe('estimated')
+      expect(row.input_tokens).toBeGreaterThanOrEqual(295)
+      expect(row.input_tokens).toBeLessThanOrEqual(310)
+      expect(row).toMatchObject({ quota: row.input_tokens, output_tokens: 0 })
+      expect(ranked(answer).usage).toEqual(usage(row.input_tokens))
+    },
+  )
 })
 
 describe('a price per call', () => {
   test.each<[string, Behaviour, number]>([
     ['whatever tokens the upstream reports', jinaAnswer(RESULTS, 1_000_000), 1_000_000],
     ['and needs none', cohereAnswer(RESULTS), 0],
-  ])('a price per call is charged for each call: %s', async (_, behaviour, tokens) => {
+  ])('a rerank call with a price per call costs that price: %s', async (_, behaviour, tokens) => {
     const { row, answer } = await charged('percall', behaviour)
     expect(row).toMatchObject({ quota: 1000, reason: 'complete', input_tokens: tokens })
     expect(ranked(answer).usage).toEqual(usage(tokens))
@@ -250,7 +253,7 @@ describe('failover before a response', () => {
     ['an error with status 200', { kind: 'whole', body: '{"error":{"message":"no"}}' }],
     ...RUBBISH.map(([what, results]): [string, Behaviour] => [what, rubbish(results)]),
   ])(
-    'the next channel is tried after %s, and only the delivered response is charged',
+    'the next rerank channel is tried after %s, and only the delivered response is charged',
     async (_, behaviour) => {
       fixture.upstream.script('spare', jinaAnswer(RESULTS, 42))
       const { row, answer } = await charged('pair', behaviour)

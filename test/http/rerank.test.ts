@@ -329,22 +329,25 @@ describe('an upstream’s refusal of a rerank call', () => {
     [429, 'gateway_error'],
     [500, 'api_error'],
     [503, 'api_error'],
-  ])('a refusal with %i keeps status and message, and its type is %s', async (status, type) => {
-    fixture.upstream.script('m', {
-      kind: 'status',
-      status,
-      body: '{"id":"x","message":"too many documents for upstream-key-of-m"}',
-      headers: { 'retry-after': '7' },
-    })
-    const answer = await post(askRerank('m'))
-    expect(answer.status).toBe(status)
-    expect(answer.json().error).toMatchObject({
-      type,
-      code: expect.any(String),
-      message: 'too many documents for [redacted]',
-    })
-    expect(answer.headers['retry-after']).toBe('7')
-  })
+  ])(
+    "a rerank upstream's error with status %i keeps status and message, and gets the type %s",
+    async (status, type) => {
+      fixture.upstream.script('m', {
+        kind: 'status',
+        status,
+        body: '{"id":"x","message":"too many documents for upstream-key-of-m"}',
+        headers: { 'retry-after': '7' },
+      })
+      const answer = await post(askRerank('m'))
+      expect(answer.status).toBe(status)
+      expect(answer.json().error).toMatchObject({
+        type,
+        code: expect.any(String),
+        message: 'too many documents for [redacted]',
+      })
+      expect(answer.headers['retry-after']).toBe('7')
+    },
+  )
 
   test.each([401, 403, 407])(
     "a rerank upstream's error with status %i is not passed on, but becomes a 500 api_error",

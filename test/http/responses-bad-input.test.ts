@@ -164,19 +164,22 @@ describe("an upstream's own error", () => {
     ['a call without its output', { input: [hi, call] }],
     ['an output without its call', { input: [hi, output] }],
     ['a single token of output', { max_output_tokens: 1 }],
-  ])("an upstream's own error for %s is passed on natively, and costs nothing", async (_, fields) => {
-    const before = spent()
-    fixture.upstream.script(NATIVE, {
-      kind: 'status',
-      status: 400,
-      body: errorBody(OWN, 'invalid_request_error'),
-    })
-    const answer = await send({ model: NATIVE, input: 'hi', ...fields })
-    expect(answer.status).toBe(400)
-    expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', message: OWN })
-    expect(fixture.upstream.received(NATIVE)).toHaveLength(1)
-    expect(spent()).toBe(before)
-  })
+  ])(
+    "a responses upstream's own error for %s is passed on unchanged, and costs nothing",
+    async (_, fields) => {
+      const before = spent()
+      fixture.upstream.script(NATIVE, {
+        kind: 'status',
+        status: 400,
+        body: errorBody(OWN, 'invalid_request_error'),
+      })
+      const answer = await send({ model: NATIVE, input: 'hi', ...fields })
+      expect(answer.status).toBe(400)
+      expect(answer.json().error).toMatchObject({ type: 'invalid_request_error', message: OWN })
+      expect(fixture.upstream.received(NATIVE)).toHaveLength(1)
+      expect(spent()).toBe(before)
+    },
+  )
 })
 
 describe('requests that can be converted', () => {
