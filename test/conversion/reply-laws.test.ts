@@ -64,7 +64,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a reply is the same however the network divides it, with at most one write for each chunk and one for the end', () => {
+  test('a converted stream is the same however the network divides it, with at most one write per chunk and one at the end', () => {
     fc.assert(
       fc.property(answers(), fc.integer(), fc.integer({ min: 1, max: 60 }), (answer, seed, most) => {
         const bytes = Buffer.from(FRAMES[from](answer).join(''))
@@ -79,7 +79,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a reply that is cut before its stop reason never looks finished', () => {
+  test('a converted stream that is cut before its stop reason never looks finished', () => {
     fc.assert(
       fc.property(
         answers(),
@@ -100,7 +100,7 @@ describe.each(PROTOCOLS)('a %s answer', (from) => {
     )
   })
 
-  test('a reply keeps the exact text of a tool call: order of members, numbers of any size', () => {
+  test('a converted reply keeps the exact text of tool arguments: order of members, numbers of any size', () => {
     fc.assert(
       fc.property(answers(), (answer) => {
         const given = answer.segments.flatMap((segment) =>

@@ -339,7 +339,7 @@ describe('a tool of the client', () => {
     expect(written(called('sql', [args])).item).toMatchObject({ type: 'custom_tool_call', input })
   })
 
-  test('a tool in a namespace is called by its own name', () => {
+  test("a call of a tool in a namespace is converted to responses with the tool's name and its namespace", () => {
     const { item } = written(called('ns__read', ['{"a":1}']))
     expect(item).toMatchObject({ type: 'function_call', namespace: 'ns', name: 'read', arguments: '{"a":1}' })
   })

@@ -89,7 +89,7 @@ describe('calls that never end', () => {
     expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200))
   })
 
-  test('a call waits two seconds for endless calls, and is then refused with a time to retry', async () => {
+  test('a call that finds all call slots in use waits two seconds, and is then refused with 503 and retry-after', async () => {
     await fixture.gateway.restart()
     await hold('ann', MAX)
     const began = performance.now()

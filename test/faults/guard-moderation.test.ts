@@ -149,7 +149,7 @@ test('a request whose moderation score is below the threshold passes, and only i
   ])
 })
 
-test('a moderation score that equals the threshold blocks the request', async () => {
+test("a moderation score that equals the guard's threshold blocks the request", async () => {
   score = 0.5
   expect((await fixture.chat('in', say('hello'))).status).toBe(400)
 })

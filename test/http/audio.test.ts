@@ -74,7 +74,7 @@ describe('the charge of speech', () => {
     expect((await calls.charged('characters', answered('audio/mpeg', 'x'), asked)).row.quota).toBe(120)
   })
 
-  test('speech is charged by the seconds of the sound, raw or in a file', async () => {
+  test('speech is charged by the seconds of the generated sound, raw or in a file format', async () => {
     const asRaw = speak('second', { response_format: 'pcm' })
     const { row } = await calls.charged('second', answered('audio/pcm', raw(3)), asRaw)
     expect(row).toMatchObject({ quota: 300, seconds: 3 })
@@ -243,14 +243,14 @@ describe('the length of a recording is read from its sound, not from what its he
   })
 })
 
-test('a call is refused where the key cannot pay for its recording', async () => {
+test('a transcription call is refused where the key cannot pay for the length of its recording', async () => {
   fixture.upstream.script('second', json({ text: 'hi' }))
   const path = '/v1/audio/transcriptions'
   expect((await write('second', waveFile(10), {}, path, 'poor')()).status).toBe(403)
   expect((await write('second', waveFile(8), {}, path, 'poor')()).status).toBe(200)
 })
 
-test('a client that leaves before the transcript is charged for the recording', async () => {
+test('a transcription call whose client leaves before the transcript is charged for the recording', async () => {
   fixture.upstream.script('second', { ...json({}), after: new Promise<void>(() => {}) })
   const body = formBytes(recordingParts('second', waveFile(5)))
   const leaving = new AbortController()

@@ -105,7 +105,7 @@ describe('the billing endpoints', () => {
     expect(await bare('usage', 'ann', '', '')).toBe(usage('50'))
   })
 
-  test('the billing paths ignore the dates in their query', async () => {
+  test('the billing endpoints ignore the dates in their query', async () => {
     for (const query of ['?start_date=2026-01-01&end_date=2026-02-01', '?start_date=x', '?%']) {
       expect(await bare('usage', 'ann', query)).toBe(usage('50'))
     }
@@ -156,7 +156,7 @@ describe('the billing endpoints', () => {
   })
 })
 
-test('the global rate limit counts billing and usage together by address, and refuses with a gateway_error', async () => {
+test('the global rate limit counts requests for billing and usage together by address, and refuses with a gateway_error', async () => {
   await fixture.gateway.apply({
     ...configure({}),
     rate_limits: { global: { requests: 2, window: '60s' } },

@@ -169,7 +169,7 @@ describe('what a provider of messages is asked', () => {
     }
   })
 
-  test('a channel without cache_diagnostics gets no request for them, and its rows have no verdict', async () => {
+  test('a channel without cache_diagnostics gets no request for them, and its usage rows have no verdict', async () => {
     const session = newSession()
     const verdict = { cache_miss_reason: { type: 'tools_changed' } }
     fixture.upstream.script('silent', answer('silent', 'msg_1', verdict))

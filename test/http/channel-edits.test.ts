@@ -107,7 +107,7 @@ describe('the system prompt of a channel', () => {
     },
   )
 
-  test('the system prompt of a channel precedes the system of a converted request', async () => {
+  test("the system prompt of a channel precedes the client's system prompt in a converted request", async () => {
     const messages = [
       { role: 'system', content: 'be nice' },
       { role: 'user', content: 'hi' },

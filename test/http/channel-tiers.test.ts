@@ -192,7 +192,7 @@ describe("a channel's own tier of service", () => {
     },
   )
 
-  test('a channel with the tier fast adds its beta feature to those of a messages client', async () => {
+  test('a channel with the service tier fast adds the beta feature for it to those of a messages client', async () => {
     const { headers } = await sent('chat', 'messages-fast')
     expect(headers['anthropic-beta']).toBe('fast-mode-2026-02-01')
     fixture.upstream.script('messages-fast', wholeMessage([{ text: 'said' }]))
@@ -206,7 +206,7 @@ describe("a channel's own tier of service", () => {
     )
   })
 
-  test('on a channel with the tier auto, the price of an answer that states no tier is marked incomplete', async () => {
+  test('on a channel with the service tier auto, the price of an answer that states no tier is marked incomplete', async () => {
     const closed = await sent('chat', 'openai-closed')
     expect(closed.body['service_tier']).toBe('default')
     expect(closed.row).toMatchObject({ service_tier: 'standard', price_incomplete: false })
@@ -217,13 +217,13 @@ describe("a channel's own tier of service", () => {
     expect(gemini.body).not.toHaveProperty('serviceTier')
   })
 
-  test('a channel with the tier ultrafast sends it to OpenAI, and is charged for it if the answer states none', async () => {
+  test('a channel with the service tier ultrafast sends it to OpenAI, and is charged for it if the answer states none', async () => {
     const { body, row } = await sent('responses', 'openai-ultra')
     expect(body['service_tier']).toBe('ultrafast')
     expect(row).toMatchObject({ service_tier: 'ultrafast', price_incomplete: false })
   })
 
-  test('requests that count tokens and text completions do not name the tier of the channel', async () => {
+  test('requests that count tokens and legacy completions do not name the service tier of the channel', async () => {
     fixture.upstream.script('messages-fast', { kind: 'status', status: 200, body: '{"input_tokens":3}' })
     const { status } = await call(
       fixture.gateway.url,
@@ -324,7 +324,7 @@ describe('a tier of a channel over HTTP', () => {
     expect(await make(1, 'no tier')).toMatchObject({ status: 400 })
   })
 
-  test('the tier of a channel can be read, changed and removed over HTTP', async () => {
+  test('the service tier of a channel can be read, changed and removed over HTTP', async () => {
     const { data, message } = await make(1, 'flex')
     expect(message).toBe('')
     const [id = 0] = data.ids

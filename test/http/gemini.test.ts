@@ -160,7 +160,7 @@ describe('errors for a Gemini client', () => {
     })
   })
 
-  test('a GET of a method that needs POST is a 405', async () => {
+  test('a GET of a Gemini method that needs POST is a 405', async () => {
     expect((await post(generate, null, { method: 'GET' })).status).toBe(405)
   })
 

@@ -313,7 +313,7 @@ describe('a second attempt with the same idempotency key', () => {
     expect(fixture.upstream.received('chat')).toHaveLength(1)
   })
 
-  test('an answer is replayed only while the key may still call the model', async () => {
+  test('an answer is replayed for its idempotency key only while the API key may still call the model', async () => {
     fixture.upstream.script('second', { kind: 'whole' })
     const key = randomUUID()
     const body = ask('second')

@@ -237,7 +237,7 @@ const ANTHROPIC_FORMS = [
 describe('official clients', () => {
   const messages = [{ role: 'user' as const, content: 'hi' }]
 
-  test('the OpenAI client shows the limits of an answer and of a refusal', async () => {
+  test('the OpenAI client finds the rate limit headers of an answer and of a refusal', async () => {
     const client = new OpenAI({ apiKey: 'sk-f', baseURL: `${fixture.gateway.url}/v1`, maxRetries: 0 })
     const ask = () => client.chat.completions.create({ model: 'm', messages }).withResponse()
     for (const left of ['4', '3', '2', '1', '0'])
@@ -253,7 +253,7 @@ describe('official clients', () => {
     expect(Number(headers?.get('retry-after'))).toBeGreaterThan(3_500)
   })
 
-  test('the Anthropic client shows the limits of an answer and of a refusal', async () => {
+  test('the Anthropic client finds the rate limit headers of an answer and of a refusal', async () => {
     const client = new Anthropic({ apiKey: 'sk-g', baseURL: fixture.gateway.url, maxRetries: 0 })
     const ask = () => client.messages.create({ model: 'm', max_tokens: 9, messages }).withResponse()
     for (const left of ['4', '3', '2', '1', '0'])

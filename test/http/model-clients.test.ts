@@ -44,7 +44,7 @@ describe('the official OpenAI client', () => {
       endpoints: ['chat', 'messages', 'responses', 'gemini', 'completions'],
     })
   })
-  test.each(NAMES)('the OpenAI client retrieves %s', async (name) => {
+  test.each(NAMES)('the OpenAI client retrieves the model %s', async (name) => {
     expect(await client().models.retrieve(name)).toMatchObject({ id: name, object: 'model' })
   })
   test('the OpenAI client throws its error classes for an unknown model, an unknown key and a refused method', async () => {
@@ -76,7 +76,7 @@ describe('the official Anthropic client', () => {
     expect(page).toMatchObject({ has_more: false, first_id: NAMES[0], last_id: NAMES[2] })
     expect(page.data[1]).toMatchObject({ type: 'model', display_name: 'talker' })
   })
-  test.each(NAMES)('the Anthropic client retrieves %s', async (name) => {
+  test.each(NAMES)('the Anthropic client retrieves the model %s', async (name) => {
     expect(await client().models.retrieve(name)).toEqual({
       id: name,
       type: 'model',

@@ -283,19 +283,25 @@ describe('the paths with a fixed format', () => {
     ['a version beside it', '', { ...bearer('open'), 'vendor-version': '2023-06-01', 'x-api-key': 'sk-x' }],
   ]
 
-  test.each(WAYS)("/v1beta/models has Google's format, with %s", async (_, query, headers) => {
-    expect(await body(`/v1beta/models${query}`, headers)).toEqual({
-      models: [ALTERNATE('talker'), ALTERNATE('writer')],
-      nextPageToken: null,
-    })
-  })
-  test.each(WAYS)('/v1beta/openai/models has the chat format, with %s', async (_, query, headers) => {
-    expect(await body(`/v1beta/openai/models${query}`, headers)).toEqual({
-      success: true,
-      object: 'list',
-      data: [CHAT('talker', 'acme', ['compat']), CHAT('writer', 'scribes', ['compat'])],
-    })
-  })
+  test.each(WAYS)(
+    "the model list at /v1beta/models has Google's format, with %s",
+    async (_, query, headers) => {
+      expect(await body(`/v1beta/models${query}`, headers)).toEqual({
+        models: [ALTERNATE('talker'), ALTERNATE('writer')],
+        nextPageToken: null,
+      })
+    },
+  )
+  test.each(WAYS)(
+    'the model list at /v1beta/openai/models has the chat format, with %s',
+    async (_, query, headers) => {
+      expect(await body(`/v1beta/openai/models${query}`, headers)).toEqual({
+        success: true,
+        object: 'list',
+        data: [CHAT('talker', 'acme', ['compat']), CHAT('writer', 'scribes', ['compat'])],
+      })
+    },
+  )
   test.each(['/v1beta/models', '/v1beta/openai/models'])(
     'a list of models at a path of Google refuses x-api-key: %s',
     async (path) => {

@@ -76,7 +76,7 @@ describe('a prompt that the request only names', () => {
       expect(needed).toBeLessThan(DEAREST * (ASSUMED + 30_000))
     },
   )
-  test('the context of a model is taken from the price data', async () => {
+  test("the hold for a prompt that is only named by an id takes the model's context size from the price data", async () => {
     const fields = { model: KNOWN.name, input: 'hi', conversation: 'conv_1' }
     expect(await neededFor(PATHS.responses, fields)).toBeGreaterThanOrEqual(DEAREST * KNOWN.context)
   })

@@ -51,7 +51,7 @@ describe('the official Cohere client', () => {
     expect(JSON.parse(fixture.upstream.only('m').text)).toMatchObject({ top_n: 1, max_chunks_per_doc: 5 })
   })
 
-  test('the Cohere client gets a document that it sent as an object as an object', async () => {
+  test('a document that the Cohere client sends as an object is returned to it as an object', async () => {
     const document = 'Washington, D.C.'
     fixture.upstream.script('m', cohereAnswer([{ index: 1, relevance_score: 0.9, document }]))
     const asked = { model: MODEL, query, documents, topN: 1, returnDocuments: true }

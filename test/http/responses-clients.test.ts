@@ -122,7 +122,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     expect(second.output_text).toContain('Written')
   })
 
-  test('the OpenAI client gets an answer that its maximum cuts off as incomplete', async () => {
+  test('the OpenAI client gets the status incomplete for a response that max_output_tokens cuts off', async () => {
     const { status, incomplete_details } = await client.responses.create({
       model,
       input: 'Tell me about lighthouses',
@@ -134,7 +134,7 @@ describe.each(MODELS)('the official OpenAI client, with %s', (model) => {
     })
   })
 
-  test('the OpenAI client gets an invalid request as the error of its class', async () => {
+  test('the OpenAI client throws BadRequestError for an invalid responses request, and AuthenticationError for an unknown key', async () => {
     const orphan = { type: 'function_call_output' as const, call_id: 'call_x', output: '' }
     await expect(client.responses.create({ model, input: [orphan] })).rejects.toBeInstanceOf(
       OpenAI.BadRequestError,

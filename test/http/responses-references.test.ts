@@ -118,7 +118,7 @@ test.each(['create', 'compact', 'count'] as const)(
   },
 )
 
-test('counting a request is refused if it has an item that only the provider has', async () => {
+test('counting the tokens of a request is refused if it refers to an item that only the provider has', async () => {
   fixture.upstream.script('native', UNSERVED)
   const answer = await post('count', { model: 'native', input: [hi, reference('msg_1')] })
   expect(answer.status).toBe(400)
