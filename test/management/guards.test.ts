@@ -25,7 +25,7 @@ const guards = async () => (await asAdmin<Shown[]>('GET /api/guards')).data
 const say = (content: string) => fixture.chat('ann', ask('m', { messages: [{ role: 'user', content }] }))
 const NEW = { name: 'added', do: 'block', where: ['input'], match: { words: ['yonder'] } }
 
-test('the guards that gateway.yaml declares are listed with how many calls they have checked and flagged', async () => {
+test('guards that gateway.yaml declares are listed with their numbers of checked calls, matches, blocked calls and failures', async () => {
   await say('code-1 and code-2')
   await say('nothing')
   const [filed] = await guards()
